@@ -73,7 +73,7 @@ def post_fork(server, worker):
     """Prepare a new worker: it exits with the master process, so that no orphan keeps the port open."""
     from jobs.process import die_with
     from webapp.extensions import after_fork
-    from webapp.web.stream_slots import STOPPING
+    from webapp.web.events import STOPPING
 
     app = server.app.wsgi()
     die_with(server.pid)

@@ -37,7 +37,7 @@ from webapp.net.gate import Gate
 from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import runs, scenarios
 from webapp.scenarios.views.run_pages import Followed
-from webapp.web import log_events
+from webapp.web import events
 
 Hop = tuple[str, str]
 
@@ -103,19 +103,19 @@ def flows(service: push_job.Service, clear: Callable[[], object]) -> Iterator[tu
 
         write()
         yield "log line, from the program to SQL", passed(write)
-        feed = log_events.of(application()).attach(Followed(run.id), lines=True)
+        feed = events.of(application()).attach(Followed(run.id), lines=True)
         after = feed.reached
-        following = log_events.following(application(), feed, after)
+        following = events.following(application(), feed, after)
 
         def follow() -> None:
-            log_events.of(application()).look(feed)
+            events.of(application()).look(feed)
             next(following)
 
         write()
         follow()
         write()
         yield "log line, from SQL to a follower", passed(follow)
-        log_events.of(application()).detach(feed, lines=True)
+        events.of(application()).detach(feed, lines=True)
         work.finish()
 
 

@@ -34,9 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.request_template import Renderer
 from webapp.connectors.json_schema.validation import Document, Unresolved
-from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi import metadata as openapi_metadata
-from webapp.connectors.openapi import yaml_document
+from webapp.connectors.openapi import document
 from webapp.connectors.openapi.connector import request_of
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
@@ -148,7 +146,7 @@ def prepared(whole: Any, version: str) -> Any:
 
 def _loaded(raw: bytes) -> dict[str, Any]:
     """Return a document without the limits of the product."""
-    found = orjson.loads(raw) if raw.lstrip()[:1] == b"{" else yaml_document.load(raw)
+    found = orjson.loads(raw) if raw.lstrip()[:1] == b"{" else document.load(raw)
     return found if isinstance(found, dict) else {}
 
 
@@ -203,9 +201,7 @@ def of_openapi(whole: dict[str, Any], raw: bytes, rows: int) -> Result:
     wanted = list(operations(whole, Document(whole)))
     began = time.process_time()
     try:
-        entities = {
-            one.name: one for one in openapi_metadata.metadata(openapi_document.read(raw), "").entities
-        }
+        entities = {one.name: one for one in document.metadata(document.read(raw), "").entities}
     except ConnectorError as error:
         result.fail(f"document not read: {error.message[:60]}", rows * len(wanted))
         return result

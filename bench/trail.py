@@ -27,7 +27,7 @@ from webapp import clock, ids
 from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry
 from webapp.audit.services import seals
-from webapp.audit.services.verification import verify
+from webapp.audit.services.seals import verify
 from webapp.cli import probe, valkey
 from webapp.extensions import db
 

@@ -11,17 +11,17 @@ from flask import Flask, current_app
 
 from jobs.lease import Lease, leased
 from webapp import limits, storage
-from webapp.exports.services import export_files, export_parts, exports
-from webapp.exports.services.exports import Order
+from webapp.exports import export_files
+from webapp.exports import services as exports
+from webapp.exports.services import Order
 from webapp.extensions import application
-from webapp.generation.services.parallel_rows import processes_for
-from webapp.generation.services.rows import Recipe, Stream
+from webapp.generation.services.rows import Recipe, Stream, processes_for
 from webapp.monitoring import metrics
 
 
 def run(export_id: str) -> None:
     """Create an export's file, or start again if a worker was lost. Every attempt produces the same bytes."""
-    with leased(exports.KIND, export_id, may=export_parts.whole(export_id)) as work:
+    with leased(exports.KIND, export_id, may=exports.whole(export_id)) as work:
         _make(work, exports.order(work.id), work.save)
     exports.settle(export_id)
 
@@ -31,9 +31,9 @@ def run_part(part_id: str) -> None:
 
     def tell(**values: Any) -> None:
         work.save(**values)
-        export_parts.progress(part_id)
+        exports.progress(part_id)
 
-    with leased(export_parts.KIND, part_id, may=export_parts.may_start(part_id)) as work:
+    with leased(exports.PART_KIND, part_id, may=exports.may_start(part_id)) as work:
         _make(work, exports.part_order(work.id), tell)
     exports.settle_part(part_id)
 

@@ -28,12 +28,12 @@ from jobs.process import application, named
 from webapp import clock, limits
 from webapp.audit.services import seals
 from webapp.extensions import reading, redis_client, writing
-from webapp.mail import mail
+from webapp.mail import services as mail
 from webapp.metering import hourly
 from webapp.monitoring import health, metrics
 from webapp.monitoring.health import process_name
 from webapp.notifications.models import Delivery
-from webapp.notifications.services import limit_notifications, notifications, webhook_delivery
+from webapp.notifications.services import notifications, webhooks
 from webapp.operations import retention
 from webapp.operations.purge import purge
 from webapp.scenarios.services import schedules as scenario_schedules
@@ -90,7 +90,7 @@ class Courier:
         """Create events for finished work and start due deliveries, up to the concurrency limit. Does not
         wait for them."""
         with self.app.app_context():
-            told = notifications.tell(self.now) + limit_notifications.send_pending(self.now)
+            told = notifications.tell(self.now) + notifications.send_pending(self.now)
             if told:
                 log.info("created %d events", told)
             while not self._stopping.is_set():
@@ -107,7 +107,7 @@ class Courier:
             if self._busy.total() >= limits.WEBHOOK_AT_ONCE:
                 return None
             full = [hook for hook, number in self._busy.items() if number >= limits.WEBHOOK_AT_ONCE_EACH]
-        return webhook_delivery.claim(self.now(), full)
+        return webhooks.claim(self.now(), full)
 
     def _go(self, delivery: Delivery) -> None:
         with self._lock:
@@ -119,7 +119,7 @@ class Courier:
     def _deliver(self, delivery: Delivery) -> None:
         try:
             with self.app.app_context():
-                webhook_delivery.deliver(delivery, self.now)
+                webhooks.deliver(delivery, self.now)
         except Exception:  # its claim expires, and it is sent again
             log.exception("delivery %s: the result could not be saved", delivery.id)
         finally:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pytest
 
-from webapp.cli import testing
+from webapp.cli import development
 from webapp.paths import ROOT
 
 PROMISES = 31
@@ -137,5 +137,5 @@ def test_unmet_conditions_are_shown_at_the_top_too():
 
 
 def test_tests_for_both_stacks_exist():
-    for place in (*testing.ON_BOTH, *testing.LONG):
+    for place in (*development.ON_BOTH, *development.LONG):
         assert (ROOT / place).exists(), place

@@ -19,8 +19,8 @@ def create_app(settings: Settings, *, routes: bool = True) -> Flask:
     from flask import Flask
 
     from webapp import extensions, limits, models, storage
-    from webapp.objects.services.usages import FINDERS
-    from webapp.versioning import usages
+    from webapp.objects.services import FINDERS
+    from webapp.versioning import services as versioning
 
     assert models  # every table is registered by this import
 
@@ -52,7 +52,7 @@ def create_app(settings: Settings, *, routes: bool = True) -> Flask:
     )
     extensions.init_app(app)
     storage.init_app(app, settings)
-    usages.init_app(app, FINDERS)
+    versioning.init_app(app, FINDERS)
     if routes:
         from webapp import blueprints
 

@@ -8,7 +8,7 @@ from typing import Final
 from flask import current_app
 
 from webapp.errors import ApiError
-from webapp.security.vault import Vault, VaultError
+from webapp.security.sealing import Vault, VaultError
 
 _VAULT: Final = "rowsmith.vault"
 

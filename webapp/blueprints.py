@@ -9,21 +9,11 @@ from werkzeug.routing import BaseConverter
 
 from webapp import quotas
 from webapp.accounts import authentication
-from webapp.accounts.views import (
-    api_keys,
-    members,
-    projects,
-    session,
-    sessions,
-    sign_in,
-    two_factor,
-    workspace,
-)
-from webapp.accounts.views import pages as web_pages
+from webapp.accounts.views import api_keys, members, projects, session, sign_in, workspace
 from webapp.activity import services as activity
 from webapp.activity import views as activity_views
 from webapp.audit import views as audit_views
-from webapp.builder.views import builder, draft_sources, drafts, field_types, templates
+from webapp.builder.views import builder, drafts, templates
 from webapp.compat import views as compat_views
 from webapp.config import Settings
 from webapp.connections.views import connections, metadata_documents, pages, secrets
@@ -34,21 +24,20 @@ from webapp.documentation import views as documentation_views
 from webapp.documentation.api import views as api_views
 from webapp.endpoints.views import endpoints
 from webapp.endpoints.views import pages as endpoints_pages
-from webapp.exports.views import answer_keys, export_parts, exports
-from webapp.files.views import files, multipart
-from webapp.files.views import pages as files_pages
+from webapp.exports import views as exports_views
+from webapp.files import multipart
+from webapp.files import views as files_views
 from webapp.fill import views as fill_views
-from webapp.generation.views import generate
+from webapp.generation import views as generation_views
 from webapp.home import views as home_views
 from webapp.imports.views import ai, imports, tables
-from webapp.notifications.views import notifications, webhooks
+from webapp.notifications import views as notifications_views
 from webapp.objects import views as objects_views
-from webapp.operations.views import health, metrics, status
+from webapp.operations import views as operations_views
 from webapp.pushes.views import exports as pushes_exports
 from webapp.pushes.views import pages as pushes_pages
 from webapp.pushes.views import pushes
-from webapp.real_data.views import masked_copies, masking, subsets
-from webapp.scenarios.views import pages as scenarios_pages
+from webapp.real_data import views as real_data_views
 from webapp.scenarios.views import run_pages, runs, scenarios
 from webapp.schedules import views as schedules_views
 from webapp.starters import views as starters_views
@@ -56,12 +45,12 @@ from webapp.usage import views as usage_views
 from webapp.web import hooks, measurement, openapi, page_shell
 
 BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
-    health.bp,
-    metrics.bp,
+    operations_views.health_bp,
+    operations_views.metrics_bp,
     session.bp,
-    sessions.bp,
+    session.sessions_bp,
     sign_in.bp,
-    two_factor.bp,
+    sign_in.two_factor_bp,
     api_keys.bp,
     projects.bp,
     workspace.bp,
@@ -73,44 +62,44 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
     api_views.bp,
     page_shell.bp,
     templates.bp,
-    subsets.bp,
+    real_data_views.subsets_bp,
     tables.bp,
     fill_views.bp,
     imports.bp,
-    masked_copies.bp,
+    real_data_views.masked_bp,
     ai.bp,
-    generate.bp,
-    answer_keys.bp,
-    exports.bp,
-    export_parts.bp,
+    generation_views.bp,
+    exports_views.answer_keys_bp,
+    exports_views.bp,
+    exports_views.parts_bp,
     connections.bp,
     pages.bp,
     metadata_documents.bp,
     secrets.bp,
-    webhooks.bp,
-    notifications.bp,
-    masking.bp,
+    notifications_views.bp,
+    notifications_views.notices_bp,
+    real_data_views.masking_bp,
     pushes.bp,
     pushes_pages.bp,
     endpoints_pages.bp,
     endpoints.bp,
     pushes_exports.bp,
-    field_types.bp,
-    web_pages.bp,
+    templates.field_types_bp,
+    session.pages_bp,
     objects_views.bp,
-    status.bp,
+    operations_views.status_bp,
     builder.bp,
     drafts.bp,
-    draft_sources.bp,
+    drafts.sources_bp,
     datasets.bp,
     dataset_pages.bp,
     dataset_destinations.bp,
     scenarios.bp,
-    files.bp,
-    files_pages.bp,
+    files_views.bp,
+    files_views.pages_bp,
     runs.bp,
     run_pages.bp,
-    scenarios_pages.bp,
+    scenarios.pages_bp,
     compat_views.bp,
     activity_views.bp,
     schedules_views.bp,

@@ -38,14 +38,14 @@ Moment = Annotated[
 ]
 
 
-def _now(value: Any) -> datetime:
+def _moment_or_present(value: Any) -> datetime:
     """A time, or `present` as the time of the clock in whole seconds. What is kept of a request is that time."""
     return clock.now().replace(microsecond=0) if value == PRESENT else parse(value)
 
 
 Now = Annotated[
     datetime,
-    BeforeValidator(_now),
+    BeforeValidator(_moment_or_present),
     WithJsonSchema(
         {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string", "enum": [PRESENT]}]}
     ),

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.sandbox import launch_plan, seccomp
-from jobs.sandbox.kernel_memory import KernelMemory
-from jobs.sandbox.process_tree import Tree
+from jobs.sandbox import seccomp
+from jobs.sandbox import spec as sandbox_spec
+from jobs.sandbox.process_tree import KernelMemory, Tree
 from jobs.sandbox.spec import Mode, SandboxSpec, SandboxUnavailable
 
 HOME: Final = "/home/scenario"
@@ -186,13 +186,13 @@ def launch(
     bubblewrap fails."""
     ours, theirs = socket.socketpair()
     info_ours, info_theirs = os.pipe()
-    made = {path: launch_plan.memory_file(content, "etc") for path, content in files.items()}
+    made = {path: sandbox_spec.memory_file(content, "etc") for path, content in files.items()}
     # In a file, because the program can read the command line of its first process.
     options = arguments(spec, mode, made, info_theirs)
-    given = launch_plan.memory_file("".join(f"{option}\0" for option in options).encode(), "arguments")
+    given = sandbox_spec.memory_file("".join(f"{option}\0" for option in options).encode(), "arguments")
     command = [
         "bwrap", "--args", str(given), "--",
-        python()[0], "-I", "-S", "-c", launch_plan.launcher_command(), str(theirs.fileno()),
+        python()[0], "-I", "-S", "-c", sandbox_spec.launcher_command(), str(theirs.fileno()),
     ]  # fmt: skip
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
     try:
@@ -238,14 +238,14 @@ def _settle(
     """Exchange the launch plan and descriptors with the launcher (`launcher.py`)."""
     first = os.pidfd_open(_first_pid(info))
     listen = mode.notify and spec.network != "none"
-    content = launch_plan.plan(
+    content = sandbox_spec.plan(
         spec,
-        env=launch_plan.variables(spec, HOME, "/tmp", **env),  # noqa: S108
+        env=sandbox_spec.variables(spec, HOME, "/tmp", **env),  # noqa: S108
         folder=HOME,
         folders=("/proc", "/home"),
         output=output,
         user=user,
-        limits=launch_plan.limits(spec, spec.caps.processes + _SLACK + other_processes(mode)),
+        limits=sandbox_spec.limits(spec, spec.caps.processes + _SLACK + other_processes(mode)),
         filter=seccomp.program(sockets=_FAMILIES, ask=_ASKED if listen else ()),
         listen=listen,
         serve=[("diagnostics", "", 0), *serve],
@@ -256,7 +256,7 @@ def _settle(
         proc,
         diagnostics,
         shared=False,
-        files=launch_plan.FILES,
+        files=sandbox_spec.FILES,
         spec=spec,
         home=HOME,
         own_home=os.fstat(home).st_dev,

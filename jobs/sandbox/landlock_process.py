@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from jobs.sandbox import bubblewrap_process, launch_plan, outputs, seccomp
+from jobs.sandbox import bubblewrap_process, outputs, seccomp
+from jobs.sandbox import spec as sandbox_spec
 from jobs.sandbox.bubblewrap_process import exchange_plan, other_processes
-from jobs.sandbox.kernel_memory import KernelMemory, diagnostics
-from jobs.sandbox.process_tree import Tree
+from jobs.sandbox.process_tree import KernelMemory, Tree, diagnostics
 from jobs.sandbox.spec import Mode, SandboxSpec, SandboxUnavailable
 
 _CREATE_RULESET: Final = 444
@@ -133,7 +133,7 @@ def launch(spec: SandboxSpec, mode: Mode, output: int, user: int | None) -> Land
             "-I",
             "-S",
             "-c",
-            launch_plan.launcher_command(),
+            sandbox_spec.launcher_command(),
             str(theirs.fileno()),
         ],
         stdin=subprocess.DEVNULL,
@@ -157,27 +157,27 @@ def launch(spec: SandboxSpec, mode: Mode, output: int, user: int | None) -> Land
         ours.close()
         os.close(errors)
     kernel = KernelMemory(
-        proc, diagnostics(), shared=True, files=launch_plan.FILES, spec=spec, home=str(home), own_home=-1
+        proc, diagnostics(), shared=True, files=sandbox_spec.FILES, spec=spec, home=str(home), own_home=-1
     )
     return LandlockProcess(process, Tree(proc, kernel, process.pid, shared=True), folder, home, listener)
 
 
 def _plan(spec: SandboxSpec, mode: Mode, output: int, user: int | None, home: Path, walled: bool) -> bytes:
-    env = launch_plan.variables(spec, str(home), str(home / ".tmp"))
+    env = sandbox_spec.variables(spec, str(home), str(home / ".tmp"))
     if walled:  # one query per call on a connected socket, since others are blocked (resolv.conf(5))
         env.setdefault("RES_OPTIONS", "single-request")
     asked = _CONNECTING if mode.own_user else (*_CONNECTING, *_SIGNALLING)
     families = [seccomp.AF_UNIX]
     if spec.network != "none":
         families += [seccomp.AF_INET, seccomp.AF_INET6]
-    return launch_plan.plan(
+    return sandbox_spec.plan(
         spec,
         env=env,
         folder=str(home),
         folders=("/proc", str(home)),
         output=output,
         user=user,
-        limits=launch_plan.limits(spec, spec.caps.processes + _SLACK + other_processes(mode)),
+        limits=sandbox_spec.limits(spec, spec.caps.processes + _SLACK + other_processes(mode)),
         filter=seccomp.program(sockets=tuple(families), ask=asked, shared=True) if walled else b"",
         listen=walled,
         serve=[],

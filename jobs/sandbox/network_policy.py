@@ -21,14 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jobs.sandbox import addresses, bubblewrap_process, dns, proxy, seccomp, seccomp_notify
+from jobs.sandbox import bubblewrap_process, network_access, seccomp
 from jobs.sandbox.bubblewrap_process import BubblewrapProcess
-from jobs.sandbox.dns import DnsProxy
-from jobs.sandbox.kernel_memory import OutsideSockets
 from jobs.sandbox.landlock_process import LandlockProcess
-from jobs.sandbox.process_tree import read_process
-from jobs.sandbox.proxy import SocketProxy
-from jobs.sandbox.seccomp_notify import Notification
+from jobs.sandbox.network_access import DnsProxy, SocketProxy
+from jobs.sandbox.process_tree import OutsideSockets, read_process
+from jobs.sandbox.seccomp import Notification
 from jobs.sandbox.spec import Mode, SandboxSpec
 
 _SO_NETNS_COOKIE: Final = 71
@@ -69,8 +67,8 @@ class Connections:
         self,
         spec: SandboxSpec,
         listener: int,
-        api: Set[tuple[addresses.Address, int]],
-        reach: addresses.Reach,
+        api: Set[tuple[network_access.Address, int]],
+        reach: network_access.Reach,
         resolver: tuple[str, int] | None,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
@@ -86,7 +84,7 @@ class Connections:
     def ready(self, descriptor: int) -> bool:
         """Handle a descriptor that is ready. Return False if it belongs to another component."""
         if descriptor == self.listener:
-            notification = seccomp_notify.receive(self.listener)
+            notification = seccomp.receive(self.listener)
             if notification is not None:
                 self._answer(notification)
             return True
@@ -101,7 +99,7 @@ class Connections:
         """Drop connections that timed out."""
         now = time.monotonic()
         for descriptor, pending in list(self._pending.items()):
-            if now > pending.until or not seccomp_notify.is_pending(self.listener, pending.notification):
+            if now > pending.until or not seccomp.is_pending(self.listener, pending.notification):
                 del self._pending[descriptor]
                 self._forget(descriptor)
                 self._finish(pending, errno.EINPROGRESS)
@@ -124,23 +122,23 @@ class Connections:
         except (OSError, StopIteration, ValueError) as error:
             done = getattr(error, "errno", None) or errno.EPERM
         if done is not None:
-            seccomp_notify.respond(self.listener, notification, done)
+            seccomp.respond(self.listener, notification, done)
 
     def _decide(self, notification: Notification) -> int | None:
         """Handle a notification. Return the error number, 0 for success, or None if the response is sent
         elsewhere."""
         if notification.number == seccomp.number("listen"):
-            with seccomp_notify.duplicate(notification) as one:
+            with seccomp.duplicate(notification) as one:
                 return (
                     errno.EINVAL
                     if self._is_outside(one)
-                    else seccomp_notify.call("listen", one, _backlog(notification))
+                    else seccomp.call("listen", one, _backlog(notification))
                 )
-        raw = seccomp_notify.sockaddr(notification)
-        one = seccomp_notify.duplicate(notification)
+        raw = seccomp.sockaddr(notification)
+        one = seccomp.duplicate(notification)
         kept = False
         try:
-            if not seccomp_notify.is_pending(self.listener, notification):
+            if not seccomp.is_pending(self.listener, notification):
                 return errno.EINTR
             if notification.number == seccomp.number("bind"):
                 return self._bind(notification, one, raw)
@@ -155,23 +153,21 @@ class Connections:
         if one.family == socket.AF_UNIX and raw[2:3] not in (b"", b"\0"):
             # The kernel must resolve the path as the caller. Nothing that could replace it is allowed to
             # listen.
-            seccomp_notify.respond(self.listener, notification, allow=True)
+            seccomp.respond(self.listener, notification, allow=True)
             return None
-        return errno.EINVAL if self._is_outside(one) else seccomp_notify.call("bind", one, raw)
+        return errno.EINVAL if self._is_outside(one) else seccomp.call("bind", one, raw)
 
     def _connect(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
         if len(raw) < 2:
             return errno.EINVAL
         if struct.unpack_from("=H", raw)[0] == socket.AF_UNSPEC:
-            return seccomp_notify.call("connect", one, raw)  # disconnects
+            return seccomp.call("connect", one, raw)  # disconnects
         if one.family == socket.AF_UNIX:
             return self._connect_unix(notification, one, raw)
-        target = addresses.target(raw)
+        target = network_access.target(raw)
         if one.family not in (socket.AF_INET, socket.AF_INET6):
             return (
-                seccomp_notify.call("connect", one, raw)
-                if one.family == seccomp.AF_NETLINK
-                else errno.EAFNOSUPPORT
+                seccomp.call("connect", one, raw) if one.family == seccomp.AF_NETLINK else errno.EAFNOSUPPORT
             )
         if target is None:
             return errno.EINVAL
@@ -198,7 +194,7 @@ class Connections:
         path = raw[2:]
         if path[:1] in (b"", b"\0"):
             return self._wait_for(notification, one, raw, fresh=False)  # a name of the box's own network
-        file = seccomp_notify.open_inside(notification, path.partition(b"\0")[0])
+        file = seccomp.open_inside(notification, path.partition(b"\0")[0])
         try:
             return self._reach(notification, one, file)
         finally:
@@ -209,11 +205,11 @@ class Connections:
         there = struct.pack("=H", socket.AF_UNIX) + f"/proc/self/fd/{file}".encode() + b"\0"
         return self._wait_for(notification, one, there, fresh=False)
 
-    def _is_always_open(self, target: addresses.Target, stream: bool) -> bool:
+    def _is_always_open(self, target: network_access.Target, stream: bool) -> bool:
         """Whether connections to this address are always allowed."""
         return stream and (target.address, target.port) in self.api
 
-    def _redirect_dns(self, target: addresses.Target, raw: bytes) -> bytes:
+    def _redirect_dns(self, target: network_access.Target, raw: bytes) -> bytes:
         """Redirect DNS over TCP, which goes to port 53 of loopback, to the host's name server."""
         if self.resolver is None or target.port != _DNS or not target.inside or self.spec.network != "full":
             return raw
@@ -227,7 +223,7 @@ class Connections:
             return struct.pack("=H", family) + struct.pack("!HI", port, 0) + six + bytes(4)
         return raw
 
-    def _source(self, target: addresses.Target) -> str:
+    def _source(self, target: network_access.Target) -> str:
         """Return the source address for services on the host's IPv4 loopback; "" for any."""
         return self.spec.api_source if target.address.version == 4 and target.address.is_loopback else ""
 
@@ -267,9 +263,9 @@ class Connections:
         blocking = os.get_blocking((caller or made).fileno())
         os.set_blocking(made.fileno(), False)
         pending = Pending(
-            notification, made, fresh, seccomp_notify.closes_on_exec(notification), blocking, _deadline(made)
+            notification, made, fresh, seccomp.closes_on_exec(notification), blocking, _deadline(made)
         )
-        error = seccomp_notify.call("connect", made, raw)
+        error = seccomp.call("connect", made, raw)
         stream = made.type & 0xF == socket.SOCK_STREAM
         if error in (0, errno.EINPROGRESS) and stream and (fresh or self._is_outside(made)):
             self.sockets.add(made, raw, _cookie(made))
@@ -280,7 +276,7 @@ class Connections:
         return self._settle(pending, error)
 
     def _finish(self, pending: Pending, error: int) -> None:
-        seccomp_notify.respond(self.listener, pending.notification, self._settle(pending, error))
+        seccomp.respond(self.listener, pending.notification, self._settle(pending, error))
         pending.made.close()
 
     def _settle(self, pending: Pending, error: int) -> int:
@@ -290,7 +286,7 @@ class Connections:
         fit = error == 0 or (error == errno.EINPROGRESS and not pending.blocking)
         if pending.fresh and fit:
             self._outside.add(_cookie(pending.made))
-            if not seccomp_notify.inject_descriptor(
+            if not seccomp.inject_descriptor(
                 self.listener,
                 pending.notification,
                 pending.made.fileno(),
@@ -384,8 +380,8 @@ class HostConnections(Connections):
         self,
         spec: SandboxSpec,
         listener: int,
-        open_ways: Set[tuple[addresses.Address, int]],
-        reach: addresses.Reach,
+        open_ways: Set[tuple[network_access.Address, int]],
+        reach: network_access.Reach,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
         leader: int,
@@ -404,7 +400,7 @@ class HostConnections(Connections):
     def _decide(self, notification: Notification) -> int | None:
         if notification.number in self._signals:
             if self._is_own(notification.descriptor):
-                seccomp_notify.respond(
+                seccomp.respond(
                     self.listener, notification, allow=True
                 )  # its arguments are numbers, which cannot change
                 return None
@@ -418,8 +414,10 @@ class HostConnections(Connections):
         found = read_process(self._proc, pid)
         return found is not None and found.group == self._leader and pid != self._leader
 
-    def _is_always_open(self, target: addresses.Target, stream: bool) -> bool:
-        return (target.address, target.port) in self.api and (stream or target.port == dns.PORT)
+    def _is_always_open(self, target: network_access.Target, stream: bool) -> bool:
+        return (target.address, target.port) in self.api and (
+            stream or target.port == network_access.DNS_PORT
+        )
 
     def _is_outside(self, one: socket.socket) -> bool:
         return one.family in (socket.AF_INET, socket.AF_INET6)
@@ -428,18 +426,18 @@ class HostConnections(Connections):
         if one.family == socket.AF_UNIX:
             if raw[2:3] in (b"", b"\0"):
                 return errno.EACCES  # an abstract name, which is the host's
-            seccomp_notify.respond(self.listener, notification, allow=True)  # Landlock checks the path
+            seccomp.respond(self.listener, notification, allow=True)  # Landlock checks the path
             return None
         # Connecting would choose any port and address, too. The address identifies callers of the API, so it
         # must be ours.
-        target = addresses.target(raw)
+        target = network_access.target(raw)
         return 0 if target is not None and target.port == 0 else errno.EACCES
 
     def _connect_unix(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
         path = raw[2:].partition(b"\0")[0]
         if not path:
             return errno.EACCES
-        file = seccomp_notify.open_inside(notification, path)
+        file = seccomp.open_inside(notification, path)
         try:
             found = Path(os.readlink(f"/proc/self/fd/{file}"))
             if not found.is_relative_to(self._home):
@@ -460,27 +458,27 @@ class NetworkPolicy:
         self.spec, self.mode = spec, mode
         host, port = spec.api
         self._api = _addresses(host, port) if spec.network in _ASKING else []
-        servers, other_lines = dns.of_host()
+        servers, other_lines = network_access.dns_of_host()
         self._resolvers = spec.resolvers or servers
         self.serve: list[tuple[str, str, int]] = []
         self.memory: Callable[[], int] = lambda: 0
         """Return the bytes of kernel memory of connections outside of the sandbox."""
         if spec.network == "full" and mode.name == "bubblewrap":
-            self.serve.append(("datagram", dns.ADDRESS, dns.PORT))
+            self.serve.append(("datagram", network_access.DNS_ADDRESS, network_access.DNS_PORT))
         self.env: dict[str, str] = {}
         if spec.network in _ASKING and mode.name == "bubblewrap" and not mode.notify:
-            self.env = proxy.variables(spec)
-            self.serve.append(("stream", proxy.HOST, proxy.PROXY_PORT))
+            self.env = network_access.proxy_variables(spec)
+            self.serve.append(("stream", network_access.PROXY_HOST, network_access.PROXY_PORT))
             local = next((item for item in self._api if ipaddress.ip_address(item).is_loopback), None)
             self.serve += [("stream", local, port)] if local else []
-        self._reach = addresses.Reach(spec.networks, spec.hidden)
+        self._reach = network_access.Reach(spec.networks, spec.hidden)
         self._files = (host, self._api, other_lines)
         self._parts: list[Any] = []
 
     def files(self, user: int | None) -> dict[str, bytes]:
         """Return the contents of files by path."""
         host, api, other_lines = self._files
-        return dns.files(
+        return network_access.dns_files(
             user or bubblewrap_process.INSIDE_USER,
             bubblewrap_process.HOME,
             host,
@@ -519,12 +517,15 @@ class NetworkPolicy:
     ) -> Connections:
         open_ways = self._open_ways()
         if isinstance(program, BubblewrapProcess):
-            resolver = (self._resolvers[0], dns.PORT)
+            resolver = (self._resolvers[0], network_access.DNS_PORT)
             return Connections(
                 self.spec, listener, open_ways, self._reach, resolver, poll.register, poll.unregister
             )
         if self.spec.network == "full":  # name servers are contacted at their own addresses
-            open_ways |= {(addresses.plain(ipaddress.ip_address(item)), dns.PORT) for item in self._resolvers}
+            open_ways |= {
+                (network_access.plain(ipaddress.ip_address(item)), network_access.DNS_PORT)
+                for item in self._resolvers
+            }
         return HostConnections(
             self.spec,
             listener,
@@ -536,9 +537,9 @@ class NetworkPolicy:
             program.home_path,
         )
 
-    def _open_ways(self) -> set[tuple[addresses.Address, int]]:
+    def _open_ways(self) -> set[tuple[network_access.Address, int]]:
         """Return the addresses that are always allowed: those of the API."""
-        return {(addresses.plain(ipaddress.ip_address(item)), self.spec.api[1]) for item in self._api}
+        return {(network_access.plain(ipaddress.ip_address(item)), self.spec.api[1]) for item in self._api}
 
     def ready(self, descriptor: int) -> None:
         """Handle a descriptor that is ready."""

@@ -27,9 +27,11 @@ from webapp import clock, limits
 from webapp.connectors.redaction import Cutter
 from webapp.extensions import reading
 from webapp.scenarios.models import Run, RunChunk
-from webapp.scenarios.services import environment_variables, run_logs
+from webapp.scenarios.services import environment_variables, run_completion
 from webapp.scenarios.services.run_completion import MARK
 from webapp.work.log_lines import COMMANDS
+
+log = logging.getLogger(__name__)
 
 
 class RunLog:
@@ -92,7 +94,7 @@ class RunLog:
                 self._write(part)
                 del self._waiting[: len(part)]
             self._size, self._since = 0, None
-        if time.monotonic() >= self._quiet_until and not run_logs.wake(self._work.id):
+        if time.monotonic() >= self._quiet_until and not run_completion.wake(self._work.id):
             self._quiet_until = time.monotonic() + limits.RUN_POLLED_SECONDS
 
     def _write(self, lines: Sequence[str]) -> None:
@@ -209,8 +211,6 @@ class Lines:
 # The thread that reads the program's output from a pipe, splits it into lines and writes them to the log.
 #
 # If the database is slow, the pipe fills and the program blocks: nothing is lost, and memory is bounded.
-
-log = logging.getLogger(__name__)
 
 
 class LogReader(threading.Thread):

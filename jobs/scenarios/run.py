@@ -31,11 +31,13 @@ from webapp.accounts.services import identity
 from webapp.connectors import redaction
 from webapp.errors import ApiError
 from webapp.extensions import application, db, reading, writing
-from webapp.files.services.files import sync
+from webapp.files.services import sync
 from webapp.operations import retention
 from webapp.scenarios.models import Run
-from webapp.scenarios.services import environment_variables, run_completion, run_logs
-from webapp.scenarios.services.outputs import store_outputs
+from webapp.scenarios.services import environment_variables, run_completion
+from webapp.scenarios.services.run_completion import store_outputs
+
+log = logging.getLogger(__name__)
 
 
 class Chart:
@@ -65,8 +67,6 @@ class Chart:
         """Return the columns of the run's row."""
         return {"usage": [*self._points], "max_rss_bytes": self.max_memory, "cpu_ms": self.cpu_ms}
 
-
-log = logging.getLogger(__name__)
 
 KIND: Final = "run"
 # Error codes by the sandbox limit that ended the program.
@@ -352,7 +352,7 @@ class Watch:
             pass  # noticed at the next check
         except Exception as error:  # only the chart misses a point
             log.warning("%s: could not save the usage: %s", self.runner.work.id, type(error).__name__)
-        run_logs.wake(self.runner.work.id)
+        run_completion.wake(self.runner.work.id)
 
 
 def _exit_code(end: End) -> int | None:

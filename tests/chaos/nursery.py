@@ -34,7 +34,7 @@ from webapp.connectors.rest.connector import RestConnector
 from webapp.extensions import after_fork, reading
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push
-from webapp.pushes.services import created_keys, planning
+from webapp.pushes.services import planning
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.planning import Order
 from webapp.pushes.services.rows import TableRows
@@ -52,7 +52,7 @@ def order(push_id: str) -> Order:
         for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()
-    spool = created_keys.KeySpool(storage.of(app), created_keys.folder_of(first.workspace_id, first.id))
+    spool = planning.KeySpool(storage.of(app), planning.folder_of(first.workspace_id, first.id))
     can = RestConnector.can if _over_http() else Capabilities()
     return Order(push, made, opened, can, spool)
 

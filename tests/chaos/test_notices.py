@@ -24,8 +24,8 @@ from webapp.access.models import Membership, User, Workspace
 from webapp.extensions import writing
 from webapp.mail.models import Mail
 from webapp.notifications.models import Delivery, Webhook
-from webapp.notifications.services import webhook_delivery
-from webapp.security.vault import Vault
+from webapp.notifications.services import webhooks
+from webapp.security.sealing import Vault
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_delivery_arrives_at_least_once_and_with_one_id_when_its_sender_is_kil
         assert one.json["object"]["id"] == export_id
         assert one.headers["webhook-id"] == two.headers["webhook-id"] == delivery.id
         stamp = int(two.headers["webhook-timestamp"])
-        wanted = webhook_delivery.signature(secret, delivery.id, stamp, two.body)
+        wanted = webhooks.signature(secret, delivery.id, stamp, two.body)
         assert two.headers["webhook-signature"] == wanted
 
 

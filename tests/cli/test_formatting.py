@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.cli import assets, formatting
+from webapp.cli import assets, development
 from webapp.cli.datadir import CliError
 from webapp.paths import ROOT
 
@@ -26,7 +26,7 @@ AFTER = {
 @pytest.fixture(scope="module")
 def tools() -> Path:
     try:
-        return formatting.ensure()
+        return development.ensure()
     except CliError as error:
         pytest.skip(str(error))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import ROOT
-from webapp.cli import arguments, testing
-from webapp.cli.__main__ import MODULES
+from webapp.cli import arguments, development
+from webapp.cli.__main__ import ENTRIES
 
 REFERENCE = (ROOT / "docs" / "reference" / "cli.md").read_text()
 _, PARSERS = arguments.parser()
@@ -29,7 +29,7 @@ def test_help_lists_every_command():
 
 
 def test_every_command_has_its_module():
-    assert {*MODULES, "help"} == set(arguments.COMMANDS)
+    assert {*ENTRIES, "help"} == set(arguments.COMMANDS)
 
 
 def test_the_plans_are_those_of_the_service():
@@ -39,8 +39,14 @@ def test_the_plans_are_those_of_the_service():
 
 
 def test_a_whole_run_checks_everything_before_the_tests():
-    assert [name for name, _ in testing.steps(False, [])] == ["layers", "lint", "format", "types", "tests"]
-    assert [name for name, _ in testing.steps(False, ["tests/cli"])] == ["tests"]
+    assert [name for name, _ in development.steps(False, [])] == [
+        "layers",
+        "lint",
+        "format",
+        "types",
+        "tests",
+    ]
+    assert [name for name, _ in development.steps(False, ["tests/cli"])] == ["tests"]
 
 
 @pytest.mark.parametrize(
@@ -52,20 +58,20 @@ def test_a_whole_run_checks_everything_before_the_tests():
     ],
 )
 def test_long_tests_run_only_with_all(everything, rest, ignored, parallel):
-    found = testing.pytest_arguments(everything, rest)
+    found = development.pytest_arguments(everything, rest)
     assert ("--ignore=tests/chaos" in found) is ignored
     assert ("worksteal" in found) is parallel
 
 
 def test_a_long_test_that_is_named_runs():
-    assert "--ignore=tests/chaos" not in testing.pytest_arguments(
+    assert "--ignore=tests/chaos" not in development.pytest_arguments(
         False, ["tests/chaos/test_kill.py::test_it"]
     )
 
 
 def test_naming_a_folder_names_the_long_tests_in_it():
-    found = testing.pytest_arguments(False, ["tests/deploy", "tests/typescript/"])
+    found = development.pytest_arguments(False, ["tests/deploy", "tests/typescript/"])
     assert "--ignore=tests/deploy/test_hosts.py" not in found
     assert "--ignore=tests/typescript/live" not in found
     assert "--ignore=tests/chaos" in found
-    assert "--ignore=tests/chaos" in testing.pytest_arguments(False, ["tests"])
+    assert "--ignore=tests/chaos" in development.pytest_arguments(False, ["tests"])

@@ -15,7 +15,7 @@ from webapp.cli.datadir import CliError, DataDir, Running
 from webapp.connections.models import Secret
 from webapp.connections.services import secrets
 from webapp.extensions import db
-from webapp.security.vault import Vault
+from webapp.security.sealing import Vault
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from tests.fakes.ai_server import AiServer
 from tests.fakes.echo_target import Answer, redirect
 from tests.net.ways import CLOSED, HERE, METADATA, Canary
 from webapp.connectors import KINDS
-from webapp.connectors.ai.chat import FORMATS, AiChat, Prompt
-from webapp.connectors.ai.connector import AiConnector, AiSettings
+from webapp.connectors.ai.connector import FORMATS, AiChat, AiConnector, AiSettings, Prompt
 from webapp.connectors.base import ConnectorError
 from webapp.net import session as net
 from webapp.net.gate import Gate

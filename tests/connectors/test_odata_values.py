@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.connectors.odata_documents import V2, V4
+from webapp.connectors.column_values import ConversionError
+from webapp.connectors.odata import channel as odata_responses
 from webapp.connectors.odata import metadata as odata_metadata
-from webapp.connectors.odata import responses as odata_responses
 from webapp.connectors.odata import values as odata_values
 from webapp.connectors.odata.values import Shaper, service_of
-from webapp.connectors.scalars import ConversionError
 from webapp.connectors.schema import Column
 
 ROOT = "https://erp.example.com/shop/"

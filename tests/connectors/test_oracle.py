@@ -16,8 +16,8 @@ from tests.fakes.certificates import Authority
 from tests.fakes.tns import Tns
 from webapp.connectors.base import ConnectionLost, ConnectorError
 from webapp.connectors.oracle import catalog as oracle_catalog
+from webapp.connectors.oracle.connection import convert_error, failure
 from webapp.connectors.oracle.connector import OracleConnector
-from webapp.connectors.oracle.errors import convert_error, failure
 from webapp.connectors.schema import Column, UniqueIndex
 from webapp.net.gate import Gate
 

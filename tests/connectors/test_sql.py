@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.connectors.arrow_values import fitted, hexed, of_objects, read
 from webapp.connectors.base import REASONS, ConnectorError, WriteSpec
+from webapp.connectors.column_values import fitted, hexed, of_objects, read
 from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
 from webapp.connectors.schema import Column, Entity
 from webapp.connectors.sql import base as sql

@@ -15,7 +15,7 @@ import yaml
 
 from webapp import limits
 from webapp.config import PREFIX, Settings
-from webapp.config.faults import faults
+from webapp.config.values import faults
 from webapp.paths import ROOT
 
 DEPLOY = ROOT / "deploy"

@@ -19,8 +19,7 @@ from typing import Any
 
 from tests.jobs.waiting import eventually
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.oracle.connection import Answer
-from webapp.connectors.oracle.errors import convert_error
+from webapp.connectors.oracle.connection import Answer, convert_error
 
 JAR = Path(os.environ.get("TEST_H2_JAR", "/usr/share/java/h2.jar"))
 _NUMBERS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from werkzeug.datastructures import MultiDict
 
-from webapp.builder.forms import draft
-from webapp.builder.forms.fields import FieldForm, places
+from webapp.builder import forms
+from webapp.builder.forms import FieldForm, places
 from webapp.engine.spec import parse
 
 FIELD = {
@@ -25,7 +25,7 @@ def test_the_form_of_a_field_shows_its_invalid_data_and_sends_it_back():
     values.add(f"{form.key}.invalid.rate", part["rate"].data)
     for kind in part["kinds"].data:
         values.add(f"{form.key}.invalid.kinds", kind)
-    (found,) = draft.read(values, {"fields": [FIELD]})["fields"]
+    (found,) = forms.read(values, {"fields": [FIELD]})["fields"]
     assert found["name"] == "years"
     assert parse([found]).fields[0].common.invalid == parse([FIELD]).fields[0].common.invalid
 
@@ -33,7 +33,7 @@ def test_the_form_of_a_field_shows_its_invalid_data_and_sends_it_back():
 def test_the_template_sets_its_own_share_in_addition_to_the_fields():
     form = MultiDict([("settings", "1"), ("invalid.rate", "0.01"), ("invalid.kinds", "missing")])
     form.add("invalid.kinds", "injection")
-    assert draft.read(form, {})["invalid"] == {"rate": "0.01", "kinds": ["missing", "injection"]}
-    emptied = draft.read(MultiDict([("settings", "1"), ("invalid.rate", "")]), {"invalid": {"rate": 0.5}})
+    assert forms.read(form, {})["invalid"] == {"rate": "0.01", "kinds": ["missing", "injection"]}
+    emptied = forms.read(MultiDict([("settings", "1"), ("invalid.rate", "")]), {"invalid": {"rate": 0.5}})
     assert "invalid" not in emptied
-    assert draft.read(MultiDict([("name", "T")]), {"invalid": {"rate": 0.5}})["invalid"] == {"rate": 0.5}
+    assert forms.read(MultiDict([("name", "T")]), {"invalid": {"rate": 0.5}})["invalid"] == {"rate": 0.5}

@@ -8,8 +8,8 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from webapp.accounts.views.api_keys import ApiKeyIn
-from webapp.builder.forms import draft
-from webapp.builder.forms.fields import FieldForm, marked, place_faults, places, same
+from webapp.builder import forms
+from webapp.builder.forms import FieldForm, marked, place_faults, places, same
 from webapp.engine import guess
 from webapp.errors import Fault
 from webapp.row_templates.schemas import GenerateInput
@@ -35,31 +35,31 @@ def nested() -> dict:
 
 def test_the_form_of_a_field_changes_that_field_only():
     values = form("c fld_C number", c__name="sum", c__type="number", c__o__max="3")
-    found = draft.read(values, nested())
+    found = forms.read(values, nested())
     assert found["fields"][0] == nested()["fields"][0]
     assert found["fields"][1] == {"id": "fld_C", "name": "sum", "type": "number", "options": {"max": 3}}
     assert found["name"] == "T"
 
 
 def test_a_nested_field_is_changed_where_it_is():
-    found = draft.read(form("b fld_B sku", b__name="code", b__type="sku"), nested())
+    found = forms.read(form("b fld_B sku", b__name="code", b__type="sku"), nested())
     assert found["fields"][0]["options"]["fields"][0]["name"] == "code"
 
 
 def test_a_field_that_stops_holding_fields_lets_them_go():
-    found = draft.read(form("a fld_A nested", a__name="order", a__type="uuid"), nested())
+    found = forms.read(form("a fld_A nested", a__name="order", a__type="uuid"), nested())
     assert "fields" not in found["fields"][0]["options"]
 
 
 def test_another_type_takes_only_the_options_it_knows():
     given = {"fields": [{"id": "fld_A", "name": "n", "type": "sequence", "options": {"start": 7}}]}
     values = form("a fld_A sequence", a__name="n", a__type="float", a__o__step="2", a__o__start="7")
-    assert draft.read(values, given)["fields"][0]["options"] == {"step": 2}
+    assert forms.read(values, given)["fields"][0]["options"] == {"step": 2}
 
 
 def test_options_and_keys_that_the_form_does_not_know_are_kept():
     given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {"odd": 1}, "strange": 2}]}
-    found = draft.read(form(a__name="m", a__type="number"), given)["fields"][0]
+    found = forms.read(form(a__name="m", a__type="number"), given)["fields"][0]
     assert (found["options"], found["strange"]) == ({"odd": 1}, 2)
 
 
@@ -74,7 +74,7 @@ def test_parameters_of_another_distribution_go_when_one_is_chosen():
         a__o__min="1",
         a__o__stddev="",
     )
-    assert draft.read(values, given)["fields"][0]["options"] == {"distribution": "zipf", "min": 1}
+    assert forms.read(values, given)["fields"][0]["options"] == {"distribution": "zipf", "min": 1}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_parameters_of_another_distribution_go_when_one_is_chosen():
 )
 def test_a_form_that_was_tampered_with_is_still_a_template(row):
     given = {"fields": [{"id": "fld_A", "name": "n", "type": "number", "options": {}}]}
-    found = draft.read(form(row, a__name="n", a__type="number"), given)
+    found = forms.read(form(row, a__name="n", a__type="number"), given)
     assert [one["name"] for one in found["fields"]] == ["n"]
 
 
@@ -105,20 +105,20 @@ def test_a_form_that_was_tampered_with_is_still_a_template(row):
 )
 def test_a_button_edits_the_fields(verb, field_id, names):
     given = nested()
-    fields, _ = draft.edit(given["fields"], verb, field_id, new_id=ids_of_a_test())
+    fields, _ = forms.edit(given["fields"], verb, field_id, new_id=ids_of_a_test())
     assert [one["name"] for one in fields] == names
     assert given == nested()  # the draft before the change stays, for undo
 
 
 def test_a_copy_has_new_ids_at_all_levels():
-    fields, focus = draft.edit(nested()["fields"], "duplicate", "fld_A", new_id=ids_of_a_test())
+    fields, focus = forms.edit(nested()["fields"], "duplicate", "fld_A", new_id=ids_of_a_test())
     copy = fields[1]
     assert (copy["name"], copy["id"]) == ("order_2", focus)
     assert {copy["id"], copy["options"]["fields"][0]["id"]}.isdisjoint({"fld_A", "fld_B"})
 
 
 def test_a_field_is_added_inside_another():
-    fields, focus = draft.edit(nested()["fields"], "inside", "fld_A", new_id=ids_of_a_test())
+    fields, focus = forms.edit(nested()["fields"], "inside", "fld_A", new_id=ids_of_a_test())
     assert [one["id"] for one in fields[0]["options"]["fields"]] == ["fld_B", focus]
 
 

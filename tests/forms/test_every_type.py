@@ -10,12 +10,10 @@ from werkzeug.datastructures import MultiDict
 
 from tests.forms.in_html import controls
 from webapp import ids
-from webapp.builder.forms import draft
-from webapp.builder.forms.fields import COMMON_NAMES, OWN, TABS, places, shown_options
-from webapp.builder.services.draft_rows import Sample
-from webapp.builder.views.builder_context import Pick
-from webapp.builder.views.columns import icon_of
-from webapp.builder.views.draft_page import HINTS, Opened, Shown, inspected
+from webapp.builder import forms
+from webapp.builder.forms import COMMON_NAMES, OWN, TABS, places, shown_options
+from webapp.builder.services import Sample
+from webapp.builder.views.draft_page import HINTS, Opened, Pick, Shown, icon_of, inspected
 from webapp.engine.spec import CommonKeys
 from webapp.engine.types.registry import REGISTRY
 from webapp.web.forms.from_model import bound, form_class, inline, keys
@@ -122,7 +120,7 @@ def drawn(drawing, field: dict[str, Any]) -> MultiDict[str, str]:
 
 def drawn_and_read(drawing, field: dict[str, Any], before: dict[str, Any] | None = None) -> dict[str, Any]:
     """The field that a form reads back, into a draft in which it said something else before."""
-    return draft.read(drawn(drawing, field), {"fields": [before or field]})["fields"][0]
+    return forms.read(drawn(drawing, field), {"fields": [before or field]})["fields"][0]
 
 
 def _as_text(value: Any) -> Any:
@@ -165,7 +163,7 @@ def test_the_tick_and_the_word_of_uniqueness_are_one_key(drawing, ticked, word, 
     if not ticked:
         form.pop(f"{key}.unique")
     form[f"{key}.unique_together"] = word
-    found = draft.read(form, {"fields": [field]})["fields"][0]
+    found = forms.read(form, {"fields": [field]})["fields"][0]
     assert found.get("unique") == unique
     assert "unique_together" not in found
 

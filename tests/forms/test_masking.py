@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from werkzeug.datastructures import MultiDict
 
-from webapp.builder.forms import draft
-from webapp.builder.forms.fields import FieldForm, places
+from webapp.builder import forms
+from webapp.builder.forms import FieldForm, places
 
 FIELD = {"id": "fld_01HZZZZZZZZZZZZZZZZZZZZZZZ", "name": "email", "type": "email", "options": {}}
 
@@ -17,7 +17,7 @@ def sent(**said: str) -> dict:
     values = MultiDict([("row", form.mark), (f"{form.key}.name", form.name), (f"{form.key}.type", form.type)])
     for key, value in said.items():
         values.add(f"{form.key}.masking.{key}", value)
-    return draft.read(values, {"fields": [FIELD]})["fields"][0]
+    return forms.read(values, {"fields": [FIELD]})["fields"][0]
 
 
 @pytest.mark.parametrize(

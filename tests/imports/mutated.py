@@ -226,11 +226,11 @@ def read(kind: str, document: bytes) -> str:
             metadata_documents.metadata("odata", document)
             odata_metadata.read_safely(document)
         elif kind == "program":
-            document_process.run("webapp.scenarios.services.requirement_text:in_process", document)
+            document_process.run("webapp.scenarios.services.requirements:in_process", document)
             document_process.run("webapp.scenarios.services.scenarios:in_process", document)
         elif kind == "parquet":
             names = {"name": "x.parquet", "sheet": None, "vocabulary_folder": folder}
-            document_process.run("webapp.real_data.services.detection:in_process", document, names)
+            document_process.run("webapp.real_data.detection:in_process", document, names)
         else:
             form = {"yaml": "openapi"}.get(kind, kind)
             arguments = {"name": f"x.{kind}", "form": form, "vocabulary_folder": folder, "rows": 10}
@@ -239,7 +239,7 @@ def read(kind: str, document: bytes) -> str:
                 metadata_documents.metadata("openapi", document)
             elif kind in ("csv", "json", "ndjson", "xlsx"):
                 names = {"name": f"x.{kind}", "sheet": None, "vocabulary_folder": folder}
-                document_process.run("webapp.real_data.services.detection:in_process", document, names)
+                document_process.run("webapp.real_data.detection:in_process", document, names)
     except (document_process.DocumentError, ConnectorError, ApiError) as error:
         return error.message
     return ""

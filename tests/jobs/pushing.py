@@ -20,10 +20,9 @@ from webapp.extensions import reading, writing
 from webapp.generation.services.row_makers import GivenRows
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push, PushRange, PushRow
-from webapp.pushes.services import created_keys, planning
-from webapp.pushes.services.created_keys import KeySpool
+from webapp.pushes.services import planning
 from webapp.pushes.services.ledger import read as ledger_read
-from webapp.pushes.services.planning import Order
+from webapp.pushes.services.planning import KeySpool, Order
 from webapp.pushes.services.rows import TableRows
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -125,7 +124,7 @@ class Pushing:
             first = ledger_read.first_of(session, push)
         made = self.makers[push_id]
         tables = [TableRows(place, spec, made[place]) for place, spec in enumerate(push.tables)]
-        folder = created_keys.folder_of(first.workspace_id, first.id)
+        folder = planning.folder_of(first.workspace_id, first.id)
         return Order(
             push, tables, lambda: self.connect(), Capabilities(), KeySpool(storage.of(self.app), folder)
         )

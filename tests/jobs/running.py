@@ -24,7 +24,7 @@ from tests.jobs.waiting import eventually
 from webapp.access import actors
 from webapp.extensions import db, reading
 from webapp.scenarios.models import Run, Scenario, ScenarioVersion
-from webapp.scenarios.services import run_logs, runs
+from webapp.scenarios.services import run_completion, runs
 
 HELLO = "print('hello')"
 # Says that it is there, and stays until it is ended.
@@ -108,7 +108,7 @@ class Running:
     def log(self, run_id: str) -> str:
         """What its log says now."""
         with self.app.app_context():
-            return "".join(run_logs.text(run_id))
+            return "".join(run_completion.text(run_id))
 
 
 @pytest.fixture

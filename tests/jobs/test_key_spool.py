@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from webapp import limits
-from webapp.pushes.services.created_keys import KeySpool, folder_of
+from webapp.pushes.services.planning import KeySpool, folder_of
 from webapp.storage import from_url
 
 

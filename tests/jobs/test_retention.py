@@ -19,7 +19,7 @@ from webapp.operations import retention
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.pushes.services.ledger import read
 from webapp.scenarios.models import Run, RunChunk, Scenario
-from webapp.scenarios.services import run_logs
+from webapp.scenarios.services import run_completion
 from webapp.work import batch_delete
 from webapp.work.batch_delete import Turn
 
@@ -125,7 +125,7 @@ def test_logs_are_deleted_after_the_plans_retention_and_the_run_says_so(any_app,
     old, young = free.run(FREE.log_days + 0.1), free.run(FREE.log_days - 0.1)
     paid, push, dear = pro.run(FREE.log_days + 0.1), free.push(FREE.log_days + 1), pro.push(FREE.log_days + 1)
     assert retention.sweep(clock(), Turn()) == 2
-    assert [piece.lines for piece in run_logs.pieces(old)] == [[run_logs_removed("free")]]
+    assert [piece.lines for piece in run_completion.pieces(old)] == [[run_logs_removed("free")]]
     assert one(Run, old).line_count == 1
     assert [line.text for line in read.lines(push)] == [run_logs_removed("free")]
     for kept in (young, paid):
@@ -146,7 +146,7 @@ def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch
     monkeypatch.setattr(limits, "RUN_LOGS_BYTES", {"free": 2 * size})
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 2
     assert [there(RunChunk, run_id=one) for one in (*runs, foreign)] == [1, 1, 3, 3]
-    text = "\n".join(run_logs.pieces(runs[0])[0].lines)
+    text = "\n".join(run_completion.pieces(runs[0])[0].lines)
     assert text.startswith("rowsmith: this log was removed: the logs of all runs may take")
     assert [one(Run, run).log_removed_at is not None for run in runs] == [True, True, False]
     assert retention.make_room_for_log(place.at["workspace_id"], clock()) == 0

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.sandbox import SandboxSpec, SandboxUnavailable, landlock_process, launch_plan, mode, supervisor
-from jobs.sandbox.kernel_memory import KernelMemory
+from jobs.sandbox import SandboxSpec, SandboxUnavailable, landlock_process, mode, spec, supervisor
+from jobs.sandbox.process_tree import KernelMemory
 from tests.jobs.sandboxing import CAPS, MB, Lab, folders
 from tests.jobs.waiting import eventually
 
@@ -354,7 +354,7 @@ def test_a_process_opens_few_descriptors_because_each_socket_holds_kernel_memory
         """
     )
     assert ended.code == 0, ended.output
-    assert 100 < int(ended.output) <= launch_plan.FILES <= 256
+    assert 100 < int(ended.output) <= spec.FILES <= 256
 
 
 def test_swapped_pages_count_as_memory(tmp_path):

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from jobs.sandbox import addresses, outputs, seccomp
+from jobs.sandbox import network_access, outputs, seccomp
 from jobs.sandbox.seccomp import ALLOW, KILL, NOTIFY, Condition, Rule, assemble, fail
 
 X86 = 0xC000003E
@@ -125,14 +125,14 @@ CLOSED = """
 
 @pytest.mark.parametrize("written", CLOSED)
 def test_an_address_is_blocked_in_any_notation(written):
-    assert not addresses.is_open(addresses.plain(ipaddress.ip_address(written)), ())
+    assert not network_access.is_open(network_access.plain(ipaddress.ip_address(written)), ())
 
 
 @pytest.mark.parametrize(
     "written", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 )
 def test_public_address_is_open(written):
-    assert addresses.is_open(addresses.plain(ipaddress.ip_address(written)), ())
+    assert network_access.is_open(network_access.plain(ipaddress.ip_address(written)), ())
 
 
 def test_operator_opens_a_network_but_not_the_metadata_in_it():
@@ -175,7 +175,7 @@ def test_a_part_elsewhere_is_closed_at_its_own_address_unless_that_is_public(mon
     def resolve(host, *_, **__):
         return [(2, 1, 6, "", (one, 0)) for one in names[host]]
 
-    monkeypatch.setattr(addresses.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(network_access.socket, "getaddrinfo", resolve)
     hidden = [("db.internal", 5432), ("s3.example", 443), ("172.30.7.0/24", 8000)]
     told = {
         (host, port): reaches(host, every, hidden, port=port)
@@ -188,7 +188,7 @@ def test_a_part_elsewhere_is_closed_at_its_own_address_unless_that_is_public(mon
 
 
 def test_a_port_of_ours_is_closed_at_the_public_address_of_this_machine(monkeypatch):
-    monkeypatch.setattr(addresses, "is_of_this_machine", lambda one: str(one) in ("0.0.0.0", "8.8.8.8"))
+    monkeypatch.setattr(network_access, "is_of_this_machine", lambda one: str(one) in ("0.0.0.0", "8.8.8.8"))
     assert not reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=6379)
     assert reaches("8.8.8.8", (), [("0.0.0.0", 6379)], port=443)
     assert reaches("8.8.4.4", (), [("0.0.0.0", 6379)], port=6379)
@@ -196,21 +196,24 @@ def test_a_port_of_ours_is_closed_at_the_public_address_of_this_machine(monkeypa
 
 def reaches(written, networks, hidden=(), port=80):
     """Whether a program connects to an address, as the kernel would hand it over."""
-    return addresses.Reach(networks, hidden).allows(addresses.plain(ipaddress.ip_address(written)), port)
+    return network_access.Reach(networks, hidden).allows(
+        network_access.plain(ipaddress.ip_address(written)), port
+    )
 
 
 def test_kernel_addresses_are_parsed_and_invalid_ones_are_none():
     four = struct.pack("=H", 2) + struct.pack("!H", 80) + bytes([10, 0, 0, 1]) + bytes(8)
-    assert (str(addresses.target(four).address), addresses.target(four).port) == ("10.0.0.1", 80)
+    assert (str(network_access.target(four).address), network_access.target(four).port) == ("10.0.0.1", 80)
     six = (
         struct.pack("=H", 10)
         + struct.pack("!HI", 443, 0)
         + ipaddress.IPv6Address("::ffff:10.0.0.1").packed
         + bytes(4)
     )
-    assert str(addresses.target(six).address) == "10.0.0.1"
+    assert str(network_access.target(six).address) == "10.0.0.1"
     assert [
-        addresses.target(one) for one in (b"", b"\2", four[:8], six[:20], struct.pack("=H", 17) + bytes(30))
+        network_access.target(one)
+        for one in (b"", b"\2", four[:8], six[:20], struct.pack("=H", 17) + bytes(30))
     ] == [None] * 5
 
 

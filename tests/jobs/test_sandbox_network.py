@@ -13,9 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobs.sandbox import SandboxUnavailable, mode, proxy
-from jobs.sandbox import addresses as sandbox_addresses
-from jobs.sandbox import seccomp_notify as seccomp_notify
+from jobs.sandbox import SandboxUnavailable, mode, network_access
+from jobs.sandbox import seccomp as seccomp_notify
 from jobs.scenarios import program
 from tests.conftest import VAULT_KEY
 from tests.jobs.sandboxing import Lab, Listener, folders, own_address
@@ -247,7 +246,7 @@ def test_a_private_address_outside_of_the_opened_networks_is_never_connected_to(
     noted = []
 
     def call(name, one, *arguments):
-        target = sandbox_addresses.target(arguments[0]) if name == "connect" else None
+        target = network_access.target(arguments[0]) if name == "connect" else None
         if target is None or target.address.is_loopback:
             return real(name, one, *arguments)
         noted.append(f"{target.address}:{target.port}")
@@ -259,7 +258,7 @@ def test_a_private_address_outside_of_the_opened_networks_is_never_connected_to(
 
     real = seccomp_notify.call
     monkeypatch.setattr(seccomp_notify, "call", call)
-    monkeypatch.setattr(proxy.socket, "create_connection", dial)
+    monkeypatch.setattr(network_access.socket, "create_connection", dial)
     places = "10.1.2.3:80 10.1.2.4:81 192.168.0.9:80 [::ffff:10.1.2.3]:82 [::ffff:192.168.0.9]:80 169.254.169.254:80"
     ended = lab.run(
         FETCHING, network="full", networks=("10.1.2.3/32", "169.254.0.0/16"), env={"PLACES": places}
@@ -272,7 +271,7 @@ def test_a_name_reaches_those_of_its_addresses_that_are_open(lab, request, canar
     """A name that changes its mind, too: each connection goes to an address that was judged."""
     if lab.way.notify:
         pytest.skip("the program resolves by itself there, and connects to addresses")
-    erp, real = erp_of(request), proxy.socket.getaddrinfo
+    erp, real = erp_of(request), network_access.socket.getaddrinfo
     answers = [["10.9.9.9", "127.0.0.7"], ["127.0.0.7"], ["127.0.0.1"], ["10.9.9.9", "127.0.0.1"]]
 
     def resolve(host, port, *rest, **more):
@@ -280,7 +279,7 @@ def test_a_name_reaches_those_of_its_addresses_that_are_open(lab, request, canar
             return real(host, port, *rest, **more)
         return [(2, 1, 6, "", (one, port)) for one in answers.pop(0)]
 
-    monkeypatch.setattr(proxy.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(network_access.socket, "getaddrinfo", resolve)
     port = erp.server_port
     places = f"erp.example:{port} erp.example:{port} erp.example:{canary.port} erp.example:{canary.port}"
     hidden, env = (("127.0.0.1", canary.port),), {"PLACES": places}

@@ -7,8 +7,9 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import settings_for
-from webapp import create_app, schema_migrations
-from webapp.compat.services import key_maps
+from webapp import create_app
+from webapp.backup import database
+from webapp.compat import services as compat
 from webapp.extensions import db
 
 NOW = "2026-01-01 00:00:00"
@@ -31,7 +32,7 @@ def app(request, tmp_path, shared_redis):
         f"sqlite:///{tmp_path}/x.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     )
     made = create_app(settings_for(url, shared_redis, tmp_path))
-    schema_migrations.init_app(made)
+    database.init_app(made)
     with made.app_context():
         yield made
         db.session.remove()
@@ -124,7 +125,7 @@ def test_entries_of_key_maps_get_the_size_of_new_ones(app):
     flask_migrate.upgrade()
     with db.engine.begin() as connection:
         sizes = connection.execute(sa.text("SELECT size FROM key_map_entries ORDER BY id")).scalars().all()
-    assert sizes == [key_maps.entry_bytes(*texts), key_maps.entry_bytes(*texts[:2], "other", "", None)]
+    assert sizes == [compat.entry_bytes(*texts), compat.entry_bytes(*texts[:2], "other", "", None)]
     flask_migrate.downgrade(revision="0020")
     with db.engine.begin() as connection:
         assert connection.execute(sa.text("SELECT count(*) FROM key_map_entries")).scalar_one() == 2

@@ -13,7 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import _database, settings_for
-from webapp import create_app, schema_migrations
+from webapp import create_app
+from webapp.backup import database
 from webapp.extensions import db
 
 # What each database says of itself, in its own words: kind, table, name, text.
@@ -94,7 +95,7 @@ def test_migrations_and_models_make_the_same_to_the_last_trigger(kind, request, 
 def taken(url, how, redis, folder) -> set[tuple[str, str, str, str]]:
     """What an empty database says of itself after it was made in one way."""
     app = create_app(settings_for(url, redis, folder))
-    schema_migrations.init_app(app)
+    database.init_app(app)
     with app.app_context():
         if how == "migrations":
             flask_migrate.upgrade()

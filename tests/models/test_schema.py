@@ -15,8 +15,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from tests.conftest import ON_POSTGRES, settings_for
-from webapp import create_app, schema_migrations
+from webapp import create_app
 from webapp.access.models import Workspace
+from webapp.backup import database
 from webapp.extensions import db, only_reads, reading, writing
 from webapp.model_base import Base
 from webapp.row_templates.models import Template, TemplateVersion
@@ -26,7 +27,7 @@ of_sqlite = pytest.mark.skipif(ON_POSTGRES, reason="speaks of SQLite")
 
 def migrated(url, redis, folder):
     app = create_app(settings_for(url, redis, folder))
-    schema_migrations.init_app(app)
+    database.init_app(app)
     with app.app_context():
         flask_migrate.upgrade()
         with db.engine.connect() as connection:

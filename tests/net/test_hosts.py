@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webapp.net import hosts
+from webapp.net import urls
 from webapp.net.gate import Gate, GateError
 
 
@@ -24,8 +24,8 @@ from webapp.net.gate import Gate, GateError
     ],
 )
 def test_entries_are_stored_in_one_form(given, stored):
-    assert hosts.checked(given) == stored
-    assert hosts.checked(stored) == stored
+    assert urls.checked(given) == stored
+    assert urls.checked(stored) == stored
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_entries_are_stored_in_one_form(given, stored):
 )  # fmt: skip
 def test_entries_that_are_no_hosts_are_rejected(given):
     if given == "example.com\n":
-        assert hosts.checked(given) == "example.com"
+        assert urls.checked(given) == "example.com"
         return
     with pytest.raises(ValueError, match=r"host|port|wildcard"):
-        hosts.checked(given)
+        urls.checked(given)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_entries_that_are_no_hosts_are_rejected(given):
     ],
 )  # fmt: skip
 def test_spellings_of_an_allowed_host_match(host):
-    assert hosts.matches("api.example.com", host, 443)
+    assert urls.matches("api.example.com", host, 443)
 
 
 @pytest.mark.parametrize(
@@ -65,22 +65,22 @@ def test_spellings_of_an_allowed_host_match(host):
     ],
 )  # fmt: skip
 def test_other_hosts_do_not_match(host):
-    assert not hosts.matches("api.example.com", host, 443)
+    assert not urls.matches("api.example.com", host, 443)
 
 
 def test_a_wildcard_names_subdomains_and_not_the_domain():
-    assert hosts.matches("*.example.com", "a.example.com", 1)
-    assert hosts.matches("*.example.com", "a.b.example.com", 1)
+    assert urls.matches("*.example.com", "a.example.com", 1)
+    assert urls.matches("*.example.com", "a.b.example.com", 1)
     for host in ("example.com", "badexample.com", "example.com.evil.com", "*.evil.com", ".example.com"):
-        assert not hosts.matches("*.example.com", host, 1)
+        assert not urls.matches("*.example.com", host, 1)
 
 
 def test_a_port_is_part_of_the_entry_where_it_has_one():
-    assert hosts.matches("a.example:8443", "a.example", 8443)
-    assert not hosts.matches("a.example:8443", "a.example", 443)
-    assert hosts.matches("[::1]:80", "::1", 80)
-    assert not hosts.matches("[::1]:80", "::1", 81)
-    assert hosts.matches("::1", "0:0::1", 81)
+    assert urls.matches("a.example:8443", "a.example", 8443)
+    assert not urls.matches("a.example:8443", "a.example", 443)
+    assert urls.matches("[::1]:80", "::1", 80)
+    assert not urls.matches("[::1]:80", "::1", 81)
+    assert urls.matches("::1", "0:0::1", 81)
 
 
 def test_the_gate_opens_the_hosts_of_every_secret_and_no_other():

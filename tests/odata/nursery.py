@@ -18,7 +18,7 @@ from webapp.connectors.odata.connector import OdataConnector
 from webapp.extensions import reading
 from webapp.net.gate import Gate
 from webapp.pushes.models import Push
-from webapp.pushes.services import created_keys
+from webapp.pushes.services import planning
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.planning import Order
 from webapp.pushes.services.rows import TableRows
@@ -33,7 +33,7 @@ def order(push_id: str) -> Order:
         TableRows(place, spec, Parents(rows(spec["count"]), {})) for place, spec in enumerate(push.tables)
     ]
     app: Any = current_app._get_current_object()
-    spool = created_keys.KeySpool(storage.of(app), created_keys.folder_of(first.workspace_id, first.id))
+    spool = planning.KeySpool(storage.of(app), planning.folder_of(first.workspace_id, first.id))
     return Order(push, made, opened, OdataConnector.can, spool)
 
 

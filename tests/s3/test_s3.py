@@ -15,10 +15,9 @@ from webapp.access import actors
 from webapp.errors import ApiError
 from webapp.exports.models import ExportPart
 from webapp.extensions import db
-from webapp.files.services import files
-from webapp.files.services import files as files_files
+from webapp.files import services as files
 from webapp.scenarios.models import Run, Scenario
-from webapp.scenarios.services import outputs
+from webapp.scenarios.services import run_completion
 from webapp.storage import MissingError
 
 
@@ -93,7 +92,7 @@ def test_a_run_gets_its_files_and_leaves_its_outputs(app, cast, edith, tmp_path)
         assert (tmp_path / "uploads" / "in" / "a.csv").read_bytes() == b"a\n1\n"
         (tmp_path / "outputs").mkdir()
         (tmp_path / "outputs" / "result").write_bytes(b"z" * (limits.STORAGE_PART_BYTES + 5))
-        done = outputs.store_outputs(run, tmp_path / "outputs")
+        done = run_completion.store_outputs(run, tmp_path / "outputs")
         db.session.remove()
     assert (done.refused, [one["size"] for one in done.files]) == ([], [limits.STORAGE_PART_BYTES + 5])
     assert len(edith.get(f"{URL}/{done.files[0]['file_id']}").data) == limits.STORAGE_PART_BYTES + 5
@@ -134,7 +133,7 @@ def test_a_server_that_is_gone_is_unavailable_and_changes_nothing(app, cast, edi
         acme = actors.system(cast.acme, cast.main, cast.blue)
         with pytest.raises(ApiError, match="storage does not answer"):
             files.sync(cast.acme, cast.main, tmp_path / "uploads")
-        assert files_files.find(acme, "a").size == 3
+        assert files.find(acme, "a").size == 3
         db.session.remove()
     listed = edith.get(URL).json["items"]
     assert [(one["name"], one["size"]) for one in listed] == [("a", 3)]

@@ -22,8 +22,7 @@ from tests.cast import Browser, Cast, Program
 from tests.jobs.running import Running, running  # noqa: F401
 from tests.sdk.test_every_route import Recorder, document, tries  # noqa: F401
 from tests.views.samples import Shown, shown
-from webapp.documentation.api import examples
-from webapp.documentation.api import samples as api_samples
+from webapp.documentation.api import samples
 from webapp.extensions import db
 from webapp.pushes.views import exports as pushes_exports
 
@@ -106,10 +105,10 @@ def world(
         return found
 
     made = World(origin, program, cast, pages)
-    template = made.make("/templates", **examples.BODIES["POST /templates"])
+    template = made.make("/templates", **samples.BODIES["POST /templates"])
     made.make("/datasets", name="Shop", templates=[{"template_id": template, "count": 3}], seed="s")
-    target = made.make("/connections", **examples.BODIES["POST /connections"])
-    made.make("/endpoints", **examples.BODIES["POST /endpoints"])
+    target = made.make("/connections", **samples.BODIES["POST /connections"])
+    made.make("/endpoints", **samples.BODIES["POST /endpoints"])
     ask = {"connection_id": target, "target": "customers", "create_table": True, "count": 5}
     work(push_job, made.make(f"/templates/{template}/push", **ask))
     work(exports, made.make(f"/templates/{template}/exports", count=5, format="csv", seed="s"))
@@ -201,7 +200,7 @@ def _connection(world: World, key: str) -> str:
 
 
 def _fresh(path: str, example: str) -> Callable[[World, str], str]:
-    return lambda world, key: world.make(path, **examples.BODIES[example])
+    return lambda world, key: world.make(path, **samples.BODIES[example])
 
 
 PUT_IN: dict[str, Callable[[World, str], str]] = {
@@ -300,15 +299,14 @@ def test_the_commonest_python_samples_run(world, monkeypatch, tmp_path, capsys):
 
 def test_methods_are_of_operations_that_there_are(described):
     known = {f"{m.upper()} {path}" for path, methods in described["paths"].items() for m in methods}
-    assert set(api_samples.METHODS) <= known
-    assert set(examples.BODIES) <= known
+    assert set(samples.METHODS) <= known
+    assert set(samples.BODIES) <= known
 
 
 def test_an_operation_is_called_by_its_method_where_there_is_one(document, tries):
     for method, path in document:
         named = any(
-            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path)
-            for m, p in map(str.split, api_samples.METHODS)
+            (m, re.sub(r"\{[^}]*\}", "{}", p)) == (method, path) for m, p in map(str.split, samples.METHODS)
         )
         there = [name for name, _ in tries.get((method, path), ())]
         assert named or not there, f"calls.METHODS has no line for {method} {path}: {there}"

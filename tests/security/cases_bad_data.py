@@ -11,7 +11,7 @@ from tests.security.matrix import Case
 from webapp.access import actors
 from webapp.connections.services import connections
 from webapp.engine.plan import ENGINE
-from webapp.exports.services import exports
+from webapp.exports import services as exports
 from webapp.extensions import db
 from webapp.pushes.models import Push
 from webapp.row_templates.schemas import GenerateInput

@@ -9,8 +9,7 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp.access import actors
-from webapp.compat.services import key_maps
-from webapp.compat.services import objects as compat_objects
+from webapp.compat import services as compat
 from webapp.compat.views.plans import Spec
 from webapp.extensions import db
 from webapp.scenarios.services import scenarios
@@ -31,10 +30,10 @@ def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     made = scenarios.create(acme, name="Of a client", code="print(1)\n")
     objects = {
-        f"compat_{kind}": compat_objects.create(acme, kind, "Of a client", document).id
+        f"compat_{kind}": compat.create(acme, kind, "Of a client", document).id
         for kind, document in OBJECTS.items()
     }
-    key_maps.put(acme, "of_a_client", "Material", {"a": "b"})
+    compat.put(acme, "of_a_client", "Material", {"a": "b"})
     db.session.remove()
     return {"compat_scenario": made["id"], "blue": cast.blue, **objects}
 

@@ -10,8 +10,8 @@ from tests.cast import Cast
 from tests.connectors.odata_documents import V2
 from tests.security.matrix import Case
 from webapp.access import actors
-from webapp.connections.services import connections, endpoint_list, metadata_documents
-from webapp.endpoints.services import endpoints
+from webapp.connections.services import connections, metadata_documents
+from webapp.endpoints import services as endpoints
 from webapp.extensions import db
 
 URL = "http://127.0.0.1:9/rows/{{id}}"
@@ -20,7 +20,7 @@ URL = "http://127.0.0.1:9/rows/{{id}}"
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:
     acme = actors.system(cast.acme, cast.main, cast.blue)
     kept, trashed = (endpoints.create(acme, {"name": name, "url": URL}).id for name in ("Kept", "Trashed"))
-    endpoints.delete(acme, endpoint_list.get(acme, trashed, "write", lock=True))
+    endpoints.delete(acme, connections.get_endpoint(acme, trashed, "write", lock=True))
     settings = {"service_url": "http://127.0.0.1:9/odata"}
     service = connections.create(acme, name="Service", type="odata", settings=settings, verifies=False).id
     found = metadata_documents.read(connections.get(acme, service, "write"), V2)

@@ -11,7 +11,7 @@ from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp.access import actors
 from webapp.extensions import db
-from webapp.files.services import files
+from webapp.files import services as files
 
 
 def prepare(app: Flask, cast: Cast) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from flask import Flask
 from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp.access import actors
+from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.exports.services import exports
 from webapp.extensions import db, writing
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import templates

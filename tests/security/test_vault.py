@@ -7,7 +7,7 @@ import threading
 import pytest
 from cryptography.fernet import Fernet
 
-from webapp.security.vault import Vault, VaultError
+from webapp.security.sealing import Vault, VaultError
 
 OLD, NEW, OTHER = (Fernet.generate_key().decode() for _ in range(3))
 

@@ -16,7 +16,7 @@ from webapp.connections.services import access
 from webapp.extensions import writing
 from webapp.net.gate import Gate
 from webapp.notifications.models import Delivery, Webhook
-from webapp.notifications.services import webhook_delivery
+from webapp.notifications.services import webhooks
 
 
 @pytest.fixture
@@ -47,9 +47,7 @@ def test_no_way_to_write_a_closed_address_is_taken_or_sent_to(app, api, cast, ca
         if "\0" in address:
             continue
         with app.app_context():
-            outcome = webhook_delivery.send(
-                address, ["whsec_AAAA"], "dlv_1", "{}", clock.now(), access.gate()
-            )
+            outcome = webhooks.send(address, ["whsec_AAAA"], "dlv_1", "{}", clock.now(), access.gate())
         assert outcome.verdict in ("failed", "again"), host
         assert outcome.status is None, host
     assert canary.count == 0
@@ -76,7 +74,7 @@ def test_a_name_that_turns_to_the_inside_after_it_was_taken_reaches_nothing(
     with app.app_context(), writing() as session:
         session.add(Delivery(webhook_id=hook["id"], event="run.failed", body="{}", next_at=clock.now()))
     with app.app_context():
-        assert webhook_delivery.deliver(webhook_delivery.claim(clock.now())).verdict == "failed"
+        assert webhooks.deliver(webhooks.claim(clock.now())).verdict == "failed"
     assert canary.count == 0
 
 
@@ -85,9 +83,7 @@ def test_a_redirect_to_the_inside_is_not_followed(app, canary):
         target.on("/hook", redirect(url("127.0.0.1", canary.port), 307))
         with app.app_context():
             gate = Gate([f"{target.host}/32"])
-            outcome = webhook_delivery.send(
-                target.url("/hook"), ["whsec_AAAA"], "dlv_1", "{}", clock.now(), gate
-            )
+            outcome = webhooks.send(target.url("/hook"), ["whsec_AAAA"], "dlv_1", "{}", clock.now(), gate)
     assert (outcome.verdict, outcome.status, canary.count) == ("failed", 307, 0)
 
 

@@ -13,7 +13,7 @@ from tests.views.speak import faults, make, refused
 from tests.views.targets import connection
 from webapp import limits
 from webapp.connections.models import Fetched
-from webapp.exports.services import exports
+from webapp.exports import services as exports
 from webapp.extensions import db, reading
 
 CODE = {"name": "code", "type": "list_sequential", "options": {"values": ["A", "B", "A"]}}

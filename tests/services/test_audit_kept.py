@@ -14,7 +14,7 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry, AuditHead, AuditPending, AuditSeal
 from webapp.audit.services import audit_log, seals
-from webapp.audit.services.verification import verify
+from webapp.audit.services.seals import verify
 from webapp.extensions import db, reading, writing
 
 # --- What the database itself refuses -----------------------------------------------------------------------

@@ -16,7 +16,7 @@ from webapp.access import actors
 from webapp.audit.models import AuditEntry, AuditPending, AuditSeal
 from webapp.audit.services import audit_log
 from webapp.audit.services import seals as audit_seals
-from webapp.audit.services.verification import verify
+from webapp.audit.services.seals import verify
 from webapp.extensions import db, reading, writing
 
 

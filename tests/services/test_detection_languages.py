@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webapp.real_data.services import detection
+from webapp.real_data import detection
 from webapp.row_templates.services import compilation
 
 

@@ -15,8 +15,8 @@ from webapp.connections.models import Connection, Fetched
 from webapp.connections.services import access
 from webapp.connectors.base import ConnectorError
 from webapp.errors import ApiError
+from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.exports.services import exports
 from webapp.extensions import db, writing
 from webapp.operations.purge import pinned
 from webapp.sources.services import fetched_files, kept_answers

@@ -16,7 +16,7 @@ from tests.views.targets import (
 )
 from webapp import limits
 from webapp.connectors.http import tokens
-from webapp.exports.services import exports
+from webapp.exports import services as exports
 from webapp.sources.services import kept_answers
 
 target = fetched_calls.target

@@ -11,7 +11,7 @@ import pytest
 from flask import g
 
 from webapp import limits
-from webapp.monitoring import log_redaction, process_log
+from webapp.monitoring import process_log
 from webapp.security import keys
 
 CANARY = "c4n/ary+pass word?7"  # has what URL and base64 write otherwise
@@ -20,9 +20,9 @@ KEY = keys.new_key(lambda n: bytes(range(7, 7 + n)))[0]
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    log_redaction._known.clear()
+    process_log._known.clear()
     yield
-    log_redaction._known.clear()
+    process_log._known.clear()
 
 
 def ways(secret: str) -> dict[str, str]:
@@ -61,7 +61,7 @@ def line(formatter: logging.Formatter, message: str, *args: object, exc_info: ob
     "formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"]
 )
 def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
-    log_redaction.learn(CANARY)
+    process_log.learn(CANARY)
     told = line(formatter, "the server said: %s; and more", ways(CANARY)[how])
     assert not leaks(told, CANARY), told
     assert "and more" in told
@@ -71,7 +71,7 @@ def test_a_secret_that_was_opened_is_cut_in_every_form(formatter, how):
     "formatter", [process_log.Json(), process_log.Text(process_log.TEXT)], ids=["json", "text"]
 )
 def test_a_secret_in_a_traceback_is_cut(formatter):
-    log_redaction.learn(CANARY)
+    process_log.learn(CANARY)
     try:
         try:
             raise ValueError(f"could not connect with {CANARY}")
@@ -105,7 +105,7 @@ def test_a_secret_in_a_traceback_is_cut(formatter):
     ],
 )
 def test_a_likely_secret_is_redacted_even_if_unknown(text):
-    told = log_redaction.hushed(text)
+    told = process_log.hushed(text)
     for part in (
         CANARY,
         CANARY.replace(" ", ""),
@@ -130,7 +130,7 @@ def test_a_likely_secret_is_redacted_even_if_unknown(text):
     ],
 )
 def test_a_value_that_is_not_a_secret_is_kept(text):
-    assert log_redaction.hushed(text) == text
+    assert process_log.hushed(text) == text
 
 
 def test_the_credentials_of_the_request_in_hand_are_cut(app):
@@ -150,13 +150,13 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
 
 def test_secrets_of_the_settings_are_known_from_the_start(app):
     settings = app.config["SETTINGS"]
-    log_redaction.learn_settings(settings)
-    assert settings.secret_key not in log_redaction.hushed(f"oops {settings.secret_key}")
-    assert settings.vault_keys[0] not in log_redaction.hushed(f"oops {settings.vault_keys[0]}")
+    process_log.learn_settings(settings)
+    assert settings.secret_key not in process_log.hushed(f"oops {settings.secret_key}")
+    assert settings.vault_keys[0] not in process_log.hushed(f"oops {settings.vault_keys[0]}")
 
 
 def test_only_a_limited_number_of_secrets_is_remembered():
     for number in range(limits.HUSHED_KNOWN + 10):
-        log_redaction.learn(f"secret-{number:06}")
-    assert len(log_redaction._known) == limits.HUSHED_KNOWN
-    assert "secret-000509" not in log_redaction.hushed("x secret-000509 y")
+        process_log.learn(f"secret-{number:06}")
+    assert len(process_log._known) == limits.HUSHED_KNOWN
+    assert "secret-000509" not in process_log.hushed("x secret-000509 y")

@@ -16,7 +16,7 @@ from webapp.extensions import db, redis_client, writing
 from webapp.mail.models import Mail, NoticeChoice
 from webapp.metering import limit_warnings
 from webapp.notifications.models import Delivery, LimitWarning
-from webapp.notifications.services import limit_notifications
+from webapp.notifications.services import notifications
 from webapp.operations.purge import purge
 
 ID = [{"name": "id", "type": "row_number"}]
@@ -48,7 +48,7 @@ def generate(program, rows):
 def told(app, now=clock.now):
     """What the courier tells of; all warnings so far, as (limit, used, most)."""
     with app.app_context():
-        limit_notifications.send_pending(now)
+        notifications.send_pending(now)
         with writing() as session:
             found = session.scalars(sa.select(LimitWarning).order_by(LimitWarning.id)).all()
             return [(one.limit_name, one.used, one.most) for one in found]
@@ -177,7 +177,7 @@ def test_a_redis_that_is_away_costs_the_warning_and_not_the_rows(app, cast, smal
 def test_a_notification_that_fails_does_not_block_others_and_is_retried(app, small, cast, monkeypatch):
     with app.app_context():
         redis_client().hset(limit_warnings.KEY, "ws_gone rows", "8 10 1.0")
-        assert limit_notifications.send_pending() == 0
+        assert notifications.send_pending() == 0
         assert limit_warnings.pending() == []
         generate(small, 800)
 
@@ -185,9 +185,9 @@ def test_a_notification_that_fails_does_not_block_others_and_is_retried(app, sma
             raise RuntimeError
 
         with monkeypatch.context() as patched:
-            patched.setattr(limit_notifications, "_to_webhooks", broken)
-            assert limit_notifications.send_pending() == 0
-        assert limit_notifications.send_pending() == 1
+            patched.setattr(notifications, "_warn_webhooks", broken)
+            assert notifications.send_pending() == 0
+        assert notifications.send_pending() == 1
 
 
 def test_warnings_are_kept_as_long_as_deliveries(app, small):

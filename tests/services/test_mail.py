@@ -13,9 +13,9 @@ from tests.fakes.mail_server import PASSWORD, USER, MailServer
 from webapp import clock, limits
 from webapp.config import SettingsError
 from webapp.extensions import db, writing
-from webapp.mail import mail
-from webapp.mail.mail import Letter
+from webapp.mail import services as mail
 from webapp.mail.models import Mail
+from webapp.mail.services import Letter
 
 
 class Outbox:

@@ -12,7 +12,7 @@ from webapp.access import actors
 from webapp.connections.models import MaskingKey
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.security.vault import Vault
+from webapp.security.sealing import Vault
 from webapp.sources.services import masking_keys
 
 

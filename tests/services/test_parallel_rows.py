@@ -13,7 +13,7 @@ from tests.jobs.waiting import eventually
 from tests.services.test_rows import FIELDS, made, recipe, source
 from webapp import limits
 from webapp.errors import ApiError
-from webapp.generation.services import parallel_rows
+from webapp.generation.services import rows
 
 TEXT_FORMATS = ["csv", "json", "ndjson", "sql"]
 
@@ -46,7 +46,7 @@ def test_long_rows_are_sent_in_several_messages(monkeypatch):
     monkeypatch.setattr(limits, "PARALLEL_PART_BYTES", 10_000)
     fields = [*FIELDS, {"name": "long", "type": "constant", "options": {"value": "x" * 3_000}}]
     ask = {"count": 1_000, "format": "ndjson"}
-    assert parallel_rows.part_rows(recipe(source(fields), **ask)) <= 3
+    assert rows.part_rows(recipe(source(fields), **ask)) <= 3
     assert b"".join(recipe(source(fields), **ask).open(2)) == made(source(fields), **ask)
 
 
@@ -55,7 +55,7 @@ def test_long_rows_are_sent_in_several_messages(monkeypatch):
 ])  # fmt: skip
 def test_only_long_files_whose_parts_can_be_joined_use_several_processes(format, count, several):
     expected = len(os.sched_getaffinity(0)) if several else 1
-    assert parallel_rows.processes_for(recipe(count=count, format=format)) == expected
+    assert rows.processes_for(recipe(count=count, format=format)) == expected
 
 
 def test_an_error_of_the_template_is_reported_like_that_of_one_process(monkeypatch):

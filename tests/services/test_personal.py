@@ -9,7 +9,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys, masker_of
 from webapp.engine.plan import bind_fields
 from webapp.engine.spec import parse
-from webapp.real_data.services import detection
+from webapp.real_data import detection
 
 CUSTOMERS = {
     "id": [1, 2, 3, 4],

@@ -10,8 +10,7 @@ from tests import wheels
 from webapp import limits
 from webapp.errors import ApiError
 from webapp.scenarios.services import requirements
-from webapp.scenarios.services.requirement_text import read
-from webapp.scenarios.services.requirements import Resolved
+from webapp.scenarios.services.requirements import Resolved, parse
 
 
 @pytest.fixture
@@ -296,12 +295,12 @@ def test_uv_gets_nothing_of_this_process_but_where_packages_come_from(tmp_path):
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c", "\x1f", "\u00a0", "\u3000"])
 def test_every_white_space_separates_requirements(sign):
-    said = read(f"# requirements: tenacity{sign}-e{sign}.\nprint(1)\n")
+    said = parse(f"# requirements: tenacity{sign}-e{sign}.\nprint(1)\n")
     assert said.requirements == ["tenacity"]
     assert "editable" in said.faults[0].message
 
 
 def test_errors_of_requirements_are_listed_up_to_a_maximum():
-    assert len(read("#" + " requirements:" * 20_000).faults) == limits.MAX_FAULTS
+    assert len(parse("#" + " requirements:" * 20_000).faults) == limits.MAX_FAULTS
     many = ", ".join(['"./x"'] * 5_000)
-    assert len(read(f"# /// script\n# dependencies = [{many}]\n# ///\n").faults) == limits.MAX_FAULTS
+    assert len(parse(f"# /// script\n# dependencies = [{many}]\n# ///\n").faults) == limits.MAX_FAULTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.builder.services.diff import cells, compare
+from webapp.builder.services import cells, compare
 
 
 def field(number: int, name: str, **more: Any) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from webapp import clock, ids, limits, storage
 from webapp.access import actors
 from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store, files
 from webapp.operations.purge import purge
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_was_deleted_too_long_ago_is_not_restored_although_it_is_the
 
 def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(app, acme, put, keys):
     named = put("a").storage_key
-    orphan = file_store.put(acme, 29, [b"killed between put and commit"]).key
+    orphan = files.put(acme, 29, [b"killed between put and commit"]).key
     foreign = "files/readme"
     storage.of(app).put(foreign, [b"not ours"])
     now = clock.now()
@@ -135,8 +135,8 @@ def test_bytes_that_no_row_names_are_swept_when_no_upload_can_still_name_them(ap
 def test_the_age_of_a_key_is_reported_separately():
     now = clock.now()
     key = f"files/ws_1/{ids.new('fil')}"
-    assert 0 <= file_store._age(key, now + timedelta(seconds=5)) <= 6
-    assert file_store._age("files/ws_1/other", now) == 0
+    assert 0 <= files._age(key, now + timedelta(seconds=5)) <= 6
+    assert files._age("files/ws_1/other", now) == 0
 
 
 def test_an_upload_that_fails_before_its_commit_leaves_no_bytes(acme, put, keys, monkeypatch):

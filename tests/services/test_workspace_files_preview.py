@@ -13,7 +13,7 @@ from openpyxl import Workbook
 from webapp import limits
 from webapp.access import actors
 from webapp.extensions import db
-from webapp.files.services import files
+from webapp.files import services as files
 
 
 @pytest.fixture

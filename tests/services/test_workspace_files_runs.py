@@ -17,10 +17,10 @@ from webapp.access import actors
 from webapp.config.values import Scanner
 from webapp.errors import ApiError
 from webapp.extensions import db
+from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store, files
 from webapp.scenarios.models import Run, Scenario
-from webapp.scenarios.services import outputs
+from webapp.scenarios.services import run_completion
 
 
 @pytest.fixture
@@ -89,8 +89,8 @@ def test_a_file_is_fetched_once_and_shared(acme, put, tmp_path, cast, monkeypatc
     put("a", b"same")
     put("b", b"same")
     fetched = []
-    real = file_store.pieces
-    monkeypatch.setattr(file_store, "pieces", lambda key, *more: fetched.append(key) or real(key, *more))
+    real = files.pieces
+    monkeypatch.setattr(files, "pieces", lambda key, *more: fetched.append(key) or real(key, *more))
     for name in ("one", "two"):
         files.sync(cast.acme, cast.main, tmp_path / name)
     assert len(fetched) == 1
@@ -115,7 +115,7 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
     acme, put, folder, cast, monkeypatch
 ):
     put("a", b"old")
-    real, once = file_store.pieces, []
+    real, once = files.pieces, []
 
     def between(key, *more):
         if not once:
@@ -123,7 +123,7 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
             put("a", b"the new one")
         return real(key, *more)
 
-    monkeypatch.setattr(file_store, "pieces", between)
+    monkeypatch.setattr(files, "pieces", between)
     files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"a": b"the new one"}
 
@@ -131,17 +131,17 @@ def test_a_file_that_is_replaced_while_it_is_synced_is_the_old_or_the_new_one_wh
 def test_a_file_purged_in_the_meantime_is_skipped(acme, put, folder, cast, monkeypatch):
     put("a", b"old")
     put("b", b"stays")
-    real, once = file_store.pieces, []
+    real, once = files.pieces, []
 
     def between(key, *more):
         if not once:
             once.append(key)
             row = files.find(acme, "a", "write", lock=True)
             files.delete(acme, row)
-            file_store.drop(row.storage_key)
+            files.drop(row.storage_key)
         return real(key, *more)
 
-    monkeypatch.setattr(file_store, "pieces", between)
+    monkeypatch.setattr(files, "pieces", between)
     files.sync(cast.acme, cast.main, folder)
     assert tree(folder) == {"b": b"stays"}
 
@@ -221,7 +221,7 @@ def test_outputs_of_a_run_are_stored_under_its_id(acme, run, folder, cast):
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "result.csv").write_bytes(b"a\n1\n")
     (folder / "deep" / "er" / "log.txt").write_bytes(b"")
-    done = outputs.store_outputs(run, folder)
+    done = run_completion.store_outputs(run, folder)
     assert done.refused == []
     prefix = f"outputs/{run.id}"
     assert [(one["name"], one["size"]) for one in done.files] == [
@@ -231,7 +231,7 @@ def test_outputs_of_a_run_are_stored_under_its_id(acme, run, folder, cast):
     assert (row.id, row.run_id, row.created_by) == (done.files[1]["file_id"], run.id, cast.edith.user_id)
     assert row.content_type == "text/csv"
     assert b"".join(files.open_file(acme, row)) == b"a\n1\n"
-    again = outputs.store_outputs(run, folder)
+    again = run_completion.store_outputs(run, folder)
     assert [one["file_id"] for one in again.files] == [one["file_id"] for one in done.files]
 
 
@@ -247,7 +247,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "socket"))
         (folder / "good").write_text("yes")
-        done = outputs.store_outputs(run, folder)
+        done = run_completion.store_outputs(run, folder)
     assert [one["name"].rpartition("/")[2] for one in done.files] == ["good"]
     told = dict(done.refused)
     assert set(told) == {"link", "loop", "folder", "etc", "pipe", "socket"}
@@ -257,7 +257,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(acme, run, folder, tm
 def test_a_folder_that_is_a_link_is_not_followed(acme, run, folder, tmp_path):
     (tmp_path / "swapped").symlink_to(folder)
     (folder / "a").write_text("x")
-    done = outputs.store_outputs(run, tmp_path / "swapped")
+    done = run_completion.store_outputs(run, tmp_path / "swapped")
     assert done.files == []
     assert done.refused[0][1].startswith("The folder of outputs cannot be read")
 
@@ -277,7 +277,7 @@ def test_a_file_that_becomes_a_link_during_the_check_is_not_followed(
         return found
 
     monkeypatch.setattr(os, "stat", swapped)
-    done = outputs.store_outputs(run, folder)
+    done = run_completion.store_outputs(run, folder)
     assert done.files == []
     assert done.refused[0][0] == "a"
 
@@ -286,7 +286,7 @@ def test_invalid_names_are_cleaned_or_reported(acme, run, folder):
     for name in (b"new\nline", b"back\\slash", b" spaces ", b"not\xffutf8", "e\u0301".encode(), "é".encode()):
         (folder / os.fsdecode(name)).write_bytes(name)
     (folder / ("x" * 250)).write_bytes(b"")
-    done = outputs.store_outputs(run, folder)
+    done = run_completion.store_outputs(run, folder)
     names = {one["name"].removeprefix(f"outputs/{run.id}/") for one in done.files}
     assert names == {"new_line", "back_slash", "_spaces_", "not\ufffdutf8", "é"}
     told = dict(done.refused)
@@ -301,7 +301,7 @@ def test_a_deep_tree_ends_somewhere(acme, run, folder):
         deep = deep / "d"
     deep.mkdir(parents=True)
     (folder / "a").write_text("kept")
-    done = outputs.store_outputs(run, folder)
+    done = run_completion.store_outputs(run, folder)
     assert [one["size"] for one in done.files] == [4]
     assert len(done.refused) == 1
 
@@ -311,7 +311,7 @@ def test_the_quota_is_asked_file_by_file(acme, run, put, folder, monkeypatch):
     put("there", b"x" * 50)
     for name, size in (("a", 40), ("b", 20), ("c", 10)):
         (folder / name).write_bytes(b"x" * size)
-    done = outputs.store_outputs(run, folder)
+    done = run_completion.store_outputs(run, folder)
     assert [one["size"] for one in done.files] == [40, 10]
     assert done.refused[0][0] == "b"
     assert "100 bytes" in done.refused[0][1]
@@ -321,7 +321,7 @@ def test_the_number_of_outputs_is_bounded(acme, run, folder, monkeypatch):
     monkeypatch.setattr(limits, "MAX_OUTPUT_FILES", 3)
     for number in range(9):
         (folder / str(number)).write_text("x")
-    done = outputs.store_outputs(run, folder)
+    done = run_completion.store_outputs(run, folder)
     assert (len(done.files), len(done.refused)) == (3, 1)
 
 
@@ -333,18 +333,18 @@ def test_a_failing_storage_is_reported_once_and_nothing_is_stored_partly(acme, r
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage.Storage, "put", broken)
-    done = outputs.store_outputs(run, folder)
+    done = run_completion.store_outputs(run, folder)
     assert (done.files, [name for name, _ in done.refused]) == ([], ["a"])
     assert "disk is full" in done.refused[0][1]
 
 
 def test_a_folder_that_is_not_there_holds_nothing(acme, run, tmp_path):
-    assert outputs.store_outputs(run, tmp_path / "never") == outputs.Stored()
+    assert run_completion.store_outputs(run, tmp_path / "never") == run_completion.Stored()
 
 
 def test_outputs_of_a_run_are_not_put_before_the_next(acme, run, folder, tmp_path, cast):
     (folder / "a").write_text("x")
-    outputs.store_outputs(run, folder)
+    run_completion.store_outputs(run, folder)
     files.sync(cast.acme, cast.main, tmp_path / "next")
     assert tree(tmp_path / "next") == {}
     assert db.session.query(WorkspaceFile).count() == 1
@@ -368,7 +368,7 @@ def test_an_output_that_the_virus_scanner_finds_is_left_out_and_the_others_are_k
     for name, content in (("a.csv", b"1"), ("b.com", EICAR), ("c.csv", b"3")):
         (folder / name).write_bytes(content)
     try:
-        done = outputs.store_outputs(run, folder)
+        done = run_completion.store_outputs(run, folder)
     finally:
         server.stop()
     assert [one["name"].rpartition("/")[2] for one in done.files] == ["a.csv", "c.csv"]

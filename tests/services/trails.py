@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from tests.conftest import ON_POSTGRES
 from webapp.audit.models import AuditSeal
 from webapp.audit.services import seals
-from webapp.audit.services.verification import verify
+from webapp.audit.services.seals import verify
 from webapp.extensions import db, reading
 
 # The other kind needs a new database for each test, so one test is enough. TEST_ON=postgresql runs all of them.

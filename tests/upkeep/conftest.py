@@ -14,10 +14,10 @@ import sqlalchemy as sa
 
 from tests.conftest import SECRET_KEY, VAULT_KEY, _database
 from webapp import create_app, storage
-from webapp.backup import revisions
+from webapp.backup import database
 from webapp.backup.backup import engine
 from webapp.backup.restore import driven, fold
-from webapp.cli import audit, backup, doctor, restore, upgrade, workspace
+from webapp.cli import accounts, audit, backup, doctor
 from webapp.cli.arguments import parse
 from webapp.config import Settings
 
@@ -41,7 +41,7 @@ class Place:
     def bring(self, revision: str = "head") -> None:
         """Its database at a revision, and its keys."""
         self.put_keys()
-        revisions.bring(self.settings, revision)
+        database.bring(self.settings, revision)
 
     def connect(self) -> Any:
         """A transaction on its database."""
@@ -81,11 +81,11 @@ class _Opened:
 def _commands() -> dict[str, Callable[[argparse.Namespace], int]]:
     return {
         "audit": audit.run,
-        "backup": backup.run,
+        "backup": backup.run_backup,
         "doctor": doctor.run,
-        "restore": restore.run,
-        "upgrade": upgrade.run,
-        "workspace": workspace.run,
+        "restore": backup.run_restore,
+        "upgrade": backup.run_upgrade,
+        "workspace": accounts.run_workspace,
     }
 
 
@@ -109,8 +109,8 @@ def new_place(
         return Place({**own, **env}, data, monkeypatch)
 
     yield make
-    for database in opened:
-        database.__exit__(None, None, None)
+    for one in opened:
+        one.__exit__(None, None, None)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Pat
     """A database file at this release's revision, made once; tests work on copies."""
     folder = tmp_path_factory.mktemp("migrated")
     env = {"SECRET_KEY": SECRET_KEY, "VAULT_KEYS": VAULT_KEY, "ROWSMITH_DATA_DIR": str(folder)}
-    revisions.bring(Settings.from_env({**env, "REDIS_URL": shared_redis}))
+    database.bring(Settings.from_env({**env, "REDIS_URL": shared_redis}))
     fold(folder / "rowsmith.db")
     return folder / "rowsmith.db"
 

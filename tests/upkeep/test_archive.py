@@ -12,8 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from webapp.backup.archive import FORMAT, MANIFEST, Manifest, Reader, TablePart, Writer
-from webapp.backup.errors import UpkeepError, told
+from webapp.backup.archive import FORMAT, MANIFEST, Manifest, Reader, TablePart, UpkeepError, Writer, told
 
 ROWS = b'["a", 1]\n["b", 2]\n'
 

@@ -19,7 +19,7 @@ from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
 from webapp.connections.models import Secret
 from webapp.extensions import make_redis, writing
 from webapp.monitoring import health
-from webapp.security.vault import Vault
+from webapp.security.sealing import Vault
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 
 from tests.conftest import SECRET_KEY, VAULT_KEY
 from webapp import limits
-from webapp.backup import keys as backup_keys
-from webapp.backup.errors import UpkeepError
+from webapp.backup import backup
+from webapp.backup.archive import UpkeepError
 
 OTHER = "b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90aGVyMTI="
-TEXT = backup_keys.text_of(SECRET_KEY, [OTHER, VAULT_KEY])
+TEXT = backup.text_of(SECRET_KEY, [OTHER, VAULT_KEY])
 
 
 @pytest.fixture(autouse=True)
@@ -21,43 +21,43 @@ def quick(monkeypatch):
 
 
 def test_encrypted_keys_can_only_be_decrypted_with_their_passphrase():
-    raw = backup_keys.sealed(TEXT, "correct horse battery", b"0123456789abcdef")
+    raw = backup.sealed(TEXT, "correct horse battery", b"0123456789abcdef")
     assert SECRET_KEY.encode() not in raw
-    assert backup_keys.opened(raw, "correct horse battery") == TEXT
+    assert backup.opened(raw, "correct horse battery") == TEXT
     with pytest.raises(UpkeepError, match="not the one"):
-        backup_keys.opened(raw, "correct horse batterz")
+        backup.opened(raw, "correct horse batterz")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"salt": "AA==", "cost": "many", "token": ""}'])
 def test_an_invalid_encrypted_key_is_rejected_with_a_message(raw):
     with pytest.raises(UpkeepError, match="cannot be read"):
-        backup_keys.opened(raw, "correct horse battery")
+        backup.opened(raw, "correct horse battery")
 
 
 def test_a_backup_cannot_ask_for_all_of_the_memory():
     with pytest.raises(UpkeepError, match="cost"):
-        backup_keys.opened(b'{"salt": "AA==", "cost": 1073741824, "token": ""}', "correct horse battery")
+        backup.opened(b'{"salt": "AA==", "cost": 1073741824, "token": ""}', "correct horse battery")
 
 
 def test_keys_are_read_as_they_were_written():
-    assert backup_keys.read_text(TEXT) == (SECRET_KEY, (OTHER, VAULT_KEY))
+    assert backup.read_text(TEXT) == (SECRET_KEY, (OTHER, VAULT_KEY))
 
 
 def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
-    assert backup_keys.mark(SECRET_KEY) == backup_keys.mark(SECRET_KEY) != backup_keys.mark(SECRET_KEY + "x")
-    assert backup_keys.mark(SECRET_KEY) not in SECRET_KEY
-    told = backup_keys.vault_mark([OTHER, VAULT_KEY])
-    assert backup_keys.opens([VAULT_KEY, OTHER], told)
-    assert not backup_keys.opens([VAULT_KEY], told)
-    assert not backup_keys.opens([], told)
+    assert backup.mark(SECRET_KEY) == backup.mark(SECRET_KEY) != backup.mark(SECRET_KEY + "x")
+    assert backup.mark(SECRET_KEY) not in SECRET_KEY
+    told = backup.vault_mark([OTHER, VAULT_KEY])
+    assert backup.opens([VAULT_KEY, OTHER], told)
+    assert not backup.opens([VAULT_KEY], told)
+    assert not backup.opens([], told)
 
 
 def test_a_short_or_missing_passphrase_is_rejected(tmp_path):
     (tmp_path / "short").write_text("too short\n")
     with pytest.raises(UpkeepError, match="9 characters; it needs at least 12"):
-        backup_keys.passphrase_of(tmp_path / "short")
+        backup.passphrase_of(tmp_path / "short")
     with pytest.raises(UpkeepError, match="No such file"):
-        backup_keys.passphrase_of(tmp_path / "none")
+        backup.passphrase_of(tmp_path / "none")
 
 
 def test_no_key_is_in_a_backup_that_was_not_asked_for_them(place, file):

@@ -19,8 +19,8 @@ from tests.views.builder_page import HTMX, Editor, send
 from tests.views.forms import error_at
 from tests.views.test_pages import MOST_BYTES
 from webapp import clock, limits
+from webapp.builder import services as builder
 from webapp.builder.models import DraftRevision, TemplateDraft
-from webapp.builder.services import draft_rows
 from webapp.engine.types.registry import REGISTRY
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
@@ -576,7 +576,7 @@ def test_fields_that_have_their_errors_one_after_the_other_are_replaced_only_a_f
 
     fields = [{"name": f"f{number}", "type": "number"} for number in range(500)]
     with pytest.raises(ApiError):
-        draft_rows.tolerant({"fields": fields}, "s", one_error, draft_rows.Sample())
+        builder.tolerant({"fields": fields}, "s", one_error, builder.Sample())
     assert 10 < tried < 50
 
 

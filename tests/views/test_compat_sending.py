@@ -8,7 +8,7 @@ from tests.cast import Program
 from tests.compat.conftest import worker  # noqa: F401
 from tests.fakes.echo_target import EchoTarget
 from tests.views.targets import shop, sqlite_target  # noqa: F401
-from webapp.compat.views import statements
+from webapp.compat.views import sending
 from webapp.extensions import db
 
 
@@ -236,7 +236,7 @@ def test_rows_go_to_no_address_that_is_not_kept(dm):
     ],
 )
 def test_a_plain_insert_is_read_into_rows(text, table, rows):
-    assert statements.insert(text, escapes=False) == statements.Insert(table, rows)
+    assert sending.insert(text, escapes=False) == sending.Insert(table, rows)
 
 
 @pytest.mark.parametrize(
@@ -262,20 +262,20 @@ def test_a_plain_insert_is_read_into_rows(text, table, rows):
     ],
 )
 def test_any_other_statement_is_no_plain_insert(text):
-    assert statements.insert(text, escapes=False) is None
+    assert sending.insert(text, escapes=False) is None
 
 
 def test_a_backslash_is_plain_only_where_it_is_no_escape():
     text = r"INSERT INTO t (a) VALUES ('\'), (1)--')"
-    assert statements.insert(text, escapes=True) is None
-    assert statements.insert(r"INSERT INTO t (a) VALUES ('C:\x')", escapes=False).rows == [{"a": r"C:\x"}]
+    assert sending.insert(text, escapes=True) is None
+    assert sending.insert(r"INSERT INTO t (a) VALUES ('C:\x')", escapes=False).rows == [{"a": r"C:\x"}]
 
 
 def test_a_long_insert_is_read_in_time():
     text = "INSERT INTO t (a, b) VALUES " + ", ".join(f"({n}, 'x{n}')" for n in range(20_000))
-    assert len(statements.insert(text, escapes=False).rows) == 20_000
-    assert statements.insert("INSERT INTO t (" + "a," * 50_000, escapes=False) is None
-    assert statements.insert("INSERT" + " " * 100_000 + "x", escapes=False) is None
-    assert statements.insert("/*" * 50_000, escapes=False) is None
-    assert statements.insert(f"INSERT INTO t {' ' * 50_000}x", escapes=False) is None
-    assert statements.insert(f"INSERT INTO t (a{' /**/' * 20_000}x", escapes=False) is None
+    assert len(sending.insert(text, escapes=False).rows) == 20_000
+    assert sending.insert("INSERT INTO t (" + "a," * 50_000, escapes=False) is None
+    assert sending.insert("INSERT" + " " * 100_000 + "x", escapes=False) is None
+    assert sending.insert("/*" * 50_000, escapes=False) is None
+    assert sending.insert(f"INSERT INTO t {' ' * 50_000}x", escapes=False) is None
+    assert sending.insert(f"INSERT INTO t (a{' /**/' * 20_000}x", escapes=False) is None

@@ -7,7 +7,7 @@ import pytest
 from tests.views.speak import faults, make
 from tests.views.targets import work  # noqa: F401
 from tests.views.uploading import send
-from webapp.sources.services import spool
+from webapp.sources.services import files
 
 CITIES = b"name,country\nUlm,DE\nLyon,FR\nBari,IT\n"
 CITY = {"name": "city", "type": "dataset_column", "options": {"file": "cities.csv", "column": "name"}}
@@ -30,7 +30,7 @@ def edith(api, cast):
     program = api(cast.edith)
     send(program, "cities.csv", CITIES)
     yield program
-    spool.OPEN.clear()
+    files.OPEN.clear()
 
 
 def rows_of(edith, *fields, count=60):
@@ -93,10 +93,10 @@ def test_a_worker_makes_the_same_rows_and_notices_another_file(app, edith):
         return edith.get(f"/exports/{export['id']}").json
 
     export = edith.post(f"{path}/exports", json={"seed": "s", "count": 30}).json
-    spool.OPEN.clear()
+    files.OPEN.clear()
     assert done()["status"] == "completed"
     assert edith.get(f"/exports/{export['id']}/download").data == before
     export = edith.post(f"{path}/exports", json={"seed": "s", "count": 30}).json
     send(edith, "cities.csv", CITIES + b"Rome,IT\n")
-    spool.OPEN.clear()
+    files.OPEN.clear()
     assert done()["status"] == "failed"

@@ -10,7 +10,7 @@ from itertools import combinations
 import pytest
 
 from tests.services.test_relations import refers, stored
-from webapp.dataset_editor import diagram, overview
+from webapp.dataset_editor import overview
 from webapp.dataset_editor.overview import Overview, Table
 
 
@@ -30,7 +30,7 @@ def overview_of(*tables) -> Overview:
 
 
 def drawn(*tables, **how):
-    return diagram.of(overview_of(*tables), **how)
+    return overview.diagram_of(overview_of(*tables), **how)
 
 
 def boxes_of(*tables, **how):
@@ -84,8 +84,8 @@ def test_a_card_with_many_fields_shows_its_keys_and_the_number_of_the_others():
 )
 def test_a_line_shows_how_many_children_a_parent_has(more, label):
     known = overview_of(table("a"), table("b", refers("a_id", "a", **more)))
-    assert [line.label for line in diagram.of(known).lines] == [label]
-    assert [diagram.in_words(known, edge) for edge in known.edges] == [f"B.a_id references A.id, {label}"]
+    assert [line.label for line in overview.diagram_of(known).lines] == [label]
+    assert [overview.in_words(known, edge) for edge in known.edges] == [f"B.a_id references A.id, {label}"]
 
 
 def test_a_line_ends_at_the_fields_it_joins():
@@ -150,7 +150,7 @@ def test_two_thousand_tables_are_related_and_drawn_quickly_enough_to_finish():
     known = overview_of(*tables)
     assert len(known.edges) == 2 * 1_999
     assert [one.order for one in known.tables] == list(range(1, 2_001))
-    assert len(diagram.of(known, {one.template_id for one in known.tables[:40]}).boxes) == 40
+    assert len(overview.diagram_of(known, {one.template_id for one in known.tables[:40]}).boxes) == 40
 
 
 def test_an_entered_count_stays_with_its_table():

@@ -12,9 +12,8 @@ import pytest
 from tests.cast import Browser
 from tests.views.test_pages import MOST_BYTES, unsafe
 from webapp import limits
-from webapp.documentation import error_codes, field_types, pages, registry, rendering
-from webapp.documentation import limits as documentation_limits
-from webapp.documentation.markdown import code, table, text
+from webapp.documentation import field_types, pages, reference, registry, rendering
+from webapp.documentation.reference import code, table, text
 from webapp.engine.spec import CommonKeys
 from webapp.engine.types.registry import REGISTRY
 from webapp.errors import CODES, ApiError
@@ -22,7 +21,6 @@ from webapp.generation.services import generate
 from webapp.paths import ROOT
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import catalogue
-from webapp.web.forms import schema_text
 
 ADDRESSES = [*(f"/docs/{address}" for address in pages.all_pages()), "/docs", "/docs/search?q=mail"]
 
@@ -266,7 +264,7 @@ def test_texts_from_data_are_unchanged_in_a_table():
 
 
 def test_every_error_code_is_documented_with_its_status_cause_and_remedy(browser):
-    assert set(error_codes.ADVICE) == set(CODES)
+    assert set(reference.ADVICE) == set(CODES)
     html = browser().get("/docs/errors").text
     for name, (status, _) in CODES.items():
         section = html.partition(f'<h2 id="{name}">')[2].partition("<h2")[0]
@@ -301,11 +299,11 @@ def test_the_limits_of_every_plan_are_listed(browser):
     ],
 )
 def test_a_limit_is_shown_with_its_unit(name, wanted):
-    assert documentation_limits.value(name) == wanted
+    assert reference.value(name) == wanted
 
 
 def test_every_documented_limit_is_a_limit_of_the_service():
-    names = [name for rows in documentation_limits.TOLD.values() for _, name in rows]
+    names = [name for rows in reference.TOLD.values() for _, name in rows]
     assert [name for name in names if not isinstance(getattr(limits, name, None), int | float)] == []
     assert sorted(names) == sorted(set(names))
 
@@ -325,7 +323,7 @@ def test_every_type_of_a_family_is_documented_with_its_options_and_rows_or_their
         section = html.partition(f'<h2 id="{one["name"]}">')[2].partition("<h2")[0]
         assert section, one["name"]
         kind = next(found for found in REGISTRY if found.name == one["name"])
-        for option in schema_text.options(kind.Options):
+        for option in field_types.options_of(kind.Options):
             assert f"<td><code>{option['name']}</code>" in section, (one["name"], option["name"])
         rows = re.findall(r"<tr>\s*<td>\d</td>", section)
         assert len(rows) == (0 if one["name"] in field_types.ELSEWHERE else limits.PREVIEW_ROWS), one["name"]
@@ -361,7 +359,7 @@ def test_only_types_that_cannot_generate_a_single_row_are_shown_without_rows(app
     ],
 )
 def test_an_option_is_documented_with_its_limits(schema, wanted):
-    assert schema_text.kind(schema, {}) == wanted
+    assert field_types.kind_of(schema, {}) == wanted
 
 
 def test_common_keys_of_fields_are_documented(browser):

@@ -18,7 +18,7 @@ from tests.conftest import close_app, settings_for
 from tests.views.samples import LANGUAGES, Shown, addresses, shown, slugs
 from tests.views.speak import make
 from webapp import create_app
-from webapp.documentation.api import examples
+from webapp.documentation.api import samples
 from webapp.extensions import redis_client
 from webapp.web import openapi
 
@@ -185,8 +185,8 @@ def test_a_readers_samples_carry_her_project_and_objects_and_no_key(browser, api
         assert template in text
         assert cast.main in text
     assert f'"template_id": "{template}"' in found["POST /datasets"]["curl"]
-    for samples in found.values():
-        for text in samples.values():
+    for texts in found.values():
+        for text in texts.values():
             assert cast.edith.key not in text
             assert "OWN_" not in text
 
@@ -235,7 +235,7 @@ def test_the_language_of_a_browser_is_remembered(browser):
 
 
 def test_every_body_has_a_valid_example(app):
-    left = dict(examples.BODIES)
+    left = dict(samples.BODIES)
     for rule, declaration in openapi.declared(app):
         for method in declaration.methods if declaration.body and not declaration.hidden else ():
             body = left.pop(f"{method} {openapi.path_of(rule)}")
@@ -326,7 +326,7 @@ def test_the_collection_has_every_operation_of_the_document_and_no_other(postman
         kinds = set(told.get("requestBody", {}).get("content", {}))
         if "application/json" in kinds:
             body = json.loads(request["body"]["raw"])
-            assert body.keys() == examples.BODIES[key].keys()
+            assert body.keys() == samples.BODIES[key].keys()
             assert "OWN_" not in request["body"]["raw"]
 
 

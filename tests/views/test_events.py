@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from webapp import limits
-from webapp.exports.services.exports import State
+from webapp.exports.services import State
 from webapp.web import events
 
 

@@ -12,7 +12,7 @@ from jobs import exports
 from jobs.lease import NotAvailable
 from tests.views.speak import faults, in_parts, make, reference, refused, rows_used
 from webapp import limits
-from webapp.exports.services import export_parts
+from webapp.exports import services as exports_services
 from webapp.extensions import redis_client
 from webapp.work import jobs_queue
 
@@ -238,7 +238,7 @@ def test_the_export_dialog_offers_parts_for_many_rows(edith, path, browser, cast
     assert f'formaction="{path}/exports"' in shown
     assert 'name="part_rows" value="1000"' in shown
     monkeypatch.setattr(limits, "PARTS_FROM_ROWS", 100_000)
-    assert [export_parts.fitting(count) for count in (100_000, 100_001, 10**8, 10**8 + 1, 10**9)] == [
+    assert [exports_services.fitting(count) for count in (100_000, 100_001, 10**8, 10**8 + 1, 10**9)] == [
         None,
         100_000,
         100_000,

@@ -8,8 +8,8 @@ from jobs import exports, sweeper
 from jobs.lease import NotAvailable
 from tests.views.speak import in_parts, refused, rows_used
 from webapp import clock, limits, storage
+from webapp.exports import services as exports_services
 from webapp.exports.models import Export, ExportPart
-from webapp.exports.services import export_parts
 from webapp.extensions import redis_client
 from webapp.operations import purge
 from webapp.work import jobs_queue
@@ -97,9 +97,9 @@ def test_an_export_whose_last_worker_died_before_telling_it_ends_all_the_same(
     do(*parts_of(export["id"])[:4])
     row(ExportPart, parts_of(export["id"])[4], status="failed", finished_at=clock.now())
     with app.app_context():
-        assert len(export_parts.untold()) == 1
+        assert len(exports_services.untold()) == 1
         sweeper.sweep(redis_client(), clock.now())
-        assert export_parts.untold() == []
+        assert exports_services.untold() == []
     ended = edith.get(f"/exports/{export['id']}").json
     assert (ended["status"], ended["error"]["code"]) == ("failed", "internal_error")
     assert rows_used(edith) == 40_000

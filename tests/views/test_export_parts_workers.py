@@ -21,8 +21,8 @@ from tests.conftest import SECRET_KEY, close_app, settings_for
 from tests.jobs.waiting import eventually
 from tests.views.speak import make
 from webapp import clock, create_app, storage
+from webapp.exports import services as exports
 from webapp.exports.models import Export, ExportPart
-from webapp.exports.services import export_parts
 from webapp.extensions import db, reading, redis_client, writing
 from webapp.monitoring import health
 
@@ -206,7 +206,7 @@ def test_a_worker_saves_and_ends_a_part_while_its_export_is_locked(served, ask):
     export = served.edith.post(f"{path}/exports", json={**ask, "part_rows": PART}).json
     part = served.parts(export["id"])[0]
     with served.app.app_context():
-        work = take(export_parts.KIND, part.id, clock.now, export_parts.may_start(part.id))
+        work = take(exports.PART_KIND, part.id, clock.now, exports.may_start(part.id))
     if served.app.config["SQLALCHEMY_DATABASE_URI"].startswith("sqlite"):
         pytest.skip("SQLite has one lock for all rows")
 

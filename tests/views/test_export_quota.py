@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from jobs import exports
 from webapp import limits, storage
-from webapp.exports.services import export_files
+from webapp.exports import export_files
 from webapp.extensions import db, reading
 from webapp.files.models import StorageHold
 

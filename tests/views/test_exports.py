@@ -11,8 +11,8 @@ from jobs.lease import Cancelled, Lease, NotAvailable
 from tests.views.speak import faults, make, refused, rows_used
 from webapp import limits
 from webapp.audit.services import audit_log
+from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.exports.services import exports
 from webapp.extensions import db, redis_client, writing
 from webapp.work.jobs_queue import waiting
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.connectors.odata_documents import V2, V4
 from tests.views.targets import connection
-from webapp.connectors.odata import entities, metadata
+from webapp.connectors.odata import metadata
 
 DOCUMENTS = {"v2": V2, "v4": V4}
 SETS = [(name, one.name) for name, document in DOCUMENTS.items() for one in
-        entities.metadata(metadata.read(document)).entities]  # fmt: skip
+        metadata.metadata(metadata.read(document)).entities]  # fmt: skip
 
 
 @pytest.fixture

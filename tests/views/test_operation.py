@@ -424,7 +424,7 @@ def actor_of(workspace_id):
 
 
 def test_an_export_without_its_file_says_how_to_reproduce_it(app, edith, path, work, row):
-    from webapp.exports.services import export_files
+    from webapp.exports import export_files
 
     export = edith.post(f"{path}/exports", json={"count": 3, "format": "csv", "seed": "s"}).json
     work(export["id"])

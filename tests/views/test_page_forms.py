@@ -376,7 +376,7 @@ class Sender:
 @pytest.fixture
 def sender(app, cast, monkeypatch):
     """A sender of forms to a service that has a mail server."""
-    monkeypatch.setattr("webapp.mail.mail.configured", lambda: True)
+    monkeypatch.setattr("webapp.mail.services.configured", lambda: True)
     return Sender(app, cast, monkeypatch)
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.views.speak import faults, make, refused, rows_used
 from tests.views.uploading import send
 from webapp import limits
-from webapp.sources.services import spool
+from webapp.sources.services import files
 
 PEOPLE = [
     {"id": n, "email": f"person.{n}@corp{n % 7}.test", "phone": f"+49 170 {1_000_000 + 7 * n}", "city": "Ulm"}
@@ -71,7 +71,7 @@ def small_first_blocks(monkeypatch):
     monkeypatch.setattr(limits, "BLOCK_ROWS", 300)
     monkeypatch.setattr(limits, "FIRST_BLOCK_ROWS", 100)
     yield
-    spool.OPEN.clear()
+    files.OPEN.clear()
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_parts_are_the_whole_and_their_reports_one(edith, people, parts_of, do, 
 def test_a_file_that_changes_in_between_is_a_clear_error(edith, people, work):
     path = people()
     made = edith.post(f"{path}/exports", json={"seed": "s"}).json
-    spool.OPEN.clear()
+    files.OPEN.clear()
     send(edith, "people.csv", as_csv(PEOPLE[:10]))
     work(made["id"])
     export = edith.get(f"/exports/{made['id']}").json

@@ -24,7 +24,7 @@ from webapp.connectors.db2.connector import Db2Connector
 from webapp.connectors.db2.session import Db2Session
 from webapp.connectors.oracle.connector import OracleConnector
 from webapp.connectors.oracle.session import OracleSession
-from webapp.sources.services import spool
+from webapp.sources.services import files
 
 PEOPLE = Table(
     "people",
@@ -42,7 +42,7 @@ KINDS = {"mysql": MysqlKind, "mssql": MssqlKind, "mongodb": MongodbKind}
 @pytest.fixture
 def edith(api, cast):
     yield api(cast.edith)
-    spool.OPEN.clear()
+    files.OPEN.clear()
 
 
 @pytest.fixture(params=KINDS)

@@ -14,7 +14,7 @@ from tests.views.builder_page import HTMX, Editor, send
 from tests.views.targets import sqlite_target
 from tests.views.test_real_data import FIELDS, as_csv
 from tests.views.uploading import send as upload
-from webapp.sources.services import spool
+from webapp.sources.services import files
 
 SECRET = re.compile(r"person\.\d+@corp|\+49 170 100")
 
@@ -22,7 +22,7 @@ SECRET = re.compile(r"person\.\d+@corp|\+49 170 100")
 @pytest.fixture
 def edith(browser, cast):
     yield browser(cast.edith)
-    spool.OPEN.clear()
+    files.OPEN.clear()
 
 
 @pytest.fixture

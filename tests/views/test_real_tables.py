@@ -14,7 +14,7 @@ from tests.views.test_real_data import as_csv
 from tests.views.uploading import send
 from webapp.connections.models import Fetched
 from webapp.extensions import db, writing
-from webapp.sources.services import spool
+from webapp.sources.services import files
 
 STOCK = """
 CREATE TABLE countries (code VARCHAR(2) PRIMARY KEY, name VARCHAR(40));
@@ -54,7 +54,7 @@ def stock(request, app, cast):
         url = request.getfixturevalue("postgres_url")
         with postgres_target(app, cast, url, filled()) as target:
             yield target
-    spool.OPEN.clear()
+    files.OPEN.clear()
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_worker_generates_the_rows_from_the_source_as_read_at_the_request(app,
     path = over(edith, stock)
     before = edith.post(f"{path}/generate", json={"seed": "s"}).data
     made = edith.post(f"{path}/exports", json={"seed": "s"}).json
-    spool.OPEN.clear()
+    files.OPEN.clear()
     stock.execute("UPDATE people SET email = 'x' || email")
     with app.app_context():
         exports.run(made["id"])

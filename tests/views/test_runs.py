@@ -18,9 +18,9 @@ from webapp.access import actors
 from webapp.connections.services import secrets
 from webapp.extensions import db, writing
 from webapp.scenarios.models import Run
-from webapp.scenarios.services import run_completion, run_logs
+from webapp.scenarios.services import run_completion
 from webapp.scenarios.views.run_pages import Followed
-from webapp.web import hooks, log_events, stream_slots
+from webapp.web import events, hooks
 
 HELLO = "print('hello')"
 
@@ -71,8 +71,10 @@ def begin(running: Running, run_id: str, *lines: str) -> lease.Lease:
 def write(running: Running, run_id: str, *lines: str) -> None:
     with running.app.app_context():
         with writing() as session:
-            run_logs.write(session, session.get_one(Run, run_id, with_for_update=True), lines, clock.now())
-        run_logs.wake(run_id)
+            run_completion.write(
+                session, session.get_one(Run, run_id, with_for_update=True), lines, clock.now()
+            )
+        run_completion.wake(run_id)
 
 
 def end(running: Running, run_id: str, **values: object) -> None:
@@ -120,7 +122,7 @@ def test_wait_answers_with_the_present_state_after_its_time(edith, scenario_id, 
 
 
 def test_wait_returns_immediately_if_the_maximum_is_waiting(app, edith, scenario_id):
-    app.extensions["rowsmith.stream_slots"] = stream_slots.StreamSlots(0)
+    app.extensions["rowsmith.stream_slots"] = events.StreamSlots(0)
     answer = edith.post(f"/scenarios/{scenario_id}/run", json={"wait": True})
     assert (answer.status_code, answer.json["status"]) == (200, "queued")
 
@@ -260,7 +262,7 @@ def test_a_follower_who_is_far_behind_gets_what_the_window_no_longer_holds(
     begin(running, run_id)
     followed = Followed(run_id)
     with running.app.app_context():
-        hub = log_events.of(running.app)
+        hub = events.of(running.app)
         feed = hub.attach(followed, lines=True)
         for number in range(20):
             write(running, run_id, *(f"line {number * 50 + at + 1}" for at in range(50)))
@@ -310,7 +312,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
         target=lambda: told.append(edith.get(f"/scenarios/{scenario_id}/runs/{run_id}/logs?follow=true").text)
     )
     thread.start()
-    eventually(lambda: stream_slots.of_process(running.app).used == 1)
+    eventually(lambda: events.of_process(running.app).used == 1)
     with running.app.app_context():
         redis_client().flushall()
     write(running, run_id, "two")
@@ -322,7 +324,7 @@ def test_emptying_redis_loses_no_line_and_no_end(edith, running, scenario_id):
 
 def test_a_follower_without_a_free_slot_gets_a_retry_after(app, edith, scenario_id):
     path = edith.post(f"/scenarios/{scenario_id}/run").headers["Location"]
-    app.extensions["rowsmith.stream_slots"] = stream_slots.StreamSlots(0)
+    app.extensions["rowsmith.stream_slots"] = events.StreamSlots(0)
     for address in (f"{path}/logs?follow=true", f"{path}/events"):
         answer = edith.get(address)
         assert (answer.status_code, answer.json["error"]["code"]) == (503, "unavailable")
@@ -335,7 +337,7 @@ def test_places_are_free_again_once_followers_have_gone(app, edith, running):
     edith.get(f"{path}/logs?follow=true").get_data()
     edith.get(f"{path}/events").close()  # without a look at it
     edith.open("HEAD", f"{path}/logs?follow=true").close()
-    assert stream_slots.of_process(app).used == 0
+    assert events.of_process(app).used == 0
     eventually(lambda: not any(thread.name == "log-hub" for thread in threading.enumerate()))
 
 

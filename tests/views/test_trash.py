@@ -13,7 +13,7 @@ from tests.views.uploading import send
 from webapp import clock, limits
 from webapp.access import actors
 from webapp.access.models import ApiKey, Membership, Project, Workspace
-from webapp.accounts.services import workspace_deletion
+from webapp.accounts.services import workspaces
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db, redis_client
 from webapp.operations import purge
@@ -260,7 +260,7 @@ def test_a_deleted_workspace_is_inaccessible_until_the_operator_restores_it(app,
     assert olivia.get("/templates").headers["Location"].startswith("/sign-in")
     assert api(cast.mallory).get("/templates").status_code == 200
     with app.app_context():
-        workspace_deletion.restore(actors.system(cast.acme), db.session.get_one(Workspace, cast.acme))
+        workspaces.restore_workspace(actors.system(cast.acme), db.session.get_one(Workspace, cast.acme))
     app.extensions.pop("rowsmith.identities")  # a key that was refused is remembered as such for a minute
     assert edith.get("/templates").status_code == 200
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.notifications.services.webhook_delivery import signature
+from webapp.notifications.services.webhooks import signature
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "notices.md"
 SECRET, BODY = (

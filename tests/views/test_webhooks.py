@@ -14,7 +14,7 @@ from webapp.extensions import writing
 from webapp.mail.models import NoticeChoice
 from webapp.net.gate import Gate
 from webapp.notifications.models import Delivery
-from webapp.notifications.services import webhook_delivery
+from webapp.notifications.services import webhooks
 
 NEW = {
     "url": "http://127.0.0.1:9/hook",
@@ -118,7 +118,7 @@ def test_deliveries_are_listed_and_sent_again(app, edith, target):
     assert (again["status"], again["id"]) == ("pending", sent["id"])
     assert edith.post(f"{at}/{sent['id']}/redeliver").json["error"]["code"] == "conflict"
     with app.app_context():
-        webhook_delivery.deliver(webhook_delivery.claim(clock.now()))
+        webhooks.deliver(webhooks.claim(clock.now()))
     first, second = target.calls("/hook")
     assert (first.headers["webhook-id"], first.body) == (second.headers["webhook-id"], second.body)
     edith.patch(f"/webhooks/{hook['id']}", json={"active": False})
@@ -138,7 +138,7 @@ def test_turned_on_again_a_webhook_has_a_clean_record(app, edith, target):
     with app.app_context(), writing() as session:
         session.add(Delivery(webhook_id=hook["id"], event="run.failed", body="{}", next_at=clock.now()))
     with app.app_context():
-        webhook_delivery.deliver(webhook_delivery.claim(clock.now()))
+        webhooks.deliver(webhooks.claim(clock.now()))
     assert edith.get(f"/webhooks/{hook['id']}").json["off_reason"] == "gone"
     on = edith.patch(f"/webhooks/{hook['id']}", json={"active": True}).json
     assert (on["active"], on["off_reason"], on["failures"], on["failing_since"]) == (True, None, 0, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.views.speak import FIELDS, faults, make, refused
-from webapp import whole
+from webapp import json_input
 from webapp.engine.types.registry import REGISTRY
 from webapp.web import openapi
 
@@ -89,9 +89,9 @@ def test_a_form_accepts_integers_in_digits(browser, cast, edith):
 
 
 def test_every_model_of_options_counts_this_way():
-    assert [kind.name for kind in REGISTRY if not issubclass(kind.Options, whole.ExactModel)] == []
+    assert [kind.name for kind in REGISTRY if not issubclass(kind.Options, json_input.ExactModel)] == []
 
 
 def test_every_body_counts_this_way(app):
     bodies = {declaration.body for _, declaration in openapi.declared(app)} - {None}
-    assert [body.__name__ for body in bodies if not issubclass(body, whole.Model)] == []
+    assert [body.__name__ for body in bodies if not issubclass(body, json_input.Model)] == []

@@ -14,8 +14,8 @@ from tests.views.uploading import URL, address, problem, send
 from webapp import create_app, limits
 from webapp.audit.models import AuditEntry
 from webapp.extensions import db
+from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_reader_of_replaced_bytes_reads_them_to_their_end(edith, stored):
 
 def test_a_file_that_is_replaced_between_the_look_and_the_read_is_read_as_it_is_now(edith, monkeypatch):
     send(edith, "a", b"old")
-    real, once = file_store.pieces, []
+    real, once = files.pieces, []
 
     def between(key, *more):
         if not once:
@@ -86,7 +86,7 @@ def test_a_file_that_is_replaced_between_the_look_and_the_read_is_read_as_it_is_
             send(edith, "a", b"newer")
         return real(key, *more)
 
-    monkeypatch.setattr(file_store, "pieces", between)
+    monkeypatch.setattr(files, "pieces", between)
     assert edith.get(address("a")).data == b"newer"
 
 

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from tests.views.uploading import URL, address, problem, send
 from webapp.access import actors
 from webapp.extensions import db
+from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import files
 from webapp.operations.purge import purge
 from webapp.scenarios.models import Run
-from webapp.scenarios.services import outputs
+from webapp.scenarios.services import run_completion
 
 SOURCE = {"name": "T", "fields": [{"name": "a", "type": "source_column"}], "source": {"file": "secret.csv"}}
 
@@ -188,7 +188,7 @@ def test_outputs_of_a_run_belong_to_its_project(app, api, cast, rita, tessa, tmp
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs" / "rows.csv").write_bytes(b"1")
     with app.app_context():
-        stored = outputs.store_outputs(db.session.get_one(Run, run_id), tmp_path / "outputs")
+        stored = run_completion.store_outputs(db.session.get_one(Run, run_id), tmp_path / "outputs")
         db.session.remove()
     name = stored.files[0]["name"]
     assert tessa.get(address(name)).data == b"1"
@@ -211,7 +211,7 @@ def test_sparse_files_and_hard_links_count_by_what_is_stored(app, api, cast, tes
     (folder / "twice").hardlink_to(folder / "sparse0")
     (folder / "link").symlink_to("/etc/passwd")
     with app.app_context():
-        stored = outputs.store_outputs(db.session.get_one(Run, run_id), folder)
+        stored = run_completion.store_outputs(db.session.get_one(Run, run_id), folder)
         db.session.remove()
     assert stored.bytes == sum(one["size"] for one in stored.files) == 8_000
     assert [name for name, _ in stored.refused] == ["link", "sparse2", "sparse3", "twice"]

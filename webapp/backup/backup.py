@@ -1,33 +1,153 @@
-"""Back up the running service: database, files, vocabularies and, if requested, the encryption keys."""
+"""Back up the running service: database, files, vocabularies and, if requested, the encryption keys.
+
+The keys are SECRET_KEY and the ring of the vault, plain or sealed by a passphrase.
+"""
 
 from __future__ import annotations
 
+import base64
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from flask import current_app
 from sqlalchemy import select
 
-from webapp import clock, limits, storage
+from webapp import app_vault, clock, limits, storage
 from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
-from webapp.backup import keys, revisions, tables
-from webapp.backup.archive import Lacking, Manifest, Reader, TablePart, Writer
-from webapp.backup.errors import UpkeepError, told
-from webapp.backup.tables import Table
+from webapp.backup import database
+from webapp.backup.archive import Lacking, Manifest, Reader, TablePart, UpkeepError, Writer, told
+from webapp.backup.database import Table
 from webapp.config import Settings
 from webapp.extensions import READS, db
 from webapp.row_templates.services import vocabularies
+from webapp.security import sealing
+from webapp.security.sealing import Vault, VaultError
 from webapp.storage import MissingError, Storage, Stored
 from webapp.work import batch_delete
+
+PLAIN: Final = "keys.env"
+SEALED: Final = "keys.sealed"
+_WORD: Final = "rowsmith"
+_PURPOSE: Final = "rowsmith.backup.mark"
+_MARK_CHARS: Final = 24
+
+
+def text_of(secret_key: str, vault_keys: Sequence[str]) -> str:
+    """The keys as a data folder's `keys.env` has them."""
+    return f"SECRET_KEY={secret_key}\nVAULT_KEYS={','.join(vault_keys)}\n"
+
+
+def read_text(text: str) -> tuple[str, tuple[str, ...]]:
+    """SECRET_KEY and the ring, newest first, of a `keys.env`."""
+    found = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    ring = found.get("VAULT_KEYS", "").split(",")
+    return found.get("SECRET_KEY", ""), tuple(key.strip() for key in ring if key.strip())
+
+
+def ring_now(settings: Settings) -> tuple[str, ...]:
+    """Return the current key ring, newest first: a rotation may have added a key to the data folder since we
+    started."""
+    found = app_vault.keys_in(settings.data_dir / "keys.env")
+    return tuple(found) if set(settings.vault_keys) <= set(found) else settings.vault_keys
+
+
+def passphrase_of(file: Path) -> str:
+    """Return the first line of a file. Error: UpkeepError if the file is missing or the line is too short."""
+    try:
+        found = file.read_text().partition("\n")[0].strip()
+    except OSError as error:
+        raise UpkeepError(f"The passphrase cannot be read: {file}: {error.strerror}.") from error
+    if len(found) < limits.UPKEEP_PASSPHRASE_CHARS:
+        raise UpkeepError(
+            f"The passphrase in {file} has {len(found)} characters; it needs at least {limits.UPKEEP_PASSPHRASE_CHARS}."
+        )
+    return found
+
+
+def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
+    """Return the encrypted keys: JSON with the parameters for deriving the encryption key from the passphrase. `salt`
+    is random."""
+    cost = limits.UPKEEP_SCRYPT_COST
+    token = sealing.seal(_stretched(passphrase, salt, cost), text.encode())
+    return orjson.dumps(
+        {"kdf": "scrypt", "cost": cost, "salt": base64.b64encode(salt).decode(), "token": token.decode()}
+    )
+
+
+def opened(raw: bytes, passphrase: str) -> str:
+    """Decrypt the keys. Error: UpkeepError for a wrong passphrase."""
+    try:
+        told = orjson.loads(raw)
+        salt, cost, token = base64.b64decode(told["salt"]), int(told["cost"]), told["token"].encode()
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise UpkeepError("The keys in the backup cannot be read.") from None
+    if not 0 < cost <= limits.UPKEEP_SCRYPT_COST_MAX:
+        raise UpkeepError("The keys in the backup cannot be read: their cost parameter is out of range.")
+    found = sealing.unseal(_stretched(passphrase, salt, cost), token)
+    if found is None:
+        raise UpkeepError("The passphrase is not the one that the keys of this backup were sealed by.")
+    return found.decode()
+
+
+def _stretched(passphrase: str, salt: bytes, cost: int) -> bytes:
+    return Scrypt(salt=salt, length=32, n=cost, r=8, p=1).derive(passphrase.encode())
+
+
+def mark(secret_key: str) -> str:
+    """Return a value that identifies a SECRET_KEY without revealing anything about it."""
+    return base64.urlsafe_b64encode(sealing.derive(secret_key, _PURPOSE)).decode()[:_MARK_CHARS]
+
+
+def vault_mark(ring: Sequence[str]) -> str:
+    """A word sealed by the newest key of a ring; "" without one."""
+    return Vault(ring).seal(_WORD).decode() if ring else ""
+
+
+def opens(ring: Sequence[str], told: str) -> bool:
+    """Return whether a ring can decrypt what the newest key of the backup has encrypted."""
+    if not told:
+        return True
+    try:
+        return Vault(ring).open(told.encode()) == _WORD
+    except (VaultError, ValueError):
+        return False
+
+
+# All columns that are encrypted by the vault, to check whether a key ring can decrypt them.
+
+_BEGINS = "sealed"
+"""Prefix of the names of these columns in every table; checked in tests/upkeep."""
+
+
+def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
+    """Return how many secrets a ring can decrypt, and how many it cannot."""
+    vault, opened, lost = Vault(ring), 0, 0
+    for table in database.tables(connection):
+        for name, kind in table.columns.items():
+            if kind != "binary" or not name.startswith(_BEGINS):
+                continue
+            column = sa.column(name, sa.LargeBinary)
+            read = sa.select(column).select_from(sa.table(table.name)).where(column.is_not(None))
+            for one in connection.execute(read.execution_options(yield_per=limits.UPKEEP_ROWS)).scalars():
+                try:
+                    vault.open(bytes(one))
+                    opened += 1
+                except VaultError:
+                    lost += 1
+    return opened, lost
+
+
+# --- Backup -------------------------------------------------------------------------------------------------
 
 
 def engine(url: str) -> sa.Engine:
@@ -296,14 +416,14 @@ def make(
             held.copy_new()  # most of them, before the snapshot begins
         with ExitStack() as stack:
             connection, there, lacking = _moment(settings, held, stack, files)
-            revision = tables.revision(connection)
+            revision = database.revision(connection)
             if revision is None:
                 raise UpkeepError("There is nothing to back up: the database has no tables of Rowsmith.")
             tell(f"revision {revision}, {len(there)} tables")
             made_at = clock.to_text(clock.now())
             written = {one.name: _table(connection, one, writer) for one in there}
             pinned = pinned_vocabularies(connection, there)
-        ring = keys.ring_now(
+        ring = ring_now(
             settings
         )  # after the snapshot: a key rotation in the meantime has added its key in front
         missing = add_vocabularies(held, pinned) if files else []
@@ -319,9 +439,9 @@ def make(
             vocabularies=sorted(pinned - set(missing)) if files else [],
             lacking=lacking,
             lacking_vocabularies=missing,
-            keys=_write_keys(writer, keys.text_of(settings.secret_key, ring), plain_keys, passphrase),
-            secret_key_mark=keys.mark(settings.secret_key),
-            vault_mark=keys.vault_mark(ring),
+            keys=_write_keys(writer, text_of(settings.secret_key, ring), plain_keys, passphrase),
+            secret_key_mark=mark(settings.secret_key),
+            vault_mark=vault_mark(ring),
             parts=writer.parts,
         )
         writer.finish(manifest)
@@ -330,7 +450,7 @@ def make(
 
 def note(manifest: Manifest) -> None:
     """An entry in the trail of each workspace: all of its data has left. Needs the application's context."""
-    if manifest.revision != revisions.head():
+    if manifest.revision != database.head():
         return  # older releases have different audit tables; `upgrade` creates such backups
     for workspace_id in db.session.scalars(select(Workspace.id)).all():
         audit_log.record(actors.system(workspace_id), "service.backup", join=True, keys=manifest.keys)
@@ -339,7 +459,7 @@ def note(manifest: Manifest) -> None:
 
 def _moment(
     settings: Settings, held: Files, stack: ExitStack, files: bool
-) -> tuple[sa.Connection, list[tables.Table], list[Lacking]]:
+) -> tuple[sa.Connection, list[database.Table], list[Lacking]]:
     """Open a snapshot until the stack closes, with all of its files copied. If files are deleted in the meantime, try
     again until none are missing, the same ones are missing as before, or the attempts are used up. Report missing
     files."""
@@ -347,7 +467,7 @@ def _moment(
     for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
         with batch_delete.holding(), ExitStack() as trial:
             connection = trial.enter_context(snapshot(settings))
-            there = tables.tables(connection)
+            there = database.tables(connection)
             lacking: list[Lacking] = []
             if files:
                 held.copy_named(connection, there)
@@ -360,10 +480,10 @@ def _moment(
     return connection, there, lacking
 
 
-def _table(connection: sa.Connection, table: tables.Table, writer: Writer) -> TablePart:
+def _table(connection: sa.Connection, table: database.Table, writer: Writer) -> TablePart:
     part, rows = f"tables/{table.name}.ndjson", 0
     with writer.part(part) as file:
-        for line in tables.lines(connection, table):
+        for line in database.lines(connection, table):
             file.write(line)
             rows += 1
     return TablePart(rows=rows, columns=dict(table.columns), key=list(table.key), part=part)
@@ -371,11 +491,11 @@ def _table(connection: sa.Connection, table: tables.Table, writer: Writer) -> Ta
 
 def _write_keys(writer: Writer, text: str, plain: bool, passphrase: str) -> str:
     if passphrase:
-        with writer.part(keys.SEALED) as file:
-            file.write(keys.sealed(text, passphrase, os.urandom(limits.UPKEEP_SALT_BYTES)))
+        with writer.part(SEALED) as file:
+            file.write(sealed(text, passphrase, os.urandom(limits.UPKEEP_SALT_BYTES)))
         return "sealed"
     if plain:
-        with writer.part(keys.PLAIN) as file:
+        with writer.part(PLAIN) as file:
             file.write(text.encode())
         return "plain"
     return "none"
@@ -386,7 +506,7 @@ def verify(path: Path) -> Manifest:
     with Reader(path) as reader:
         reader.check()
         if reader.manifest.keys == "plain":
-            ring = keys.read_text(b"".join(reader.pieces(keys.PLAIN)).decode())[1]
-            if not keys.opens(ring, reader.manifest.vault_mark):
+            ring = read_text(b"".join(reader.pieces(PLAIN)).decode())[1]
+            if not opens(ring, reader.manifest.vault_mark):
                 raise UpkeepError(f"{path} holds keys that do not open what it holds.")
         return reader.manifest

@@ -1,8 +1,11 @@
-"""Restoring a backup: to an empty installation, to another kind of database, to another storage.
+"""Restore a backup: to an empty installation, to another kind of database, to another storage; and migrate a database.
 
 Everything is created next to the existing data. The restored database is complete, migrated to the revision of this
 release and checked before it replaces the old one, and files that are not part of the backup are deleted last. After a
 failure at any earlier point, the existing data is unchanged.
+
+A migration to this release is atomic: PostgreSQL in one transaction, SQLite on a copy that replaces the file when it is
+complete. If a migration fails, the database does not change.
 """
 
 from __future__ import annotations
@@ -26,12 +29,10 @@ from webapp import clock, create_app, limits, models, storage
 from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
-from webapp.backup import backup, revisions, tables
-from webapp.backup import keys as backup_keys
-from webapp.backup.archive import Manifest, Reader, synced
-from webapp.backup.backup import engine
-from webapp.backup.errors import UpkeepError, told
-from webapp.backup.tables import REVISION, Table
+from webapp.backup import backup, database
+from webapp.backup.archive import Manifest, Reader, UpkeepError, synced, told
+from webapp.backup.backup import engine, snapshot
+from webapp.backup.database import REVISION, Table
 from webapp.config import Settings
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import db, reading, writing
@@ -41,6 +42,52 @@ from webapp.pushes.models import Push
 from webapp.pushes.services import completion
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import schedules
+
+
+def found(settings: Settings) -> str:
+    """The revision of the database. Error: UpkeepError, for one without tables, or of a newer release."""
+    with told("The database was not checked", settings.data_dir), snapshot(settings) as connection:
+        there = database.revision(connection)
+    if there is None:
+        raise UpkeepError(
+            "The database has no tables yet. To create them, run ./rowsmith up or ./rowsmith migrate."
+        )
+    if not database.known(there):
+        raise UpkeepError(
+            f"The database is at revision {there}, of a newer release; this one knows up to {database.head()}. "
+            "Install the newer release again, or restore a backup of this one."
+        )
+    return there
+
+
+def migrate(settings: Settings) -> None:
+    """Migrate to this release's revision. Error: UpkeepError; the database is unchanged then."""
+    try:
+        if settings.is_sqlite:
+            _on_a_copy(settings)
+        else:
+            database.bring(settings)
+    except UpkeepError:
+        raise
+    except Exception as error:  # a migration may raise any exception
+        said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        raise UpkeepError(f"The migration failed. The database is unchanged: {said}.") from error
+
+
+def _on_a_copy(settings: Settings) -> None:
+    place = SqlitePlace(settings)
+    with told("The migration failed. The database is unchanged", settings.data_dir):
+        place.copy()
+        try:
+            database.bring(database.on(settings, place.url))
+            place.look()
+        except BaseException:
+            place.give_up()
+            raise
+        place.take_over()
+
+
+# --- Restoring ----------------------------------------------------------------------------------------------
 
 SCHEMA: Final = "rowsmith_restoring"
 _BESIDE: Final = ("-wal", "-shm", "-journal")
@@ -139,7 +186,7 @@ class SqlitePlace:
             for table, lines in rows:
                 marks = ", ".join("?" * len(table.columns))
                 insert = f"INSERT INTO {_quoted(table.name)} ({_quoted(*table.columns)}) VALUES ({marks})"  # noqa: S608
-                read = _counted(tables.rows(table, lines, tables.INTO_SQLITE), counts, table.name)
+                read = _counted(database.rows(table, lines, database.INTO_SQLITE), counts, table.name)
                 try:
                     connection.executemany(insert, read)
                 except (sqlite3.IntegrityError, OverflowError) as error:
@@ -309,7 +356,7 @@ class PostgresqlPlace:
         # The rows that its triggers would add are in the backup.
         connection.exec_driver_sql(f"ALTER TABLE {_quoted(table.name)} DISABLE TRIGGER USER")
         raw: Any = connection.connection.dbapi_connection
-        read = _counted(tables.rows(table, lines, tables.INTO_POSTGRESQL), counts, table.name)
+        read = _counted(database.rows(table, lines, database.INTO_POSTGRESQL), counts, table.name)
         stated = f"COPY {_quoted(table.name)} ({_quoted(*table.columns)}) FROM STDIN"
         try:
             with raw.cursor() as cursor, cursor.copy(stated) as copy:
@@ -368,7 +415,7 @@ def columns_of(url: str) -> list[Table]:
     made = engine(driven(url))
     try:
         with made.connect() as connection:
-            return tables.tables(connection)
+            return database.tables(connection)
     finally:
         made.dispose()
 
@@ -485,10 +532,10 @@ class Restored:
 
 def look(reader: Reader) -> None:
     """That a backup is whole, and not of a newer release. Error: UpkeepError."""
-    if not revisions.known(reader.manifest.revision):
+    if not database.known(reader.manifest.revision):
         raise UpkeepError(
             f"{reader.path} was created by a newer release of Rowsmith (revision {reader.manifest.revision}; this one "
-            f"knows up to {revisions.head()}). Restore it with that release, or a later one."
+            f"knows up to {database.head()}). Restore it with that release, or a later one."
         )
     reader.check()
 
@@ -512,7 +559,7 @@ def restore(
     is called right before the database is replaced: it stores the keys of the backup where the service reads them.
     Error: UpkeepError."""
     manifest = reader.manifest
-    done = Restored(manifest, revisions.head())
+    done = Restored(manifest, database.head())
     place = place_of(settings)
     with told("Nothing was restored", settings.data_dir):
         place.begin()
@@ -521,7 +568,7 @@ def restore(
             tell(
                 f"database: {done.rows:,} rows in {len(manifest.tables)} tables, revision {manifest.revision}"
             )
-            revisions.bring(revisions.on(settings, place.url))
+            database.bring(database.on(settings, place.url))
             _settle(settings, place, done)
             keys = backup.put_back(reader, storage.of(current_app))
             done.files = len(keys)
@@ -542,9 +589,9 @@ def restore(
 def _load(settings: Settings, reader: Reader, place: Place) -> int:
     """The tables at the revision of the backup, with its rows in them; how many."""
     manifest = reader.manifest
-    revisions.bring(revisions.on(settings, place.url), manifest.revision)
-    wanted = [tables.Table(name, one.columns, tuple(one.key)) for name, one in manifest.tables.items()]
-    tables.matching(columns_of(place.url), wanted)
+    database.bring(database.on(settings, place.url), manifest.revision)
+    wanted = [database.Table(name, one.columns, tuple(one.key)) for name, one in manifest.tables.items()]
+    database.matching(columns_of(place.url), wanted)
     counts = place.load(wanted, ((one, reader.lines(manifest.tables[one.name].part)) for one in wanted))
     for name, one in manifest.tables.items():
         if counts[name] != one.rows:
@@ -554,7 +601,7 @@ def _load(settings: Settings, reader: Reader, place: Place) -> int:
 
 def _settle(settings: Settings, place: Place, done: Restored) -> None:
     """Prepare the new database before it is used: unfinished work, the audit log, a check of the secrets."""
-    app = create_app(revisions.on(settings, place.url), routes=False)
+    app = create_app(database.on(settings, place.url), routes=False)
     with app.app_context():
         try:
             done.ended = settle(done.manifest.made_at)
@@ -564,7 +611,7 @@ def _settle(settings: Settings, place: Place, done: Restored) -> None:
                 audit_log.record(actor, "service.restore", join=True, backup=done.manifest.made_at, **counts)
             db.session.commit()
             with reading() as session:
-                done.lost_secrets = backup_keys.count(session.connection(), settings.vault_keys)[1]
+                done.lost_secrets = backup.count(session.connection(), settings.vault_keys)[1]
         finally:
             _close(app)
 

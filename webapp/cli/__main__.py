@@ -13,32 +13,32 @@ from webapp.cli.datadir import CliError
 from webapp.config import SettingsError
 from webapp.paths import ROOT
 
-# Command -> the module whose run(arguments) executes it; imported on demand.
-MODULES: Final = {
-    "up": "webapp.cli.up",
-    "test": "webapp.cli.testing",
-    "soak": "webapp.cli.soak",
-    "setup": "webapp.cli.setup",
-    "sign-in": "webapp.cli.sign_in",
-    "key": "webapp.cli.key",
-    "plan": "webapp.cli.plan",
-    "workspace": "webapp.cli.workspace",
-    "release": "webapp.cli.servers",
-    "assets": "webapp.cli.servers",
-    "migrate": "webapp.cli.servers",
-    "web": "webapp.cli.servers",
-    "worker": "webapp.cli.servers",
-    "sweeper": "webapp.cli.servers",
-    "vocab": "webapp.cli.vocab",
-    "vault": "webapp.cli.vault",
-    "audit": "webapp.cli.audit",
-    "backup": "webapp.cli.backup",
-    "restore": "webapp.cli.restore",
-    "doctor": "webapp.cli.doctor",
-    "upgrade": "webapp.cli.upgrade",
-    "format": "webapp.cli.formatting",
-    "lock": "webapp.cli.lock",
-    "build": "webapp.cli.build",
+# Command -> module:function that executes it; imported on demand.
+ENTRIES: Final = {
+    "up": "webapp.cli.up:run",
+    "test": "webapp.cli.development:run_test",
+    "soak": "webapp.cli.development:run_soak",
+    "setup": "webapp.cli.accounts:run_setup",
+    "sign-in": "webapp.cli.accounts:run_sign_in",
+    "key": "webapp.cli.accounts:run_key",
+    "plan": "webapp.cli.accounts:run_plan",
+    "workspace": "webapp.cli.accounts:run_workspace",
+    "release": "webapp.cli.servers:run",
+    "assets": "webapp.cli.servers:run",
+    "migrate": "webapp.cli.servers:run",
+    "web": "webapp.cli.servers:run",
+    "worker": "webapp.cli.servers:run",
+    "sweeper": "webapp.cli.servers:run",
+    "vocab": "webapp.cli.vocab:run",
+    "vault": "webapp.cli.vault:run",
+    "audit": "webapp.cli.audit:run",
+    "backup": "webapp.cli.backup:run_backup",
+    "restore": "webapp.cli.backup:run_restore",
+    "doctor": "webapp.cli.doctor:run",
+    "upgrade": "webapp.cli.backup:run_upgrade",
+    "format": "webapp.cli.development:run_format",
+    "lock": "webapp.cli.development:run_lock",
+    "build": "webapp.cli.development:run_build",
 }
 OF_CLONES: Final = ("test", "soak", "format", "lock", "build")
 
@@ -54,7 +54,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"rowsmith: {arguments.command} needs a clone: it is not part of the package.", file=sys.stderr)
         return 1
     try:
-        return int(importlib.import_module(MODULES[arguments.command]).run(arguments))
+        module, _, function = ENTRIES[arguments.command].partition(":")
+        return int(getattr(importlib.import_module(module), function)(arguments))
     except CliError as error:
         print(f"rowsmith: {error}", file=sys.stderr)
     except SettingsError as error:

@@ -13,9 +13,8 @@ from sqlalchemy import or_, select
 from webapp import clock, limits
 from webapp.access.models import Workspace
 from webapp.audit.services import seals, search
-from webapp.audit.services.seals import FIELDS
+from webapp.audit.services.seals import FIELDS, Report, verify
 from webapp.audit.services.search import Wanted
-from webapp.audit.services.verification import Report, verify
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.errors import ApiError

@@ -1,29 +1,40 @@
-"""`./rowsmith backup FILE`: everything that the service keeps, in one file, while it runs."""
+"""`./rowsmith backup | restore | upgrade`: back up the whole service into one file, and move it between releases.
+
+backup FILE    write the file while the service runs, or verify one
+restore FILE   put it on an empty machine, on another kind of database, on another storage
+upgrade        back up, migrate the data of an earlier release to this one, and run the doctor; the launcher has
+               installed the packages of the lock file before
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from webapp import clock, limits
-from webapp.backup import backup
-from webapp.backup import keys as backup_keys
-from webapp.backup.archive import Manifest
-from webapp.backup.errors import told
-from webapp.cli import operator
+from webapp.backup import backup, database, restore
+from webapp.backup.archive import Manifest, Reader, UpkeepError, told
+from webapp.backup.restore import Restored
+from webapp.cli import assets, doctor, operator
 from webapp.cli.datadir import CliError, DataDir, resolve
+from webapp.cli.findings import FAIL, Patient
+from webapp.cli.prepare import secure_vocabularies
+from webapp.config import Settings
+from webapp.paths import ROOT
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_backup(arguments: argparse.Namespace) -> int:
     """Create a backup, or verify one. The exit code is 1 if files are missing from a backup."""
     path = _named(arguments.file)
     if arguments.verify:
         with operator.sentences():
             manifest = backup.verify(path)
         print(f"{path} is whole.")
-        return _tell(path, manifest)
+        return _report_backup(path, manifest)
     if arguments.include_keys and arguments.passphrase_file:
         raise CliError(
             "--include-keys writes the keys in plain, --passphrase-file seals them: say one of the two."
@@ -31,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with operator.sentences():
         file = arguments.passphrase_file
-        passphrase = backup_keys.passphrase_of(operator.from_caller(file)) if file else ""
+        passphrase = backup.passphrase_of(operator.from_caller(file)) if file else ""
     env = data.environment(os.environ)
     operator.installed(data, env)
     with operator.application_for(env) as settings:
@@ -45,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         with told("The backup is written, but could not be recorded in the audit log", path.parent):
             backup.note(manifest)
     print(f"{path} is written.")
-    return _tell(path, manifest)
+    return _report_backup(path, manifest)
 
 
 def _named(text: str) -> Path:
@@ -57,7 +68,7 @@ def _named(text: str) -> Path:
     return path / f"rowsmith-{moment:%Y%m%dT%H%M%SZ}.zip"
 
 
-def _tell(path: Path, manifest: Manifest) -> int:
+def _report_backup(path: Path, manifest: Manifest) -> int:
     rows = sum(one.rows for one in manifest.tables.values())
     print(
         f"  made      {manifest.made_at}, revision {manifest.revision}, {operator.megabytes(path.stat().st_size)}"
@@ -82,3 +93,180 @@ _KEYS = {
     "plain": "are in it in plain text: anyone with this file can read every stored secret",
     "sealed": "are in it, sealed by your passphrase: keep that in another safe place",
 }
+
+
+# --- restore ------------------------------------------------------------------------------------------------
+
+_NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
+
+
+def run_restore(arguments: argparse.Namespace) -> int:
+    """Check the backup, the keys and the existing installation, and then restore the backup."""
+    data = DataDir(resolve(arguments.data_dir, os.environ))
+    with operator.sentences(), Reader(operator.from_caller(arguments.file)) as reader:
+        restore.look(reader)
+        with operator.stopped(data, os.environ):
+            ring = Ring(arguments, data, reader)
+            with operator.application_for(ring.environment()) as settings:
+                if (there := restore.occupied(settings)) and not arguments.force_empty:
+                    raise CliError(
+                        f"This installation is not empty: {', '.join(there)}. --force-empty replaces all of it."
+                    )
+                done = restore.restore(
+                    settings, reader, take_keys=ring.put, tell=lambda line: print(f"  {line}")
+                )
+    return _report_restore(done)
+
+
+def _report_restore(done: Restored) -> int:
+    print(f"The backup of {done.manifest.made_at} is restored, revision {done.revision}.")
+    for kind, outcome in (
+        ("runs", "unfinished at the time of the backup: marked as failed, not repeated"),
+        ("pushes", "unfinished at the time of the backup: marked as failed, not repeated"),
+        ("exports", "open at the time of the backup: created again by the workers"),
+    ):
+        if work := done.ended.get(kind):
+            print(f"  {len(work)} {kind} {outcome}")
+            for description in work:
+                print(f"    {description}")
+    if done.manifest.lacking or done.manifest.lacking_vocabularies:
+        print("  Some of it was not in the backup: ./rowsmith backup --verify FILE names it")
+    if done.lost_secrets:
+        print(f"  {done.lost_secrets} stored secrets cannot be opened with VAULT_KEYS: set them again")
+    print("  next: ./rowsmith doctor, then ./rowsmith up")
+    return 0
+
+
+class Ring:
+    """The keys that the restored installation will have: those of the environment, else of the data folder, else of the
+    backup. They must be those of then."""
+
+    def __init__(self, arguments: argparse.Namespace, data: DataDir, reader: Reader) -> None:
+        self._data, self._manifest = data, reader.manifest
+        self._forced, self._without = arguments.force_empty, arguments.without_keys
+        self._given = {name: os.environ[name] for name in _NAMES if os.environ.get(name, "").strip()}
+        self._kept = {} if self._without else self._of(arguments, reader)
+        here = data.keys(make=False)
+        self._replaces = (
+            bool(self._kept) and self._fits({**here, **self._given}) is not None and not self._given
+        )
+        if self._replaces and here and not self._forced:
+            raise CliError(
+                f"{data.path} has other keys than the backup. --force-empty replaces them as well; "
+                "the old ones are kept in a file next to them."
+            )
+        if not self._replaces and not self._without:
+            self._demand({**here, **self._given})
+
+    def _of(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
+        """The keys in the backup."""
+        if self._manifest.keys == "none" or len(self._given) == len(_NAMES):
+            return {}
+        if self._manifest.keys == "plain":
+            text = b"".join(reader.pieces(backup.PLAIN)).decode()
+        elif arguments.passphrase_file:
+            passphrase = backup.passphrase_of(operator.from_caller(arguments.passphrase_file))
+            text = backup.opened(b"".join(reader.pieces(backup.SEALED)), passphrase)
+        else:
+            raise CliError(
+                "The keys in this backup are sealed: name the file of their passphrase, --passphrase-file F."
+            )
+        secret_key, ring = backup.read_text(text)
+        return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
+
+    def _fits(self, held: Mapping[str, str]) -> str | None:
+        """Return which key differs from that of the backup; None if both match."""
+        if not held.get("SECRET_KEY") or backup.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark:
+            return "SECRET_KEY"
+        ring = [key.strip() for key in held.get("VAULT_KEYS", "").split(",") if key.strip()]
+        return None if backup.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
+
+    def _demand(self, held: Mapping[str, str]) -> None:
+        wrong = self._fits(held)
+        if wrong is None:
+            return
+        there = (
+            f"The {wrong} here is not the one" if held.get(wrong) else f"There is no {wrong} here, and none"
+        )
+        raise CliError(
+            f"{there} of the backup. Put the keys.env of then into {self._data.path}, or set SECRET_KEY and "
+            "VAULT_KEYS. Without them stored secrets and masking keys are lost: --without-keys restores all the rest."
+        )
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of the restored installation. If no keys are configured, it contains new ones."""
+        env = self._data.environment(os.environ, make=self._without)
+        return {**env, **self._kept} if self._replaces else env
+
+    def put(self) -> None:
+        """Put the keys of the backup into the data folder."""
+        if self._replaces:
+            self._data.replace_keys(self._kept)
+
+
+# --- upgrade ------------------------------------------------------------------------------------------------
+
+# Checks of the doctor that show whether the upgrade was successful.
+_TELLING = ("packages", "settings", "data folder", "database", "integrity", "keys", "vocabularies")
+
+
+def run_upgrade(arguments: argparse.Namespace) -> int:
+    """Back up, migrate, and run the doctor. Returns 1 if the doctor then finds a failure."""
+    data = DataDir(resolve(arguments.data_dir, os.environ))
+    env = data.environment(os.environ)
+    operator.installed(data, env)
+    with operator.stopped(data, env), operator.application_for(env) as settings:
+        was, head = restore.found(settings), database.head()
+        assets.ensure()
+        if was == head:
+            print(f"The database is at revision {head} already.")
+            kept = None
+        else:
+            kept = None if arguments.no_backup else _backed_up(arguments, data, settings, head)
+            _migrate(settings, was, kept)
+            print(f"The database is at revision {head}; it was at {was}.")
+            secure_vocabularies()
+    return _examined(arguments, kept)
+
+
+def _backed_up(arguments: argparse.Namespace, data: DataDir, settings: Settings, head: str) -> Path:
+    """The backup. Keys are not in it: an upgrade changes none."""
+    if arguments.backup:
+        path = operator.from_caller(arguments.backup)
+    else:
+        folder = data.path / "backups"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"before-{head}-{clock.now():%Y%m%dT%H%M%SZ}.zip"
+    backup.make(settings, path)
+    print(f"A backup is written: {path}")
+    return path
+
+
+def _migrate(settings: Settings, was: str, kept: Path | None) -> None:
+    try:
+        restore.migrate(settings)
+    except UpkeepError as error:
+        more = f" The backup {kept} is there too." if kept else ""
+        raise CliError(
+            f"{error} To roll back: put the release of revision {was} back (git checkout), then ./rowsmith "
+            f"up.{more}"
+        ) from error
+
+
+def _examined(arguments: argparse.Namespace, kept: Path | None) -> int:
+    """Return the doctor's findings about what an upgrade changes."""
+    found = doctor.examine(Patient(ROOT, arguments.data_dir))
+    failed = [one for one in found if one.state == FAIL and one.name in _TELLING]
+    for one in failed:
+        print(f"FAIL  {one.name}  {one.told}" + (f"  mend: {one.mend}" if one.mend else ""))
+    if not failed:
+        print(
+            "The doctor finds nothing wrong. Next: ./rowsmith up (or start web, workers, runners and sweeper)"
+        )
+        return 0
+    if kept:
+        print(
+            "To go back: put the release before this one back (git checkout), then "
+            f"./rowsmith restore {kept} --force-empty"
+        )
+    return 1

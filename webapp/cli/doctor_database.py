@@ -12,12 +12,11 @@ from typing import Final
 import sqlalchemy as sa
 
 from webapp import limits
-from webapp.backup import keys as backup_keys
-from webapp.backup import revisions, tables
+from webapp.backup import backup, database
 from webapp.backup.backup import engine
 from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
 from webapp.extensions import READS
-from webapp.security.vault import Vault
+from webapp.security.sealing import Vault
 
 
 @contextmanager
@@ -42,19 +41,19 @@ def answers(patient: Patient) -> Iterator[Finding]:
         return
     try:
         with reading(patient) as connection:
-            found = tables.revision(connection)
+            found = database.revision(connection)
             patient.known["database"] = found
     except sa.exc.DBAPIError as error:
         said = str(error.orig).strip().splitlines()[-1]
         shown = sa.make_url(made.sqlalchemy_url).render_as_string(hide_password=True)
         yield Finding(FAIL, "database", f"{shown} does not answer: {said}.", "start it, or mend DATABASE_URL")
         return
-    head = revisions.head()
+    head = database.head()
     if found is None:
         yield Finding(WARN, "database", "It has no tables yet.", _begin(patient))
     elif found == head:
         yield Finding(OK, "database", f"It answers, at revision {found}.")
-    elif revisions.known(found):
+    elif database.known(found):
         message = f"It is at revision {found}; this release needs {head}."
         yield Finding(FAIL, "database", message, f"./rowsmith upgrade{patient.at}")
     else:
@@ -127,13 +126,13 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
         message = "There is no VAULT_KEYS: no connection with a password can be saved or used."
         yield Finding(FAIL, "keys", message, "set VAULT_KEYS, or bring back the keys.env of the data folder")
         return
-    ring = backup_keys.ring_now(made)
+    ring = backup.ring_now(made)
     vault = Vault(ring)
     assert vault.open(vault.seal("canary")) == "canary"
     opened, lost = 0, 0
     if patient.known.get("database"):
         with reading(patient) as connection:
-            opened, lost = backup_keys.count(connection, ring)
+            opened, lost = backup.count(connection, ring)
     if lost:
         message = f"{lost} of {lost + opened} stored secrets cannot be opened: the key they were sealed by is missing."
         yield Finding(
@@ -148,7 +147,7 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
 
 def words(patient: Patient) -> Iterator[Finding]:
     """Check for pinned vocabularies that are missing."""
-    if patient.known.get("database") != revisions.head():
+    if patient.known.get("database") != database.head():
         return
     from webapp import create_app
     from webapp.extensions import db
@@ -172,7 +171,7 @@ def words(patient: Patient) -> Iterator[Finding]:
 
 def secret_hosts(patient: Patient) -> Iterator[Finding]:
     """Check whether named secrets can be sent to any host."""
-    if patient.known.get("database") != revisions.head():
+    if patient.known.get("database") != database.head():
         return
     table = sa.table("secrets", sa.column("name"), sa.column("allowed_hosts"))
     anywhere = sa.select(sa.func.count()).where(table.c.name.is_not(None), table.c.allowed_hosts.is_(None))

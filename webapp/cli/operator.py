@@ -18,8 +18,8 @@ from webapp.access import actors
 from webapp.access.actors import Actor
 from webapp.access.models import Membership, Project, User, Workspace
 from webapp.accounts.services import people
-from webapp.backup import revisions, upgrade
-from webapp.backup.errors import UpkeepError
+from webapp.backup import database, restore
+from webapp.backup.archive import UpkeepError
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
 from webapp.errors import ApiError
@@ -127,7 +127,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
             raise CliError("The database is locked by another process. Try again.") from error
         if (was := _other_revision(settings)) is not None:
             raise CliError(
-                f"The database is at revision {was}, this release is of {revisions.head()}: ./rowsmith upgrade."
+                f"The database is at revision {was}, this release is of {database.head()}: ./rowsmith upgrade."
             ) from error
         raise CliError(
             "The database does not answer or has no tables yet: see ./rowsmith migrate."
@@ -137,10 +137,10 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
 def _other_revision(settings: Settings) -> str | None:
     """Return the revision of the database if it is not this release's."""
     try:
-        was = upgrade.found(settings)
+        was = restore.found(settings)
     except UpkeepError:
         return None
-    return was if was != revisions.head() else None
+    return was if was != database.head() else None
 
 
 def _sentence(error: ApiError) -> str:

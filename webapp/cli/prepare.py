@@ -16,9 +16,10 @@ import flask_migrate
 from sqlalchemy import make_url, select
 from sqlalchemy.exc import DatabaseError
 
-from webapp import create_app, limits, schema_migrations
+from webapp import create_app, limits
 from webapp.access.models import ApiKey, Workspace
-from webapp.cli import key, operator, plan, sign_in
+from webapp.backup import database
+from webapp.cli import accounts, operator
 from webapp.cli.datadir import CliError
 from webapp.config import Settings
 from webapp.errors import ApiError
@@ -39,7 +40,7 @@ def migrate(settings: Settings) -> None:
                 f"The folder of the database, {file.parent}, cannot be created ({error.strerror})."
             ) from error
     app = create_app(settings, routes=False)
-    schema_migrations.init_app(app)
+    database.init_app(app)
     with app.app_context():
         _upgrade()
 
@@ -70,11 +71,11 @@ def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
     owner = operator.owner()
     workspace = db.session.get_one(Workspace, owner.actor.workspace_id)
     if wanted and workspace.plan != wanted:
-        plan.change(workspace, wanted, {})
-    found = {"sign_in_url": sign_in.link(settings, owner.user)}
+        accounts.change_plan(workspace, wanted, {})
+    found = {"sign_in_url": accounts.sign_in_link(settings, owner.user)}
     keys = select(ApiKey.id).where(ApiKey.workspace_id == workspace.id).limit(1)
     if db.session.scalar(keys) is None:
-        found["api_key"] = key.make(owner, "first key")
+        found["api_key"] = accounts.make_key(owner, "first key")
     templates = select(Template.id).where(
         Template.project_id == owner.actor.project_id, Template.deleted_at.is_(None)
     )
@@ -87,7 +88,7 @@ def main(argv: Sequence[str]) -> None:
     """Migrate, then make sure that there is a user who can sign in. `argv` is the plan of the demo, or nothing."""
     settings = Settings.from_env(os.environ)
     app = create_app(settings, routes=False)
-    schema_migrations.init_app(app)
+    database.init_app(app)
     with app.app_context():
         try:
             _upgrade()

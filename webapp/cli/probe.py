@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import redis
 
 from webapp import limits
-from webapp.config.faults import is_loopback
+from webapp.config.values import is_loopback
 from webapp.monitoring import health
 
 

@@ -24,7 +24,7 @@ from webapp.cli.arguments import port as port_of
 from webapp.cli.datadir import CliError, DataDir, Running, resolve
 from webapp.cli.supervisor import Part, Stopped, Supervisor, execute
 from webapp.config import EVERYWHERE, Settings
-from webapp.config.faults import is_loopback
+from webapp.config.values import is_loopback
 from webapp.monitoring import health
 from webapp.paths import ROOT
 from webapp.work import jobs_queue

@@ -20,7 +20,7 @@ from webapp.cli import operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
 from webapp.connections.services import secrets
-from webapp.mail import mail
+from webapp.mail import services as mail
 from webapp.notifications.services import webhooks
 from webapp.sources.services import masking_keys
 

@@ -18,9 +18,7 @@ from urllib.parse import urlsplit
 
 from webapp import limits
 from webapp.config import values as read
-from webapp.config.faults import faults, is_loopback
-from webapp.config.mail import MailServer, mail_server
-from webapp.config.oidc import NEW_PEOPLE, SECOND_FACTOR
+from webapp.config.values import NEW_PEOPLE, SECOND_FACTOR, MailServer, faults, is_loopback, mail_server
 from webapp.errors import did_you_mean
 
 PREFIX: Final = "ROWSMITH_"

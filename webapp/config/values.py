@@ -1,12 +1,29 @@
-"""Convert the text of a setting to its value. Each function raises ValueError with a description of valid values."""
+"""Convert the text of a setting to its value, and check the settings together.
+
+Each function that converts raises ValueError with a description of valid values. The checks find what is insecure or
+contradictory: in general, of mail, and of OpenID Connect.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import ipaddress
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import urlsplit
+from email.errors import HeaderParseError
+from email.headerregistry import Address
+from email.utils import parseaddr
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from webapp import limits
+
+if TYPE_CHECKING:
+    from webapp.config import Settings
+
 
 SANDBOXES: Final = ("auto", "bubblewrap", "landlock", "plain")
 LOG_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -125,3 +142,306 @@ def scanner(text: str) -> Scanner:
     if not whole or parts.query or parts.fragment or parts.username:
         raise ValueError("must be clamd://host:3310 or clamd:///run/clamav/clamd.ctl")
     return Scanner("" if host else parts.path, host, CLAMD_PORT if port is None else port)
+
+
+# --- Mail ---------------------------------------------------------------------------------------------------
+
+PORTS: Final = {
+    "smtp": 587,
+    "smtps": 465,
+}  # RFC 6409: submission; RFC 8314: submission by TLS from the first byte
+TLS: Final = ("on", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """The mail server. `implicit`: TLS from the first byte, else STARTTLS if `tls` is set. `ca`: a PEM file of
+    certificate authorities in addition to the system's, or ""."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    implicit: bool
+    tls: bool
+    ca: str
+
+    def __repr__(self) -> str:
+        return f"MailServer({self.host}:{self.port})"  # the password belongs in no log
+
+
+def mail_server(url: str) -> MailServer:
+    """SMTP_URL, taken apart. ValueError with a sentence that repeats nothing of it."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("is not a URL.") from None
+    if parts.scheme not in PORTS:
+        raise ValueError("must begin with smtp:// or smtps://.")
+    if not host:
+        raise ValueError("names no mail server.")
+    if parts.path.strip("/") or parts.fragment:
+        raise ValueError("must be smtp(s)://user:password@host:port, without a path.")
+    wanted = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := set(wanted) - {"tls", "ca"}:
+        raise ValueError(f"has an option that does not exist: {min(unknown)}. There are tls and ca.")
+    tls = wanted.get("tls", "on")
+    if tls not in TLS:
+        raise ValueError("has an option tls that is neither on nor off.")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if bool(user) != bool(password):
+        raise ValueError("has a user without a password, or a password without a user.")
+    if not f"{user}{password}".isprintable():
+        raise ValueError("has a user or a password with signs that cannot be sent.")
+    _mail_tls_faults(parts.scheme, tls, user, wanted.get("ca", ""))
+    number = PORTS[parts.scheme] if port is None else port
+    return MailServer(
+        host, number, user, password, parts.scheme == "smtps", tls == "on", wanted.get("ca", "")
+    )
+
+
+def _mail_tls_faults(scheme: str, tls: str, user: str, ca: str) -> None:
+    if tls == "off" and scheme == "smtps":
+        raise ValueError("is smtps:// and says tls=off; choose one.")
+    if tls == "off" and user:
+        raise ValueError("says tls=off and has a password, which would be sent in the open.")
+    if tls == "off" and ca:
+        raise ValueError("says tls=off and names a file of authorities; choose one.")
+    if ca and not Path(ca).is_file():
+        raise ValueError(f"names a file of authorities that is not there: {ca}.")
+
+
+def sender(text: str) -> Address:
+    """MAIL_FROM: an address, or `Name <address>`. ValueError with a sentence."""
+    if not text.isprintable():
+        raise ValueError("must be one line.")
+    name, address = parseaddr(text)
+    try:
+        made = Address(display_name=name, addr_spec=address)
+    except (ValueError, IndexError, HeaderParseError):
+        raise ValueError("is not an address such as rowsmith@example.org.") from None
+    if not made.username or not made.domain:
+        raise ValueError("is not an address such as rowsmith@example.org.")
+    return made
+
+
+def mail_faults(s: Settings) -> list[str]:
+    """Return the errors in the mail settings; none if mail is not configured."""
+    out = [*_said("SMTP_URL", mail_server, s.smtp_url), *_said("MAIL_FROM", sender, s.mail_from)]
+    if bool(s.smtp_url) != bool(s.mail_from):
+        there, missing = ("SMTP_URL", "MAIL_FROM") if s.smtp_url else ("MAIL_FROM", "SMTP_URL")
+        out.append(f"{there} is set without {missing}; mail needs both.")
+    if s.smtp_url and not s.vault_keys:
+        out.append("SMTP_URL is set without VAULT_KEYS: mails that wait are stored sealed.")
+    if s.smtp_url and not s.public_url and not s.is_local:
+        out.append("SMTP_URL is set without PUBLIC_URL, which the links in mails begin with.")
+    return out
+
+
+def _said(name: str, read: Any, text: str) -> list[str]:
+    if not text:
+        return []
+    try:
+        read(text)
+    except ValueError as error:
+        return [f"{name} {error}"]
+    return []
+
+
+# --- OpenID Connect -----------------------------------------------------------------------------------------
+
+NEW_PEOPLE: Final = ("invited", "viewer", "editor")
+SECOND_FACTOR: Final = ("ask", "trust")
+_DOMAIN: Final = re.compile(r"(?!-)[a-z0-9-]{1,63}(\.(?!-)[a-z0-9-]{1,63})+")
+
+
+def oidc_faults(s: Settings, is_loopback: bool) -> list[str]:
+    """Return the errors of the settings; none without OpenID Connect. `is_loopback`: the issuer is local."""
+    out = []
+    given = {
+        "OIDC_ISSUER": s.oidc_issuer,
+        "OIDC_CLIENT_ID": s.oidc_client_id,
+        "OIDC_CLIENT_SECRET": s.oidc_client_secret,
+    }
+    missing = [name for name, value in given.items() if not value]
+    others = (s.oidc_domains, s.oidc_new_people != "invited", s.oidc_workspace, s.oidc_second_factor != "ask")
+    if len(missing) == 3:
+        return (
+            ["OIDC_ISSUER is not set; without it the other OIDC settings mean nothing."]
+            if any(others)
+            else []
+        )
+    if missing:
+        out.append(
+            f"{missing[0]} is not set; sign-in by OpenID Connect needs OIDC_ISSUER, its client and its secret."
+        )
+    out += _issuer_faults(s.oidc_issuer, is_loopback) if s.oidc_issuer else []
+    bad = [one for one in s.oidc_domains if not _DOMAIN.fullmatch(one)]
+    if bad:
+        out.append(f"OIDC_DOMAINS must list domains such as example.org; {bad[0]!r} is not a domain.")
+    if s.oidc_new_people != "invited" and not s.oidc_domains:
+        out.append("OIDC_NEW_PEOPLE accepts users without an invitation; set OIDC_DOMAINS to their domains.")
+    if not s.public_url and not s.is_local:
+        out.append(
+            "OIDC_ISSUER is set without PUBLIC_URL, the address that the provider sends people back to."
+        )
+    return out
+
+
+def _issuer_faults(url: str, is_loopback: bool) -> list[str]:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return ["OIDC_ISSUER is not a URL."]
+    if (
+        parts.scheme not in ("http", "https")
+        or not host
+        or parts.query
+        or parts.fragment
+        or "@" in parts.netloc
+    ):
+        return ["OIDC_ISSUER must be https://host or https://host/path, as the provider's metadata call it."]
+    if parts.scheme == "http" and not is_loopback:
+        return ["OIDC_ISSUER is plain http; a provider outside loopback needs https."]
+    if len(url) > limits.OIDC_ISSUER_CHARS:
+        return [f"OIDC_ISSUER has more than {limits.OIDC_ISSUER_CHARS} characters."]
+    return []
+
+
+# --- Checks of all settings ---------------------------------------------------------------------------------
+
+DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
+REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
+STORAGE_SCHEMES: Final = ("file", "s3")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address in a URL refers to this machine."""
+    host = host.strip("[]").casefold()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def faults(s: Settings) -> list[str]:
+    """Return the errors in the settings."""
+    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s), *_oidc_faults(s)]
+    if s.hosts > 1:
+        if s.is_sqlite:
+            out.append(
+                "DATABASE_URL is SQLite, which supports one machine only; ROWSMITH_HOSTS above 1 needs PostgreSQL."
+            )
+        if urlsplit(s.redis_url).scheme == "unix" or is_loopback(urlsplit(s.redis_url).hostname or ""):
+            out.append(
+                "REDIS_URL is on this machine; with ROWSMITH_HOSTS above 1 every machine must reach it."
+            )
+        if s.storage_url.startswith("file:"):
+            out.append("STORAGE_URL is a local folder; with ROWSMITH_HOSTS above 1 it must be s3://.")
+        if not s.public_url:
+            out.append(
+                "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1 no host's own address stands for all."
+            )
+    return out
+
+
+def _oidc_faults(s: Settings) -> list[str]:
+    try:
+        host = urlsplit(s.oidc_issuer).hostname or ""
+    except ValueError:
+        host = ""
+    return oidc_faults(s, is_loopback(host))
+
+
+def _key_faults(s: Settings) -> list[str]:
+    out = []
+    least = limits.SECRET_KEY_MIN_CHARS
+    if not s.secret_key:
+        out.append(f"SECRET_KEY is not set: give at least {least} random characters.")
+    elif len(s.secret_key) < least:
+        out.append(f"SECRET_KEY has {len(s.secret_key)} characters; it must have at least {least}.")
+    elif len(set(s.secret_key)) < 8:
+        out.append("SECRET_KEY repeats a few characters; it must be random.")
+    if s.metrics_token and len(s.metrics_token) < least:
+        out.append(
+            f"ROWSMITH_METRICS_TOKEN has {len(s.metrics_token)} characters; it must have at least {least}."
+        )
+    for number, key in enumerate(s.vault_keys, 1):
+        if not _is_fernet_key(key):
+            out.append(f"VAULT_KEYS: key {number} is not a Fernet key (32 bytes in URL-safe base64).")
+    return out
+
+
+def _is_fernet_key(text: str) -> bool:
+    try:
+        return len(base64.urlsafe_b64decode(text.encode())) == 32
+    except (ValueError, binascii.Error):
+        return False
+
+
+def _url_faults(s: Settings) -> list[str]:
+    out = []
+    for name, url, schemes in (
+        ("DATABASE_URL", s.database_url, DATABASE_SCHEMES),
+        ("REDIS_URL", s.redis_url, REDIS_SCHEMES),
+        ("STORAGE_URL", s.storage_url, STORAGE_SCHEMES),
+    ):
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError:
+            out.append(f"{name} is not a URL.")
+            continue
+        if parts.scheme not in schemes:
+            wanted = ", ".join(f"{scheme}://" for scheme in schemes)
+            out.append(f"{name} must begin with one of {wanted}.")
+        elif parts.scheme in ("postgresql", "postgresql+psycopg", "postgres") and not parts.path.strip("/"):
+            out.append(f"{name} names no database.")
+        elif parts.scheme == "s3" and not parts.netloc:
+            out.append(f"{name} names no bucket.")
+        elif parts.scheme == "file" and (parts.netloc not in ("", "localhost") or not parts.path):
+            out.append(f"{name} must be file:// and an absolute path.")
+    if s.database_url in ("sqlite://", "sqlite:///:memory:"):
+        out.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
+    return out + _public_url_faults(s) + _origin_faults("RUN_API_URL", s.run_api_url)
+
+
+def _origin_faults(name: str, url: str) -> list[str]:
+    if not url:
+        return []
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return [f"{name} is not a URL."]
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return [f"{name} must be http(s)://host."]
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        return [f"{name} must be an origin, without a path."]
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        return [f"{name} is plain http; outside loopback only https is served."]
+    return []
+
+
+def _public_url_faults(s: Settings) -> list[str]:
+    if found := _origin_faults("PUBLIC_URL", s.public_url):
+        return found
+    parts = urlsplit(s.public_url)
+    if parts.scheme == "https" and not s.tls_cert and not s.trusted_proxies:
+        return ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES is set."]
+    return []
+
+
+def _tls_faults(s: Settings) -> list[str]:
+    if bool(s.tls_cert) != bool(s.tls_key):
+        there, missing = ("TLS_CERT", "TLS_KEY") if s.tls_cert else ("TLS_KEY", "TLS_CERT")
+        return [f"{there} is set without {missing}; TLS needs both."]
+    return [
+        f"{name}: there is no file {path}."
+        for name, path in (("TLS_CERT", s.tls_cert), ("TLS_KEY", s.tls_key))
+        if path and not Path(path).is_file()
+    ]

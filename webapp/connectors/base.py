@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import pyarrow as pa
 from pydantic import ConfigDict
 
-from webapp import whole
+from webapp import json_input
 from webapp.connectors.schema import Column, Entity, Metadata
 from webapp.net.gate import Gate
 
@@ -412,7 +412,7 @@ class Session(TableReader):
         """
 
 
-class Settings(whole.Model):
+class Settings(json_input.Model):
     """What a user enters to reach a target.
 
     A field with `json_schema_extra={"secret": True}` is encrypted and masked; `"group"` and `"order"` set its

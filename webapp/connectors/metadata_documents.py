@@ -19,8 +19,8 @@ from webapp.document_process import DocumentError
 from webapp.errors import ApiError
 
 _READERS: Final = {
-    "odata": "webapp.connectors.odata.entities:metadata_in_process",
-    "openapi": "webapp.connectors.openapi.metadata:metadata_in_process",
+    "odata": "webapp.connectors.odata.metadata:metadata_in_process",
+    "openapi": "webapp.connectors.openapi.document:metadata_in_process",
 }
 
 

@@ -1,14 +1,18 @@
-"""What the page of a dataset shows of its tables: columns, relations, row counts, the order in which they are sent.
+"""What the page of a dataset shows of its tables: columns, relations, row counts, the order of sending, and a diagram.
 
 A version of a template never changes, so what is read from it is cached in the process. Row counts follow from the
 relations without compiling the templates, so that a dataset with 2,000 tables is shown as quickly as one with 2.
+
+The diagram has cards in columns, parents left of their children, connected by lines with crow's feet. Positions are in
+pixels. The page lays the cards out in the same columns with CSS, so that they are a list on narrow screens; only the
+lines are drawn at these positions. The sizes here are those of `static/css/dataset.css`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -321,3 +325,306 @@ def _contents(template_id: str, spec: Mapping[str, Any]) -> Contents:
 def _label(name: str) -> str:
     kind = find(name)
     return kind.label if kind else name
+
+
+# --- Diagram ------------------------------------------------------------------------------------------------
+
+_WIDTH: Final = 220  # of a card
+_HEAD: Final = 81  # its border, name and rows
+_LINE: Final = 24  # one field
+_FOOT: Final = 5  # below the last field, and its border
+_ACROSS: Final = 132  # between columns: room for a line, its feet and its label
+_DOWN: Final = 28  # between cards of a column
+_MARGIN: Final = 24
+_LOOP: Final = 72  # how far a line to the same column bends out
+_FEET: Final = 20  # the symbol at the end of a line
+_CHAR: Final = 6.2  # of a label, on average
+_PAD: Final = 8  # of a label, on both sides
+_LANE: Final = 5  # between parallel lines next to a card
+_MOST_FIELDS: Final = 6  # fields of a card
+_ROWS: Final = 42  # middle of the row count, where lines meet a card without fields
+
+
+Lanes = Counter[tuple[int, float]]
+"""Number of lines between two boxes so far, by the column's left edge and the height."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One field of a card; `y` is its middle, from the top of the diagram."""
+
+    column: Column
+    mark: str  # key, link or ""
+    edge: Edge | None = None
+    parent: str = ""
+    y: int = 0
+
+
+@dataclass(slots=True)
+class Box:
+    """The card of one table. `more` is the number of fields that it does not show, `beyond` the number of related
+    tables that the diagram does not show."""
+
+    table: Table
+    fields: list[Row]
+    more: int = 0
+    beyond: int = 0
+    x: int = 0
+    y: int = 0
+    width: int = _WIDTH
+
+    @property
+    def height(self) -> int:
+        """In pixels."""
+        lines = len(self.fields) + bool(self.more)
+        return _HEAD + _LINE * lines + (_FOOT if lines else 0)
+
+    def port(self, path: str) -> int:
+        """Return where a line to a field meets the card; the row count if the field is not shown."""
+        return next((row.y for row in self.fields if row.column.path == path), self.y + _ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One relation: its path, the symbols at its ends, and its label."""
+
+    edge: Edge
+    path: str
+    label: str
+    words: str
+    x: float
+    y: float
+    ends: str
+    ring: tuple[float, float] | None
+    back: bool
+
+    @property
+    def label_width(self) -> float:
+        """In pixels."""
+        return _label_width(self.label)
+
+
+@dataclass(slots=True)
+class Diagram:
+    """The whole diagram: columns of cards, and the cards of tables that are related to none."""
+
+    columns: list[list[Box]] = field(default_factory=list)
+    alone: list[Box] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    width: int = 0
+    height: int = 0
+
+    @property
+    def boxes(self) -> list[Box]:
+        """All cards."""
+        return [box for column in self.columns for box in column] + self.alone
+
+
+def diagram_of(
+    overview: Overview, visible: Collection[str] | None = None, *, folded: bool = False
+) -> Diagram:
+    """Return the diagram of the tables of a dataset, or of those that are `visible`. `folded`: without fields."""
+    shown = [table for table in overview.tables if visible is None or table.template_id in visible]
+    ids = [table.template_id for table in shown]
+    edges = relations.among(overview.edges, ids)
+    boxes = {table.template_id: _box(table, overview, folded) for table in shown}
+    hidden: dict[str, set[str]] = {}
+    for edge in overview.edges:
+        for one, other in _ends_of(edge):
+            if one in boxes and other not in boxes:
+                hidden.setdefault(one, set()).add(other)
+    for one, others in hidden.items():
+        boxes[one].beyond = len(others)
+    diagram = Diagram()
+    order = relations.order(ids, edges)
+    depths = relations.depths(ids, edges)
+    related = {one for edge in edges for one, _ in _ends_of(edge)}
+    columns: list[list[Box]] = [[] for _ in range(1 + max((depths[one] for one in related), default=-1))]
+    for one in order.template_ids:
+        if one in related:
+            columns[depths[one]].append(boxes[one])
+    _place(columns, edges, diagram)
+    diagram.alone = [boxes[one] for one in ids if one not in related]
+    broken = set(map(id, order.broken))
+    lanes: Lanes = Counter()
+    for edge in edges:
+        diagram.lines.append(_line(edge, boxes, diagram.columns, lanes, id(edge) in broken))
+    return diagram
+
+
+def _ends_of(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:
+    one, other = edge.child_template_id, edge.parent_template_id
+    return (one, other), (other, one)
+
+
+def in_words(overview: Overview, edge: Edge) -> str:
+    """Return a relation as a sentence."""
+    child, parent = overview.by_id[edge.child_template_id].name, overview.by_id[edge.parent_template_id].name
+    field_name = f".{edge.parent_field}" if edge.parent_field else ""
+    return f"{child}.{edge.child_field} references {parent}{field_name}, {label_of(edge)}"
+
+
+def label_of(edge: Edge) -> str:
+    """Return the number of children per parent as text: `1 : 1..9`, `1 : 0..1`, `1 : n`."""
+    if edge.cardinality is not None:
+        least, most = edge.cardinality.get("min", 0), edge.cardinality.get("max")
+        if least == most:
+            return f"1 : {_label_count(least)}"
+        return f"1 : {_label_count(least)}..{_label_count(most)}"
+    return "1 : 0..1" if edge.unique else "1 : n"
+
+
+def _label_count(number: Any) -> str:
+    return f"{number:,}" if isinstance(number, int) else "n"
+
+
+def _label_width(label: str) -> float:
+    return round(_CHAR * len(label) + 2 * _PAD, 1)
+
+
+def _box(table: Table, overview: Overview, folded: bool) -> Box:
+    """Its key, the fields that refer and those that are referred to, then the others, as far as there is room."""
+    out = {edge.child_field: edge for edge in overview.edges if edge.child_template_id == table.template_id}
+    into = {edge.parent_field for edge in overview.edges if edge.parent_template_id == table.template_id}
+    if folded:
+        return Box(table, [])
+    rows = []
+    paths = {column.path for column in table.columns}
+    nested = [Column(path, "", "") for path in out if path not in paths]
+    for column in [*table.columns, *nested]:
+        edge = out.get(column.path)
+        parent = overview.by_id[edge.parent_template_id].name if edge else ""
+        mark = "key" if column.path == table.key else "link" if edge else ""
+        rows.append(Row(column, mark, edge, parent))
+    first = [row for row in rows if row.mark or row.column.path in into]
+    ordered = first + [row for row in rows if row not in first]
+    most = _MOST_FIELDS if len(ordered) <= _MOST_FIELDS else _MOST_FIELDS - 1
+    shown = ordered[: max(most, min(len(first), 2 * _MOST_FIELDS))]
+    return Box(table, shown, len(ordered) - len(shown))
+
+
+# --- Places -------------------------------------------------------------------------------------------------
+
+
+def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Diagram) -> None:
+    """Place columns next to each other, each centred vertically; the cards of a column follow the order of their
+    parents."""
+    heights = [sum(box.height + _DOWN for box in column) - _DOWN for column in columns]
+    tallest = max(heights, default=0)
+    placed: dict[str, float] = {}
+    parents: dict[str, list[str]] = {}
+    for edge in edges:
+        parents.setdefault(edge.child_template_id, []).append(edge.parent_template_id)
+    for at, (column, height) in enumerate(zip(columns, heights, strict=True)):
+        x, y = _MARGIN + at * (_WIDTH + _ACROSS), _MARGIN + (tallest - height) // 2
+
+        def weight(box: Box) -> float:
+            above = [placed[one] for one in parents.get(box.table.template_id, ()) if one in placed]
+            return sum(above) / len(above) if above else 0
+
+        ordered = sorted(column, key=weight)
+        diagram.columns.append(ordered)
+        for box in ordered:
+            _put(box, x, y)
+            placed[box.table.template_id] = y + box.height / 2
+            y += box.height + _DOWN
+    if columns:
+        diagram.width = 2 * _MARGIN + len(columns) * (_WIDTH + _ACROSS) - _ACROSS
+        diagram.height = 2 * _MARGIN + tallest
+        last = {box.table.template_id for box in columns[-1]}
+        if any({edge.child_template_id, edge.parent_template_id} <= last for edge in edges):
+            diagram.width += _LOOP + _MARGIN
+
+
+def _put(box: Box, x: int, y: int) -> None:
+    box.x, box.y = x, y
+    for at, row in enumerate(box.fields):
+        row.y = y + _HEAD + at * _LINE + _LINE // 2 + 1
+
+
+# --- Lines --------------------------------------------------------------------------------------------------
+
+
+def _line(
+    edge: Edge, boxes: Mapping[str, Box], columns: Sequence[Sequence[Box]], lanes: Lanes, back: bool
+) -> Line:
+    parent, child = boxes[edge.parent_template_id], boxes[edge.child_template_id]
+    y1, y2 = parent.port(edge.parent_field or parent.table.key or ""), child.port(edge.child_field)
+    label = label_of(edge)
+    words = f"{child.table.name}.{edge.child_field}: {label} per row of {parent.table.name}"
+    half = _label_width(label) / 2
+    if parent.x == child.x:  # out to the right and back
+        x1 = x2 = parent.x + _WIDTH
+        if y1 == y2:
+            y1 -= 6
+        bend = x1 + _LOOP
+        path = f"M{x1} {y1}C{bend} {y1} {bend} {y2} {x2} {y2}"
+        ends, ring = _ends(x1, y1, 1, x2, y2, 1, edge)
+        return Line(
+            edge, path, label, words, x2 + _FEET + half, y2 + 15, ends, ring, back and parent is not child
+        )
+    way = 1 if parent.x < child.x else -1
+    x1, x2 = (parent.x + _WIDTH, child.x) if way > 0 else (parent.x, child.x + _WIDTH)
+    points = [(x1, y1), *_around(x1, y1, x2, y2, columns, lanes), (x2, y2)]
+    ends, ring = _ends(x1, y1, way, x2, y2, -way, edge)
+    # The label is at the child's end, where no two lines end at the same field.
+    beside = x2 - way * (_FEET + half)
+    return Line(edge, _path(points, way), label, words, beside, y2, ends, ring, back)
+
+
+def _around(
+    x1: int, y1: int, x2: int, y2: int, columns: Sequence[Sequence[Box]], lanes: Lanes
+) -> list[tuple[float, float]]:
+    """Points by which a line passes between the boxes of the columns on its way: into and out of each column."""
+    passed = [
+        column
+        for column in columns
+        if column and min(x1, x2) < column[0].x and column[0].x + _WIDTH < max(x1, x2)
+    ]
+    lowest = max((box.y + box.height for column in columns for box in column), default=0) + _MARGIN - 4.0
+    out: list[tuple[float, float]] = []
+    for column in passed if x1 < x2 else passed[::-1]:
+        left = column[0].x
+        wanted = y1 + (y2 - y1) * (left + _WIDTH / 2 - x1) / (x2 - x1)
+        ordered = sorted(column, key=lambda box: box.y)
+        free = [ordered[0].y - _DOWN / 2.5, *(box.y + box.height + _DOWN / 2 for box in ordered)]
+        y = min(free, key=lambda at: abs(at - wanted))
+        lane = lanes[left, y]
+        lanes[left, y] += 1
+        y = min(max(4.0, y + _LANE * ((lane + 1) // 2) * (-1) ** lane), lowest)
+        sides = (left - 8, left + _WIDTH + 8)
+        out += [(side, y) for side in (sides if x1 < x2 else sides[::-1])]
+    return out
+
+
+def _path(points: Sequence[tuple[float, float]], way: int) -> str:
+    """Curves between columns, straight lines along them."""
+    made = f"M{points[0][0]:g} {points[0][1]:g}"
+    for at in range(1, len(points)):
+        (ax, ay), (bx, by) = points[at - 1], points[at]
+        if at % 2:
+            bend = way * max(abs(bx - ax) / 2, 20)
+            made += f"C{ax + bend:g} {ay:g} {bx - bend:g} {by:g} {bx:g} {by:g}"
+        else:
+            made += f"L{bx:g} {by:g}"
+    return made
+
+
+def _ends(
+    x1: int, y1: int, way1: int, x2: int, y2: int, way2: int, edge: Edge
+) -> tuple[str, tuple[float, float] | None]:
+    """Return the symbols: a bar at the parent; at the child a crow's foot, or a bar for a single child; a circle if it
+    is optional.
+
+    `way` is 1 if the line leaves to the right.
+    """
+    bar = x1 + 8 * way1
+    made = f"M{bar} {y1 - 5}V{y1 + 5}"
+    alone = edge.unique and edge.cardinality is None
+    tip = x2 + 11 * way2
+    if alone or (edge.cardinality is not None and edge.cardinality.get("max") == 1):
+        made += f"M{x2 + 8 * way2} {y2 - 5}V{y2 + 5}"
+    else:
+        made += f"M{tip} {y2}L{x2} {y2 - 6}M{tip} {y2}L{x2} {y2 + 6}"
+    least = edge.cardinality.get("min", 0) if edge.cardinality is not None else 0
+    return made, (tip + 4 * way2, y2) if not least else None

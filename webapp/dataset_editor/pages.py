@@ -19,7 +19,7 @@ from sqlalchemy import func
 from webapp import limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor
-from webapp.dataset_editor import destinations, diagram, editing, overview
+from webapp.dataset_editor import destinations, editing, overview
 from webapp.dataset_editor.editing import Children
 from webapp.dataset_editor.overview import Overview, Table
 from webapp.datasets.models import Dataset
@@ -131,9 +131,11 @@ def _context(actor: Actor, dataset: Dataset, shown: Shown, told: Told) -> dict[s
         "most": limits.MAX_DATASET_TABLES,
         "listed": listed,
         "pages": pages,
-        "drawn": diagram.of(tables, visible, folded=shown.folded) if shown.view == "diagram" else None,
-        "label_of": diagram.label_of,
-        "in_words": diagram.in_words,
+        "drawn": overview.diagram_of(tables, visible, folded=shown.folded)
+        if shown.view == "diagram"
+        else None,
+        "label_of": overview.label_of,
+        "in_words": overview.in_words,
         "newer": [one.name for one in tables.tables if one.version < one.newest],
         "chosen": chosen,
         "edge": edge,

@@ -12,8 +12,8 @@ from typing import Final
 
 from babel import Locale, UnknownLocaleError
 
-from webapp.documentation import error_codes, field_types, limits, registry, rendering
-from webapp.documentation.markdown import code, table, text
+from webapp.documentation import field_types, reference, registry, rendering
+from webapp.documentation.reference import code, table, text
 from webapp.engine import groups
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
@@ -209,8 +209,8 @@ def _decision_files() -> list[Path]:
 
 
 _WRITTEN: Final[dict[str, Callable[[], str]]] = {
-    "errors": error_codes.page,
-    "limits": limits.page,
+    "errors": reference.error_codes_page,
+    "limits": reference.limits_page,
     "field-types": field_types.index,
     "locales": index,
 }

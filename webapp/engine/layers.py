@@ -16,7 +16,7 @@ from webapp.engine.types.base import FieldType
 if TYPE_CHECKING:
     from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.formulas.expression import Expression
-    from webapp.engine.invalid_data.plan import InvalidDataPlan
+    from webapp.engine.invalid_data.injector import InvalidDataPlan
     from webapp.engine.relations.unique_together import UniqueTogether
 
 

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ConfigDict, Field, model_validator
 
-from webapp import limits, whole
+from webapp import json_input, limits
 from webapp.engine import budget, text
 from webapp.engine.external_values import Question
 
 T = TypeVar("T")
 
 
-class SourceSpec(whole.Model):
+class SourceSpec(json_input.Model):
     """Source of the rows of a template: a workspace file, or a table or query of a connection."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

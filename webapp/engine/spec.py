@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from webapp import limits, spelling
+from webapp import json_input, limits
 from webapp.engine import form_hints
 from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data.settings import Invalid
@@ -360,7 +360,7 @@ class _Parser:
         `stand_ins` replace required keys. None if it is of no use without them.
         """
         before = len(self.faults)
-        raw = spelling.canonical(model, raw)
+        raw = json_input.canonical(model, raw)
         found: M | None = validated(model, raw, path, self.faults)
         if found is not None:
             return found, "all"

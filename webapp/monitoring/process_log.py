@@ -3,22 +3,136 @@
 JSON is one object a line: `time`, `level`, `logger`, `message`, `process` (host:pid); within a request `request_id`,
 `workspace_id`, `user_id`, `key_id`; within work `export_id`, `part_id`, `push_id` or `run_id`; of a request's own line
 `method`, `route`, `status`, `ms`; of an error `error` (its type) and `trace`. What is not known is left out.
+
+Secrets are redacted, in the messages and tracebacks of libraries as well (promise 20), in two ways. Known secrets are
+redacted in every form they may be written in: those of the settings, those that this process has opened, and the
+credentials of the current request. Texts that look like a secret are redacted by their shape: our keys, bearer tokens,
+passwords in URLs, values after a name such as `password=`.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 import orjson
-from flask import g, has_request_context
+from flask import g, has_request_context, request
 
 from webapp import limits
 from webapp.config import Settings
-from webapp.monitoring import log_redaction
+from webapp.connectors import redaction
 from webapp.monitoring.health import process_name
+
+CUT: Final = "********"
+_NAMES: Final = (
+    r"pass(?:word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|vault[_-]?keys?"
+    r"|credential|signature|authorization|session[_-]?id|\bsid"
+)
+_SEPARATOR: Final = r"[\"']?\s*(?:[:=]|=>|%3[AaDd])\s*"
+_SHAPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (
+        re.compile(
+            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+        ),
+        CUT,
+    ),
+    (re.compile(r"(?i)\b((?:set-)?cookie[\"']?\s*[:=]\s*)[^\r\n]+"), rf"\g<1>{CUT}"),
+    (
+        re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s|%20|\+)+[A-Za-z0-9._~+/=%-]{6,}"),
+        rf"\g<1> {CUT}",
+    ),
+    (re.compile(r"\b(rws_[0-9A-Za-z]+)_[0-9A-Za-z]{8,}"), rf"\g<1>_{CUT}"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s/:@\"']*):[^\s@\"']+@"), rf"\g<1>:{CUT}@"),
+    (
+        re.compile(
+            rf"(?i)([\w.-]*(?:{_NAMES})[\w.-]*{_SEPARATOR})(\"[^\"]*\"|'[^']*'|(?!\*{{8}})[^\s,;&)}}\]\"']+)"
+        ),
+        rf"\g<1>{CUT}",
+    ),
+    # Links that sign someone in: /sign-in/<token>, /invitations/accept/<token>.
+    (re.compile(r"(/(?:sign-in|invitations|reset|confirm)(?:/accept)?/)[A-Za-z0-9_-]{16,}"), rf"\g<1>{CUT}"),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), CUT),  # JSON Web Tokens
+    (re.compile(r"\bgAAAA[A-Za-z0-9_-]{20,}={0,2}"), CUT),  # Fernet: encrypted values of the database
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), CUT),
+)
+
+_lock = threading.Lock()
+_known: OrderedDict[str, tuple[str, ...] | None] = OrderedDict()
+"""Secrets with their encoded forms, which are created when a line is first searched for them."""
+
+
+def learn(*secrets: str) -> None:
+    """Remember secrets of this process; the ones not heard of for longest are forgotten beyond HUSHED_KNOWN."""
+    with _lock:
+        for secret in secrets:
+            if len(secret) >= limits.HUSHED_CHARS:
+                _known.setdefault(secret, None)
+                _known.move_to_end(secret)
+        while len(_known) > limits.HUSHED_KNOWN:
+            _known.popitem(last=False)
+
+
+def learn_settings(settings: Settings) -> None:
+    """Remember what is secret of the settings, passwords of their URLs by themselves too."""
+    found = [settings.secret_key, *settings.vault_keys, settings.metrics_token]
+    found += [settings.aws_secret_access_key, settings.aws_session_token]
+    for url in (settings.database_url, settings.redis_url):
+        password = urlsplit(url).password
+        if password:
+            found += [password, unquote(password)]
+    learn(*found)
+
+
+def hushed(text: str) -> str:
+    """A text without secrets."""
+    folded = text.casefold()
+    found = [one for one, made in _all_known() if _in(folded, made)]
+    found += [one for one in _credentials_of_request() if _in(folded, _folded(one))]
+    text = redaction.without(text, found) if found else text
+    for shape, instead in _SHAPES:
+        text = shape.sub(instead, text)
+    return text
+
+
+def _all_known() -> list[tuple[str, tuple[str, ...]]]:
+    with _lock:
+        for secret, made in _known.items():
+            if made is None:
+                _known[secret] = _folded(secret)
+        return [(secret, made or ()) for secret, made in _known.items()]
+
+
+def _folded(secret: str) -> tuple[str, ...]:
+    return tuple({form.casefold() for form in redaction.forms(secret)})
+
+
+def _in(folded: str, made: tuple[str, ...]) -> bool:
+    """Return whether a text may contain any form. This check is much cheaper than redacting."""
+    return any(form in folded for form in made)
+
+
+def _credentials_of_request() -> Iterator[str]:
+    """The secrets of the current request: its key, its cookies, and secret fields of its form."""
+    if not has_request_context():
+        return
+    key = request.environ.get("HTTP_X_API_KEY", "")
+    _, _, token = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    yield from (one for one in (key, token.strip()) if len(one) >= limits.HUSHED_CHARS)
+    yield from (one for one in request.cookies.values() if len(one) >= limits.HUSHED_COOKIE_CHARS)
+    form = request.__dict__.get("form")  # only if it was parsed already, because parsing can fail
+    for name, value in form.items() if form else ():
+        if re.search(_NAMES, name, re.IGNORECASE) and len(value) >= limits.HUSHED_CHARS:
+            yield value
+
+
+# --- Log ----------------------------------------------------------------------------------------------------
 
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 REQUESTS: Final = "rowsmith.requests"
@@ -30,7 +144,7 @@ _work: dict[str, str] = {}
 
 def configure(settings: Settings) -> None:
     """Have everything that is logged in this process go to standard error, in the format of the settings."""
-    log_redaction.learn_settings(settings)
+    learn_settings(settings)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Json() if settings.log_format == "json" else Text(TEXT))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
@@ -52,7 +166,7 @@ class Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Format the line, followed by a traceback if there is one."""
-        return log_redaction.hushed(super().format(record))
+        return hushed(super().format(record))
 
 
 class Json(logging.Formatter):
@@ -72,9 +186,7 @@ class Json(logging.Formatter):
         told |= {name: record.__dict__[name] for name in _EXTRA if name in record.__dict__}
         if record.exc_info and record.exc_info[0] is not None:
             told["error"] = record.exc_info[0].__name__
-            told["trace"] = log_redaction.hushed(self.formatException(record.exc_info))[
-                -limits.LOG_TRACE_CHARS :
-            ]
+            told["trace"] = hushed(self.formatException(record.exc_info))[-limits.LOG_TRACE_CHARS :]
         return orjson.dumps(told, default=str).decode()
 
 
@@ -82,7 +194,7 @@ def _message(record: logging.LogRecord) -> str:
     text = record.getMessage()
     if record.name == REQUESTS:  # a method and a route template, nothing of the caller's
         return text
-    return log_redaction.hushed(text)[: limits.LOG_MESSAGE_CHARS]
+    return hushed(text)[: limits.LOG_MESSAGE_CHARS]
 
 
 def _time(seconds: float) -> str:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from webapp import limits
-from webapp.net import hosts
+from webapp.net import urls
 from webapp.net.addresses import Address, Network
 
 NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
@@ -77,10 +77,10 @@ class Gate:
         if not host or not host.isprintable():  # the C library ends a name at the first NUL
             raise GateError("unresolved", "The host name is not valid.")
         for name, entries in self.secrets.items():
-            if not hosts.allowed(entries, host, port):
+            if not urls.allowed(entries, host, port):
                 raise GateError("secret_host", f'The secret "{name}" must not be sent to {host}.')
         if self.secrets:
-            host = hosts.normal(host)  # resolve exactly the name that was compared
+            host = urls.normal(host)  # resolve exactly the name that was compared
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from email.message import EmailMessage
 
 from webapp import limits
-from webapp.config.mail import MailServer
+from webapp.config.values import MailServer
 
 
 class MailError(Exception):

@@ -12,9 +12,9 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.access.models import Project
 from webapp.errors import ApiError
-from webapp.files.services import file_store
-from webapp.objects.services import moves, trash, usages
-from webapp.versioning.usages import told as told_uses
+from webapp.files import services as files
+from webapp.objects import services
+from webapp.versioning.services import told as told_uses
 from webapp.web.inputs import Input, ListQuery
 from webapp.web.responses import Listed, Output, reply
 from webapp.web.routing import route
@@ -90,7 +90,7 @@ class MoveIn(Input):
     """
 
     objects: Annotated[list[str], Field(min_length=1, max_length=limits.MAX_MOVED)]
-    related: moves.Related = "refuse"
+    related: services.Related = "refuse"
 
 
 class MovedOut(Output):
@@ -128,7 +128,7 @@ DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team":
 
 def _asked(actor: Actor, found: Any) -> dict[str, Any]:
     """Return the data of the confirmation dialog for a deletion."""
-    kind = usages.word_of(type(found))
+    kind = services.word_of(type(found))
     scope = DELETED_WITH.get(kind, "write")
     if kind == "team":
         action = url_for("projects.delete_team", team_id=found.id)
@@ -140,7 +140,7 @@ def _asked(actor: Actor, found: Any) -> dict[str, Any]:
         action = url_for(f"{blueprint}.delete", **{part: found.id})
     may = actor.can(scope, getattr(found, "team_id", None)) if scope == "write" else actor.can(scope)
     if kind == "file" and found.project_id is None:
-        may = may and file_store.may_change_shared(actor)
+        may = may and files.may_change_shared(actor)
     note = NOTES.get(kind, "It can be restored for 30 days.")
     return {"kind": kind, "name": found.name, "action": f"{action}?_method=DELETE", "may": may, "note": note}
 
@@ -168,10 +168,10 @@ def index(actor: Actor, query: TrashQuery) -> Response:
 
     The list contains objects of the project, and the workspace's shared files, projects and teams.
     """
-    found = trash.page(actor, type=query.type, q=query.q, cursor=query.cursor, limit=query.limit)
+    found = services.page(actor, type=query.type, q=query.q, cursor=query.cursor, limit=query.limit)
     shown: dict[str, Any] = {
         "query": query,
-        "kinds": list(trash.KINDS),
+        "kinds": list(services.TRASH),
         "days": limits.RESTORE_DAYS,
         "restore_at": restore_address,
     }
@@ -181,7 +181,7 @@ def index(actor: Actor, query: TrashQuery) -> Response:
 @route(bp, "/used-by/<object_id>", scope="read", returns=UsesOut)
 def used_by(actor: Actor, object_id: str) -> Response:
     """List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
-    found, told = usages.of(actor, object_id)
+    found, told = services.of(actor, object_id)
     items = told_uses(actor, told)
     data = {"items": items, "total": len(items), "blocked": any(one["blocks"] for one in items)}
     shown: dict[str, Any] = {}
@@ -197,7 +197,7 @@ def _not_moved(actor: Actor, error: ApiError, project_id: str) -> Response:
         raise error
     project = tenancy.get(actor, Project, project_id, "write")
     ids = request.form.getlist("objects")
-    first = tenancy.get(actor, usages.kind_of(ids[0]), ids[0])
+    first = tenancy.get(actor, services.kind_of(ids[0]), ids[0])
     shown = {"error": error, "asked": ids, "project": project, "near": first.team_id == project.team_id}
     return reply({"related": related}, template="move.html", address=object_address, **shown)
 
@@ -213,7 +213,7 @@ def move(actor: Actor, project_id: str, body: MoveIn) -> Response:
     """
     project = tenancy.get(actor, Project, project_id, "write", lock=True)
     name = project.name
-    moved = moves.move(actor, project, body.objects, body.related)
+    moved = services.move(actor, project, body.objects, body.related)
     message = f"{len(moved)} {'object' if len(moved) == 1 else 'objects'} moved to {name}."
     see = (
         object_address(moved[0]["type"], moved[0]["id"])

@@ -22,13 +22,13 @@ from webapp.connections.services import sqlite_files
 from webapp.datasets.models import Dataset
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import changed_rows, reading, writing
+from webapp.files import services as files
 from webapp.files.models import CompatObject, KeyMapEntry, WorkspaceFile
-from webapp.files.services import file_store
 from webapp.imports.services import background
 from webapp.mail.models import Mail
 from webapp.model_base import Base
 from webapp.notifications.models import Delivery, LimitWarning, Webhook
-from webapp.operations import retention
+from webapp.operations.retention import pushes, runs
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
 from webapp.scenarios.models import Run, Scenario
@@ -38,8 +38,6 @@ from webapp.web.models import IdempotencyRecord
 from webapp.work import batch_delete
 from webapp.work.batch_delete import Turn
 from webapp.work.models import END_STATES
-
-# The removal of workspaces that were deleted more than 30 days ago. Called by the sweeper.
 
 _HOLDERS: Final = (Project, Team, WorkspaceFile)
 """Return the tables of objects with files or many dependent rows."""
@@ -125,14 +123,14 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     wind_up(gone)
     _remove_files(gone, now)
     if bytes_too:
-        file_store.sweep(now)
+        files.sweep(now)
         sqlite_files.sweep()
     background.purge(now)
     done = kept_answers.purge(now, pinned) + _drain(gone, turn)
     if turn.over:
         return done
     for model, condition in (
-        *((model, _ended(model, gone)) for model in _SOFT),
+        *((model, _past_restoring(model, gone)) for model in _SOFT),
         (IdempotencyRecord, IdempotencyRecord.expires_at < now),
         (TemplateDraft, TemplateDraft.updated_at < gone),
         (SignInLink, SignInLink.expires_at < gone),
@@ -153,8 +151,8 @@ def _drain(gone: datetime, turn: Turn) -> int:
         ended = session.execute(select(Push.workspace_id, Push.id).where(_going(Push, gone))).all()
         programs = select(Scenario.id).where(_going(Scenario, gone))
         of_them = session.scalars(select(Run.id).where(Run.scenario_id.in_(programs))).all()
-    done = retention.pushes([(one.workspace_id, one.id) for one in ended], turn)
-    retention.runs(of_them, turn)
+    done = pushes([(one.workspace_id, one.id) for one in ended], turn)
+    runs(of_them, turn)
     projects = select(Project.id).where(
         or_(Project.deleted_at < gone, Project.team_id.in_(select(Team.id).where(Team.deleted_at < gone)))
     )
@@ -192,7 +190,7 @@ def _parts(session: Session, gone: datetime) -> list[str]:
     return list(session.scalars(mine.where(ExportPart.storage_key.not_in(stays)).distinct()))
 
 
-def _ended(model: Any, gone: datetime) -> Any:
+def _past_restoring(model: Any, gone: datetime) -> Any:
     """Return a condition: deleted long enough ago, or a connection of a removed endpoint. A connection stays as long as
     its stored responses, because their rows refer to the files."""
     ended = model.deleted_at < gone
@@ -205,7 +203,7 @@ def _ended(model: Any, gone: datetime) -> Any:
 def _going(model: Any, gone: datetime) -> Any:
     with_project = model.project_id.in_(select(Project.id).where(Project.deleted_at < gone))
     with_team = model.team_id.in_(select(Team.id).where(Team.deleted_at < gone))
-    return or_(_ended(model, gone), with_project, with_team)
+    return or_(_past_restoring(model, gone), with_project, with_team)
 
 
 def pinned(session: Any) -> set[str]:

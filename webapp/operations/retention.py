@@ -21,12 +21,12 @@ from webapp import limits, storage
 from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
+from webapp.exports.export_files import remove_files
 from webapp.exports.models import Export, ExportPart
-from webapp.exports.services.export_files import remove_files
 from webapp.extensions import changed_rows, reading, writing
+from webapp.files import services as files
 from webapp.files.models import WorkspaceFile
 from webapp.files.names import OUTPUTS
-from webapp.files.services import file_store
 from webapp.limits import Retention
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.scenarios.models import Run, RunChunk
@@ -187,7 +187,7 @@ def _runs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> 
                 outputs = update(WorkspaceFile).where(
                     WorkspaceFile.run_id == run_id,
                     WorkspaceFile.deleted_at.is_(None),
-                    file_store.begins(f"{OUTPUTS}/{run_id}/"),
+                    files.begins(f"{OUTPUTS}/{run_id}/"),
                 )
                 session.execute(outputs.values(deleted_at=now), execution_options=QUIET)
             done[workspace_id, "runs"] += runs([run_id], turn)
@@ -254,3 +254,6 @@ def _one(model: Any, row_id: str) -> int:
     with writing() as session:
         statement = delete(model).where(model.id == row_id)
         return changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
+
+
+# The removal of workspaces that were deleted more than 30 days ago. Called by the sweeper.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from webapp.exports.views.exports import ExportPins
-from webapp.generation.responses import LeakReport
+from webapp.exports.views import ExportPins
+from webapp.generation.views import LeakReport
 from webapp.web.responses import Output
 
 

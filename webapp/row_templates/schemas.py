@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from webapp import limits, whole
+from webapp import json_input, limits
 from webapp.engine.formats import FORMATS
 from webapp.engine.formats.base import Arrays, Format
 from webapp.engine.invalid_data.settings import Invalid
@@ -34,14 +34,14 @@ READ_ONLY: Final = frozenset(
 """Keys of a template that a client sends back, and that are then ignored."""
 
 
-class RowsInput(whole.Model):
+class RowsInput(json_input.Model):
     """A body of this module: unknown keys are rejected, and types are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     read_only: ClassVar[frozenset[str]] = READ_ONLY
 
 
-class _Section(whole.Model):
+class _Section(json_input.Model):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from webapp import limits, whole
+from webapp import json_input, limits
 from webapp.row_templates.schemas import READ_ONLY as ROWS_READ_ONLY
 from webapp.row_templates.schemas import Name, RowsInput
 from webapp.scenarios.services.environment_variables import RESERVED, RESERVED_FRONTS
@@ -54,7 +54,7 @@ _WRITABLE: Final = "Names of workspace secrets that a run may set."
 _NETWORK: Final = "`full`: the internet and the API; `api`: only the API; `none`: no network."
 
 
-class ScheduleInput(whole.Model):
+class ScheduleInput(json_input.Model):
     """When a scenario runs automatically."""
 
     model_config = ConfigDict(extra="forbid", strict=True)

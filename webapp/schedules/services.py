@@ -23,8 +23,8 @@ from webapp.audit.services import audit_log
 from webapp.datasets.models import Dataset
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.errors import ApiError, Fault, validation_error
+from webapp.exports import services as exports
 from webapp.exports.models import Export
-from webapp.exports.services import exports
 from webapp.extensions import changed_rows, db, reading
 from webapp.metering import stored_json
 from webapp.pushes.models import Push
@@ -34,6 +34,8 @@ from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import TemplateExportInput
 from webapp.scenarios.services import schedules as times
 from webapp.schedules.models import Schedule
+
+log = logging.getLogger(__name__)
 
 # Repetitions in words: `every day at 02:00` as a cron expression, and back.
 
@@ -118,7 +120,6 @@ def in_words(cron: str) -> str:
     }[repeat.every]
 
 
-log = logging.getLogger(__name__)
 SCOPES: Final = {"export": "generate", "push": "push"}
 
 

@@ -11,8 +11,8 @@ from pydantic import Field, create_model
 from webapp import clock, quotas
 from webapp.access.actors import Actor
 from webapp.quotas import Gauge
-from webapp.usage.services import usage as services
-from webapp.usage.services.usage import History, Share, Sum
+from webapp.usage import services
+from webapp.usage.services import History, Share, Sum
 from webapp.web.inputs import Moment, Query
 from webapp.web.responses import OptionalTime, Output, Time, reply
 from webapp.web.routing import route

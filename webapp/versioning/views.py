@@ -14,8 +14,8 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.access.actors import Actor
-from webapp.versioning.services import versions
-from webapp.versioning.services.versions import H, Kind
+from webapp.versioning import services
+from webapp.versioning.services import H, Kind
 from webapp.web.inputs import ListQuery, Query
 from webapp.web.responses import Listed, Output, matching, reply
 from webapp.web.routing import route
@@ -58,7 +58,7 @@ def declare_list(
     bp: Blueprint,
     kind: Kind[Any, Any],
     returns: type[Output],
-    last_runs: Callable[[Actor, list[str]], Mapping[str, Any]] = versions.last_runs,
+    last_runs: Callable[[Actor, list[str]], Mapping[str, Any]] = services.last_runs,
 ) -> None:
     """Declare the list of a kind, whose endpoints begin with the blueprint's name; `last_runs` returns the latest
     activity of some objects for pages, by id."""

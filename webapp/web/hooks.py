@@ -22,7 +22,7 @@ from werkzeug.wsgi import ClosingIterator
 from webapp import ids, limits, memory
 from webapp.access.models import API_VERSIONS, NEWEST_VERSION
 from webapp.config import Settings
-from webapp.config.faults import is_loopback
+from webapp.config.values import is_loopback
 from webapp.engine import processor_time
 from webapp.engine.errors import SpecError
 from webapp.errors import ApiError, validation_error

@@ -28,7 +28,7 @@ from pydantic import (
 )
 from werkzeug.datastructures import MultiDict
 
-from webapp import limits, spelling, whole
+from webapp import json_input, limits
 from webapp.errors import ApiError, Fault, did_you_mean, faults_of, validation_error
 from webapp.web.forms.from_model import filled
 
@@ -41,7 +41,7 @@ READ_ONLY: Final = frozenset(
 M = TypeVar("M", bound=BaseModel)
 
 
-class Input(whole.Model):
+class Input(json_input.Model):
     """A JSON body or form. Unknown keys are rejected, those in `read_only` are ignored."""
 
     model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=False)
@@ -191,7 +191,7 @@ def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
     drop = _read_only(model) - model.model_fields.keys()
     if not drop.isdisjoint(value):
         value = {key: item for key, item in value.items() if key not in drop}
-    value = spelling.canonical(model, value)
+    value = json_input.canonical(model, value)
     try:
         return model.model_validate(value, strict=strict)
     except ValidationError as error:
@@ -247,7 +247,7 @@ def read_query(request: Request, model: type[M], *, lenient: bool) -> M:
     if lenient:
         flat = {key: item for key, item in flat.items() if key in model.model_fields}
     try:
-        return model.model_validate(spelling.canonical(model, flat), strict=False)
+        return model.model_validate(json_input.canonical(model, flat), strict=False)
     except ValidationError as error:
         found = [fault.as_dict() for fault in faults(model, error)]
         raise ApiError(

@@ -55,10 +55,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "export": Kind(
             name="export",
             job="jobs.exports.run",
-            ended="webapp.exports.services.exports.settle",
+            ended="webapp.exports.services.settle",
             queue="exports",
             attempts=limits.MAX_ATTEMPTS,
-            turns="webapp.exports.services.export_parts.in_one",
+            turns="webapp.exports.services.in_one",
         ),
         "import": Kind(
             name="import",
@@ -78,10 +78,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "part": Kind(
             name="part",
             job="jobs.exports.run_part",
-            ended="webapp.exports.services.exports.settle_part",
+            ended="webapp.exports.services.settle_part",
             queue="parts",  # after the others: a thousand parts must not delay a small export
             attempts=limits.MAX_ATTEMPTS,
-            untold="webapp.exports.services.export_parts.untold",
+            untold="webapp.exports.services.untold",
         ),
         "run": Kind(
             name="run",

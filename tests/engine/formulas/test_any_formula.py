@@ -14,9 +14,9 @@ from tests.engine.formulas.reckon import Given, compiled
 from webapp.engine import random as engine_random
 from webapp.engine.blocks import GenerationContext
 from webapp.engine.errors import SpecError
-from webapp.engine.formulas.errors import FormulaErrors
 from webapp.engine.formulas.expression import Expression
 from webapp.engine.formulas.functions import FUNCTIONS
+from webapp.engine.formulas.types import FormulaErrors
 
 LINES = pa.list_(pa.struct([("sku", pa.string()), ("n", pa.int64()), ("d", pa.date32())]))
 ATOMS = (

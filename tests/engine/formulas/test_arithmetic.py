@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.engine.formulas.reckon import compiled, fault, formula, made, reckoned
 from webapp.engine.errors import SpecError
 from webapp.engine.formulas import vectors
-from webapp.engine.formulas.errors import FormulaErrors
+from webapp.engine.formulas.types import FormulaErrors
 
 WHOLE = st.integers(-1000, 1000)
 MONEY = st.integers(-(10**6), 10**6)

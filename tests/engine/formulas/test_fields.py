@@ -12,8 +12,8 @@ from tests.engine.relating import World, reference
 from tests.engine.types.made import bound, table
 from webapp.engine.errors import SpecError
 from webapp.engine.formulas import types as formulas_types
-from webapp.engine.formulas.errors import ValueFault
 from webapp.engine.formulas.nodes import read
+from webapp.engine.formulas.types import ValueFault
 
 ID = {"name": "id", "type": "row_number", "unique": True}
 PRICE = {"name": "price", "type": "number", "options": {"min": 1, "max": 100, "decimals": 2}}

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.formulas.reckon import fault, faults
 from webapp import limits
 from webapp.engine.formulas import parser as formulas_parser
-from webapp.engine.formulas.errors import FormulaError
+from webapp.engine.formulas.types import FormulaError
 
 NAME = {"name": "name", "type": "last_name"}
 PRICE = {"name": "price", "type": "number"}

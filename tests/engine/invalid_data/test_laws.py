@@ -15,8 +15,8 @@ from webapp.engine import mixed_columns
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.invalid_data import abilities
-from webapp.engine.invalid_data.abilities import broken
+from webapp.engine.invalid_data import injector
+from webapp.engine.invalid_data.injector import broken
 from webapp.engine.invalid_data.settings import KINDS, Invalid
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
@@ -183,17 +183,17 @@ def test_the_first_row_is_no_duplicate_and_every_duplicate_is_like_a_good_row_be
 
 
 def test_texts_of_mixed_columns_need_no_escaping_anywhere():
-    from webapp.engine.invalid_data import abilities
+    from webapp.engine.invalid_data import injector
 
-    said = [*abilities.WRONG_TYPE, *abilities.DATES, *abilities.MOMENTS, *abilities.TIMES]
+    said = [*injector.WRONG_TYPE, *injector.DATES, *injector.MOMENTS, *injector.TIMES]
     assert [text for text in said if not mixed_columns.PLAIN.fullmatch(text)] == []
 
 
 def test_unicode_edge_cases_are_recognizable_and_never_nul():
-    made = {abilities.unicode_edge("plain", bits) for bits in range(100)}
+    made = {injector.unicode_edge("plain", bits) for bits in range(100)}
     assert len(made) == 10
-    assert all(set(text) & abilities.EDGE_SIGNS for text in made)
-    assert "\0" not in "".join(made) + "".join(abilities.INJECTIONS)
+    assert all(set(text) & injector.EDGE_SIGNS for text in made)
+    assert "\0" not in "".join(made) + "".join(injector.INJECTIONS)
 
 
 @pytest.mark.parametrize("country", government.TAX_COUNTRIES)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.engine.types.made import bound, faults, table, values
-from webapp.builder.forms import draft
-from webapp.builder.services.diff import _changes
+from webapp.builder import forms
+from webapp.builder.services import _changes
 from webapp.engine.errors import SpecError
 from webapp.engine.spec import parse
 from webapp.row_templates.services import field_ids, related_templates
@@ -96,7 +96,7 @@ def test_elements_are_stored_with_an_id_that_they_keep():
     changed = field_ids.finished(parse([array({"type": "state"})]), stored).fields[0].to_json()
     assert _changes(stored[0], changed) == {}  # the change is the element's
     assert set(_changes(inner, changed["options"]["of"])) >= {"type"}
-    copied = draft.copy_of(stored[0], lambda: "fld_other", {"x"})
+    copied = forms.copy_of(stored[0], lambda: "fld_other", {"x"})
     assert copied["options"]["of"]["id"] == "fld_other"
 
 

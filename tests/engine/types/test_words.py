@@ -15,7 +15,7 @@ from tests.engine.facts import geonames
 from tests.engine.types.made import assert_laws, bound, faults, table, values
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.invalid_data.abilities import decoded
+from webapp.engine.invalid_data.injector import decoded
 from webapp.engine.types.registry import BY_NAME
 from webapp.engine.types.table_group import TableField
 from webapp.engine.types.text import PhraseType

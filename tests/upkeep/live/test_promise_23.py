@@ -12,7 +12,7 @@ from alembic.operations import Operations
 
 from tests.upkeep import filling
 from webapp import models
-from webapp.backup import restore, revisions, tables
+from webapp.backup import database, restore
 from webapp.cli.datadir import CliError
 
 BEFORE = "0007"
@@ -26,7 +26,7 @@ def place(request, new_place):
 def test_migrations_run_up_from_empty(place):
     place.bring()
     with place.connect() as connection:
-        assert tables.revision(connection) == revisions.head()
+        assert database.revision(connection) == database.head()
         context = MigrationContext.configure(connection)
         different = compare_metadata(context, models.Base.metadata)
     assert different == []
@@ -36,7 +36,7 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
     place.bring(BEFORE)
     with place.connect() as connection:
         filled = filling.fill(connection)
-        names = {one.name: list(one.columns) for one in tables.tables(connection)}
+        names = {one.name: list(one.columns) for one in database.tables(connection)}
         before = filling.contents(connection, names)
     assert len(filled) > 20
     assert min(filled.values()) > 0
@@ -45,9 +45,9 @@ def test_migrations_run_up_from_the_previous_release_with_data(place, file, caps
         1,
     )  # the test secrets are invalid, so the doctor cannot decrypt them
     said = capsys.readouterr().out
-    assert f"The database is at revision {revisions.head()}; it was at {BEFORE}." in said
+    assert f"The database is at revision {database.head()}; it was at {BEFORE}." in said
     with place.connect() as connection:
-        assert tables.revision(connection) == revisions.head()
+        assert database.revision(connection) == database.head()
         assert filling.contents(connection, names) == before
 
 
@@ -82,7 +82,7 @@ def test_a_failed_migration_leaves_the_database_unchanged_and_says_how_to_contin
     with pytest.raises(CliError, match=r"The database is unchanged: no such luck\..*revision 0007 back"):
         place.run("upgrade", "--backup", str(file))
     with place.connect() as connection:
-        assert tables.revision(connection) == BEFORE
+        assert database.revision(connection) == BEFORE
         assert filling.contents(connection) == before
     assert file.exists()
     assert not list(place.data.glob(".*restoring*"))

@@ -15,14 +15,14 @@ from webapp import app_vault, limits
 from webapp.access import actors
 from webapp.access.models import Membership, Project, Team, User, Workspace
 from webapp.audit.models import AuditEntry
-from webapp.backup import backup, revisions
+from webapp.backup import backup, database
 from webapp.cli.datadir import CliError
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
+from webapp.exports import export_files
 from webapp.exports.models import Export, ExportPart
-from webapp.exports.services import export_files
 from webapp.extensions import db, writing
-from webapp.files.services import file_store
+from webapp.files import services as files
 from webapp.model_base import Base
 from webapp.pushes.models import Push, PushRow
 from webapp.row_templates.models import Template, TemplateVersion
@@ -188,7 +188,7 @@ def test_other_keys_in_the_data_folder_are_kept_in_addition_to_those_of_the_back
 
 def test_a_backup_of_a_newer_release_is_rejected(busy, new_place, file, monkeypatch):
     assert busy.run("backup", str(file), "--include-keys") == 0
-    monkeypatch.setattr(revisions, "known", lambda _revision: False)
+    monkeypatch.setattr(database, "known", lambda _revision: False)
     with pytest.raises(CliError, match="created by a newer release"):
         new_place("sqlite").run("restore", str(file))
 
@@ -213,8 +213,8 @@ def test_bytes_that_are_replaced_while_a_backup_copies_stay_until_it_has_them(bu
         actor = actors.system(workspace.id)
 
         def put(body: bytes) -> str:
-            held = file_store.put(actor, len(body), [body])
-            file_store.keep(actor, "one.txt", held, content_type="text/plain")
+            held = files.put(actor, len(body), [body])
+            files.keep(actor, "one.txt", held, content_type="text/plain")
             return held.key
 
         def there() -> set[str]:

@@ -1,9 +1,12 @@
 """Sign in through an OpenID Connect provider: the authorization code flow with PKCE, and the mapping to accounts.
 
 The state of a sign-in (nonce, PKCE verifier, target page) is stored in Redis, encrypted with a key that depends on the
-browser's cookie, and can be read once. Accounts are identified by issuer and subject. On the first sign-in, the account
-is found by the e-mail address, which the provider must have verified. If there is no account, an open invitation for
-that address is accepted. Other users are only admitted if the operator allows it (OIDC_NEW_PEOPLE).
+browser's cookie, and can be read once. The ID token (Core 1.0, 3.1.3.7) is checked first: whose signature, for whom,
+for which sign-in, until when.
+
+Accounts are identified by issuer and subject. On the first sign-in, the account is found by the e-mail address, which
+the provider must have verified. If there is no account, an open invitation for that address is accepted. Other users
+are only admitted if the operator allows it (OIDC_NEW_PEOPLE).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -22,9 +25,12 @@ import orjson
 from authlib.oauth2.auth import ClientAuth
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from authlib.oidc.core.claims import CodeIDToken
 from authlib.oidc.discovery import get_well_known_url
 from flask import current_app
-from joserfc.jwk import KeySet
+from joserfc import jwt
+from joserfc.errors import ClaimError, JoseError
+from joserfc.jwk import JWKRegistry, KeySet
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
@@ -35,15 +41,97 @@ from webapp.accounts.services import people, sign_in
 from webapp.accounts.services.sign_in import Account, Entered, Visitor
 from webapp.audit.services import audit_log
 from webapp.config import Settings
-from webapp.config.faults import is_loopback
+from webapp.config.values import is_loopback
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, ask
-from webapp.security import id_tokens, keys
-from webapp.security.id_tokens import TokenRefused
+from webapp.security import keys
+
+# Signatures that only the provider can create. `none` means no signature, and with HS256 anyone with the public key
+# could sign if the key were used as a shared secret.
+ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
+)
+_KINDS: Final = frozenset({"RSA", "EC", "OKP"})
+
+
+class TokenRefused(Exception):
+    """An invalid token. The message is for the log and contains nothing of the token."""
+
+
+def algorithms(supported: object) -> Sequence[str]:
+    """Return the algorithms that a provider uses and we accept; RS256 if it does not list any (Discovery 1.0, 3)."""
+    named = supported if isinstance(supported, list) else ["RS256"]
+    return [one for one in ALGORITHMS if one in named]
+
+
+def keys_of(document: Mapping[str, Any]) -> KeySet:
+    """Return the provider's public signature keys from its JWKS document. Other keys, and keys of unknown kinds, are
+    ignored (RFC 7517, 5). Error: TokenRefused if none remains."""
+    found = []
+    named = document.get("keys")
+    for data in named if isinstance(named, list) else ():
+        if not isinstance(data, dict) or data.get("kty") not in _KINDS or data.get("use", "sig") != "sig":
+            continue
+        try:
+            found.append(JWKRegistry.import_key(data))
+        except (JoseError, ValueError, TypeError, KeyError):
+            continue  # the others may do
+    if not found:
+        raise TokenRefused("it publishes no key that signatures could be checked by")
+    return KeySet(found)
+
+
+def claims_of(
+    token: str,
+    keys: KeySet,
+    *,
+    issuer: str,
+    client_id: str,
+    nonce: str,
+    access_token: str,
+    taken: Sequence[str],
+    now: float,
+) -> dict[str, Any]:
+    """Return the verified claims of a token. `taken`: the accepted algorithms. Error: TokenRefused."""
+    try:
+        made = jwt.decode(token, keys, algorithms=list(taken))
+        claims = CodeIDToken(
+            made.claims,
+            made.header,
+            options={
+                "iss": {"essential": True, "value": issuer},
+                "aud": {"essential": True, "value": client_id},
+                "sub": {"essential": True},
+                "nonce": {"essential": True, "value": nonce},
+            },
+            params={"nonce": nonce, "client_id": client_id, "access_token": access_token},
+        )
+        claims.validate(now=int(now), leeway=limits.OIDC_LEEWAY_SECONDS)
+    except (JoseError, ValueError, TypeError, KeyError) as error:
+        raise TokenRefused(f"its ID token was rejected: {_brief(error)}") from None
+    subject = claims["sub"]
+    if (
+        not isinstance(subject, str)
+        or not 0 < len(subject) <= limits.OIDC_TEXT_CHARS
+        or not subject.isprintable()
+    ):
+        raise TokenRefused("its ID token was rejected: the subject must have 1 to 255 characters")
+    return dict(claims)
+
+
+def _brief(error: Exception) -> str:
+    """Return the kind of an error and the name of a claim; other messages may include contents of the token."""
+    if isinstance(error, ClaimError):
+        return str(error)
+    return getattr(error, "error", "") or type(error).__name__
+
 
 # The OpenID Connect provider that the operator configured: its metadata, keys and responses.
+
+# --- Signing in ---------------------------------------------------------------------------------------------
 
 _KEY: Final = "rowsmith.oidc"
 _ANYWHERE: Final = (
@@ -107,7 +195,7 @@ class Provider:
         old = limits.OIDC_KEYS_AGAIN_SECONDS if again else limits.OIDC_KEPT_SECONDS
         if kept is not None and time.monotonic() - kept[0] < old:
             return kept[1]
-        found = id_tokens.keys_of(self._json(self._ask("GET", self.metadata()["jwks_uri"], {})))
+        found = keys_of(self._json(self._ask("GET", self.metadata()["jwks_uri"], {})))
         with self._lock:
             self._keys = (time.monotonic(), found)
         return found
@@ -143,10 +231,10 @@ class Provider:
         return self._json(reply)
 
     def _checked(self, token: str, access: str, nonce: str) -> dict[str, Any]:
-        taken = id_tokens.algorithms(self.metadata().get("id_token_signing_alg_values_supported"))
+        taken = algorithms(self.metadata().get("id_token_signing_alg_values_supported"))
 
         def read(keys: KeySet) -> dict[str, Any]:
-            return id_tokens.claims_of(
+            return claims_of(
                 token,
                 keys,
                 issuer=self.issuer,
@@ -224,8 +312,6 @@ def _must_be_safe(name: str, url: object) -> None:
     if not safe:
         raise Unreachable(f"the {name} of its metadata is missing, or no https address")
 
-
-__all__ = ["PROBLEMS", "Problem", "begin", "browser_token", "configured", "finish"]
 
 log = logging.getLogger("webapp")
 _STATE: Final = "oidc"

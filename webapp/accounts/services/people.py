@@ -22,7 +22,7 @@ from webapp.accounts.services.identity import rate_limiter
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.mail import mail
+from webapp.mail import services as mail
 from webapp.security import keys, passwords
 
 _EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")

@@ -1,18 +1,124 @@
-"""Browser sessions of a user: list, end one, end all others."""
+"""Browser sessions of a user: list them, end one or all others, and require authentication again.
+
+Sensitive actions require the password again, or without one a recent sign-in. This prevents someone with an unattended
+or stolen session from changing how the user signs in, or from ending their other sessions.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import math
+from dataclasses import dataclass
 from datetime import timedelta
 
+from flask import current_app
 from sqlalchemy import Select, select, update
 
 from webapp import clock, limits
 from webapp.access.actors import Actor
-from webapp.access.models import BrowserSession
-from webapp.accounts.services import reauthentication
+from webapp.access.models import BrowserSession, User
+from webapp.accounts.services.identity import rate_limiter
 from webapp.audit.services import audit_log
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import changed_rows, db
+from webapp.net import addresses
+from webapp.rate_limiting import RateLimitResult
+from webapp.security import passwords
+
+# Rate limit of failed sign-in attempts: ten in five minutes, by account and by address.
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt that counts as a failure until `succeeded` is called."""
+
+    hits: tuple[tuple[str, RateLimitResult], ...]
+
+    def succeeded(self) -> None:
+        """Remove the attempt from its windows."""
+        for log, hit in self.hits:
+            rate_limiter().undo_hit(log, hit)
+
+
+def begin(account: str, address: str, *, code: bool = False) -> Attempt:
+    """Count an attempt to sign in to an account (its e-mail address). A code also counts toward the limit of a day.
+
+    Errors: rate_limited, with Retry-After; forbidden for programs of runs, which have an API key and could otherwise
+    block the sign-in of others.
+    """
+    if addresses.is_run(address):
+        text = "Scenario runs can't sign in. Use the API key in SERVICE_API_KEY."
+        raise ApiError("forbidden", text, {"needs": "person"})
+    hashed = hashlib.blake2b(
+        account.encode("utf-8", "replace"), key=str(current_app.secret_key).encode()[:64], digest_size=12
+    ).hexdigest()
+    windows: list[tuple[str, int, int]] = [
+        (f"rowsmith:sign-in:account:{hashed}", limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_SECONDS),
+        (f"rowsmith:sign-in:address:{address}", limits.LOGIN_FAILURES, limits.LOGIN_WINDOW_SECONDS),
+    ]
+    if code:
+        day = (limits.CODE_FAILURES_PER_DAY, limits.CODE_DAY_SECONDS)
+        windows.append((f"rowsmith:sign-in:codes:{hashed}", *day))
+    hits: list[tuple[str, RateLimitResult]] = []
+    for log, limit, window in windows:
+        result = rate_limiter().hit(log, limit, window)
+        if not result.accepted:
+            Attempt(tuple(hits)).succeeded()
+            raise _rate_limited(result)
+        hits.append((log, result))
+    return Attempt(tuple(hits))
+
+
+def _rate_limited(result: RateLimitResult) -> ApiError:
+    wait = max(1, math.ceil(result.reset - clock.epoch()))
+    return ApiError(
+        "rate_limited",
+        f"Too many failed attempts. Try again in {wait} s, or request a sign-in link.",
+        {"retry_after": wait},
+        headers={"Retry-After": str(wait)},
+    )
+
+
+def is_fresh(actor: Actor) -> bool:
+    """Return whether the actor has signed in recently; API keys authenticate with every request."""
+    if actor.session_id is None:
+        return True
+    begun = db.session.get_one(BrowserSession, actor.session_id).created_at
+    return clock.now() - begun < timedelta(minutes=limits.FRESH_SIGN_IN_MINUTES)
+
+
+def must_be_fresh(actor: Actor) -> None:
+    """Check a user without a password. Error: forbidden."""
+    if not is_fresh(actor):
+        needs = f"a sign-in of the last {limits.FRESH_SIGN_IN_MINUTES} minutes"
+        text = f"You have no password to say again, so this needs {needs}: sign out, sign in, and do it then."
+        raise ApiError("forbidden", text, {"needs": needs})
+
+
+def by_password(actor: Actor, password: str, *, code: bool = False) -> Attempt:
+    """Check the password and return the attempt, which the caller marks as successful after all checks. With `code`, it
+    also counts toward the daily limit. A user without a password must have signed in recently.
+
+    Errors: validation_error (password), rate_limited, forbidden.
+    """
+    user = db.session.get_one(User, actor.user_id)
+    stored, account = user.password_hash, user.email
+    if stored is None:
+        must_be_fresh(actor)
+    db.session.rollback()  # nothing is held while the password is computed
+    attempt = begin(account, actor.address, code=code)
+    if stored is not None and not passwords.verify(password, stored):
+        raise validation_error([Fault("password", "invalid", "This is not your password.")])
+    return attempt
+
+
+def again(actor: Actor, password: str) -> None:
+    """Require a recent sign-in or the password. Errors as `by_password`."""
+    if not is_fresh(actor):
+        by_password(actor, password).succeeded()
+
+
+# --- Browser sessions ---------------------------------------------------------------------------------------
 
 
 def mine(actor: Actor) -> Select[BrowserSession]:
@@ -40,7 +146,7 @@ def prove(actor: Actor, session_id: str | None, password: str) -> None:
     others need a recent sign-in or the password. Errors: validation_error, rate_limited, forbidden."""
     _must_be_whole(actor)
     if session_id is None or session_id != actor.session_id:
-        reauthentication.again(actor, password)
+        again(actor, password)
 
 
 def load(actor: Actor, session_id: str) -> BrowserSession:

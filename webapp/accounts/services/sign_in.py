@@ -21,7 +21,7 @@ from webapp import clock, limits
 from webapp.access import actors
 from webapp.access.actors import Actor
 from webapp.access.models import BrowserSession, Identity, Membership, SignInLink, User, Workspace
-from webapp.accounts.services import people, reauthentication, sessions, two_factor
+from webapp.accounts.services import people, sessions, two_factor
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, redis_client
@@ -100,7 +100,7 @@ def by_password(email: str, password: str, visitor: Visitor, target: str = "/") 
     Errors: rate_limited, validation_error (one answer for unknown account and wrong password).
     """
     began, account = time.monotonic(), email.strip().lower()
-    attempt = reauthentication.begin(account, visitor.address)
+    attempt = sessions.begin(account, visitor.address)
     user = people.find_user(account)
     usable = user is not None and user.disabled_at is None
     stored = user.password_hash if usable and user else None
@@ -177,7 +177,7 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
         raise _begin_again()
     if not two_factor.is_on(user.id):  # turned off in the meantime
         raise _begin_again()
-    attempt = reauthentication.begin(user.email, visitor.address, code=True)
+    attempt = sessions.begin(user.email, visitor.address, code=True)
     used = two_factor.takes(user.id, code)
     if used is None:
         db.session.rollback()
@@ -357,7 +357,7 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Ent
         stored = None
     else:
         stored = user.password_hash
-        attempt = reauthentication.begin(user.email, visitor.address)
+        attempt = sessions.begin(user.email, visitor.address)
         if user.disabled_at is not None or not passwords.verify(password, stored):
             raise _refused("The address has an account, and this is not its password.")
         attempt.succeeded()
@@ -389,13 +389,13 @@ def change_password(actor: Actor, old: str, new: str) -> None:
     if user.password_hash is not None:
         stored, account = user.password_hash, user.email
         db.session.rollback()
-        attempt = reauthentication.begin(account, actor.address)
+        attempt = sessions.begin(account, actor.address)
         if passwords.verify(old, stored):
             attempt.succeeded()
         else:
             faults.insert(0, Fault("old_password", "invalid", "This is not your password."))
     else:
-        reauthentication.must_be_fresh(actor)
+        sessions.must_be_fresh(actor)
     if faults:
         raise validation_error(faults)
     hashed = passwords.hash_password(new)

@@ -1,17 +1,21 @@
 """The second factor: codes of an authenticator app, and recovery codes in case it is lost.
 
-The secret is stored encrypted, recovery codes as hashes. A code is accepted once: its time step is stored by the same
-statement that checks that it is later than the last one. If a workspace requires a second factor, its members must set
-one up before they can open other pages (`views.identify`).
+Codes are those of RFC 6238. The secret is stored encrypted, recovery codes as hashes. A code is accepted once: its time
+step is stored by the same statement that checks that it is later than the last one. If a workspace requires a second
+factor, its members must set one up before they can open other pages (`views.identify`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+import pyotp
+import segno
 from flask import current_app
 from sqlalchemy import delete, func, select, update
 
@@ -19,12 +23,81 @@ from webapp import app_vault, clock, limits
 from webapp.access import actors
 from webapp.access.actors import Actor
 from webapp.access.models import BrowserSession, Membership, RecoveryCode, SecondFactor, User, Workspace
-from webapp.accounts.services import reauthentication, sessions
+from webapp.accounts.services import sessions
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import changed_rows, db
-from webapp.security import totp
-from webapp.security.vault import VaultError
+from webapp.security.keys import Random
+from webapp.security.sealing import VaultError
+
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32, which has no i, l, o and u
+_GROUP: Final = 4
+_BLANKS: Final = re.compile(r"[\s-]+")
+_MISREAD: Final = str.maketrans("ilo", "110")
+
+
+def new_secret() -> str:
+    """A fresh secret, base 32."""
+    return pyotp.random_base32(limits.TOTP_SECRET_CHARS)
+
+
+def otpauth_address(secret: str, account: str, issuer: str) -> str:
+    """The `otpauth://` address that authenticators read."""
+    return _totp(secret).provisioning_uri(name=account, issuer_name=issuer)
+
+
+def qr_code(text: str) -> str:
+    """A text as a QR code: an inline `<svg>` without style or script, dark on nothing, named for who cannot see it."""
+    drawn = segno.make(text, micro=False, error="m")
+    return str(
+        drawn.svg_inline(
+            border=0, svgclass="qr", lineclass=None, title="QR code for your authenticator", omitsize=True
+        )
+    )
+
+
+def step_of(secret: str, code: str, now: float, drift: int) -> int | None:
+    """Return the time step of a code: the current one or an adjacent one, up to `drift` steps away. None for an invalid
+    code. Every candidate is compared in constant time. `now` is in seconds since 1970."""
+    totp, present, found = _totp(secret), int(now) // limits.TOTP_STEP_SECONDS, None
+    for step in range(present - drift, present + drift + 1):
+        if pyotp.utils.strings_equal(totp.generate_otp(step), code):
+            found = step
+    return found
+
+
+def _totp(secret: str) -> pyotp.TOTP:
+    return pyotp.TOTP(secret, digits=limits.TOTP_DIGITS, interval=limits.TOTP_STEP_SECONDS)
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is what an authenticator shows."""
+    return len(text) == limits.TOTP_DIGITS and text.isascii() and text.isdigit()
+
+
+def clean_code(text: str) -> str:
+    """A code as typed, without the blanks and dashes that people set, in lower case."""
+    return _BLANKS.sub("", text).casefold()
+
+
+def new_recovery_code(random: Random) -> str:
+    """A recovery code as it is shown: six groups of four signs, 120 bits. `random(n)` gives n bytes."""
+    number = int.from_bytes(random(limits.RECOVERY_CODE_BYTES), "big")
+    chars = ""
+    for _ in range(limits.RECOVERY_CODE_BYTES * 8 // 5):
+        number, digit = divmod(number, len(_ALPHABET))
+        chars += _ALPHABET[digit]
+    return "-".join(chars[at : at + _GROUP] for at in range(0, len(chars), _GROUP))
+
+
+def recovery_hash(user_id: str, code: str) -> str:
+    """What is stored of a recovery code: 120 random bits need one round of a hash. The person's id is the salt."""
+    return hashlib.sha256(
+        f"{user_id} {clean_code(code).translate(_MISREAD)}".encode("utf-8", "surrogateescape")
+    ).hexdigest()
+
+
+# --- The second factor of a user ----------------------------------------------------------------------------
 
 WRONG = "This code is wrong, or was used already. Wait for the next one."
 REQUIRED = "require_two_factor"  # the switch in a workspace's settings
@@ -69,7 +142,7 @@ def begin(actor: Actor) -> None:
         raise ApiError(
             "conflict", "Two-factor sign-in is on already. Turn it off first to move it to another device."
         )
-    sealed = app_vault.seal(totp.new_secret())
+    sealed = app_vault.seal(new_secret())
     if found is None:
         db.session.add(SecondFactor(user_id=actor.user_id, sealed=sealed))
     else:
@@ -98,7 +171,7 @@ def pending(actor: Actor) -> Pending | None:
     if found is None or found.confirmed_at is not None:
         return None
     secret, user = _opened(found), db.session.get_one(User, actor.user_id)
-    return Pending(secret, totp.picture(totp.address(secret, user.email, "Rowsmith")))
+    return Pending(secret, qr_code(otpauth_address(secret, user.email, "Rowsmith")))
 
 
 def _opened(factor: SecondFactor) -> str:
@@ -117,8 +190,8 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
     if found is None or found.confirmed_at is not None:
         raise ApiError("conflict", "No set-up is in progress. Start again.")
     secret, sealed = _opened(found), found.sealed
-    attempt = reauthentication.by_password(actor, password, code=True)
-    step = _step_of(secret, totp.clean(code))
+    attempt = sessions.by_password(actor, password, code=True)
+    step = _step_of(secret, clean_code(code))
     if step is None:
         raise validation_error(
             [Fault("code", "invalid", "This code is wrong. Check the clock of your device.")]
@@ -190,8 +263,8 @@ def _remove(user_id: str) -> None:
 
 def _fresh_codes(user_id: str) -> list[str]:
     db.session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
-    codes = [totp.new_recovery_code(os.urandom) for _ in range(limits.RECOVERY_CODES)]
-    hashes = [totp.recovery_hash(user_id, code) for code in codes]
+    codes = [new_recovery_code(os.urandom) for _ in range(limits.RECOVERY_CODES)]
+    hashes = [recovery_hash(user_id, code) for code in codes]
     db.session.add_all(RecoveryCode(user_id=user_id, code_hash=one) for one in hashes)
     return codes
 
@@ -201,11 +274,11 @@ def _fresh_codes(user_id: str) -> list[str]:
 
 def takes(user_id: str, code: str) -> str | None:
     """Use a code up in the caller's transaction: "totp", "recovery", or None for one that is not good (any more)."""
-    code = totp.clean(code)
-    if not totp.is_code(code):
+    code = clean_code(code)
+    if not is_code(code):
         used: Any = update(RecoveryCode).where(
             RecoveryCode.user_id == user_id,
-            RecoveryCode.code_hash == totp.recovery_hash(user_id, code),
+            RecoveryCode.code_hash == recovery_hash(user_id, code),
             RecoveryCode.used_at.is_(None),
         )
         return "recovery" if _changes_one(used.values(used_at=clock.now())) else None
@@ -220,7 +293,7 @@ def takes(user_id: str, code: str) -> str | None:
 
 
 def _step_of(secret: str, code: str) -> int | None:
-    return totp.step_of(secret, code, clock.epoch(), current_app.config["SETTINGS"].code_drift)
+    return step_of(secret, code, clock.epoch(), current_app.config["SETTINGS"].code_drift)
 
 
 def _changes_one(statement: Any) -> bool:
@@ -232,7 +305,7 @@ def _must_know(actor: Actor, password: str, code: str) -> None:
     enabled."""
     if not is_on(actor.user_id or ""):
         raise ApiError("conflict", "Two-factor sign-in is not on.")
-    attempt = reauthentication.by_password(actor, password, code=True)
+    attempt = sessions.by_password(actor, password, code=True)
     if takes(actor.user_id or "", code) is None:
         raise validation_error([Fault("code", "invalid", WRONG)])
     attempt.succeeded()

@@ -15,7 +15,7 @@ from webapp.accounts.services import people
 from webapp.accounts.services import two_factor as accounts_two_factor
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.mail import mail
+from webapp.mail import services as mail
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
 from webapp.web.inputs import Input, ListQuery, Query
 from webapp.web.responses import Listed, Output, Time, matching, reply

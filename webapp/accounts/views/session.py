@@ -1,4 +1,4 @@
-"""Signing in and out, the person's own account, and which project they work in."""
+"""Sign in and out, the user's own account and browser sessions, the current project, and the home page."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from flask import Blueprint, Response, current_app, g, request, session, url_for
 from flask import session as cookie
 from pydantic import Field
 
-from webapp import limits
+from webapp import limits, pagination
 from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.access.models import BrowserSession, Project, User
 from webapp.accounts import authentication
-from webapp.accounts.services import oidc, people, reauthentication, sessions, sign_in, two_factor
+from webapp.accounts.services import oidc, people, sessions, sign_in, two_factor
 from webapp.accounts.services.sign_in import Entered, Visitor
 from webapp.accounts.views.workspace import LimitsOut
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.mail import choices
-from webapp.mail import mail as notifications_mail
+from webapp.mail import services as mail
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
-from webapp.web.inputs import Input, Query
-from webapp.web.responses import Output, Time, reply
+from webapp.web.inputs import Input, ListQuery, Query, parse
+from webapp.web.responses import Listed, Output, Time, matching, reply, see_other
 from webapp.web.routing import route
 
 bp = Blueprint("session", __name__)
@@ -396,7 +395,7 @@ def _profile(
     rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
     assert actor.user_id is not None
     has_password = db.session.get_one(User, actor.user_id).password_hash is not None
-    chosen = choices.choice_of(actor.user_id)
+    chosen = mail.choice_of(actor.user_id)
 
     def form(spec: FormSpec, given: dict[str, Any] | None = None, **how: Any) -> PageForm:
         if spec is failed:
@@ -422,11 +421,11 @@ def _profile(
         password=lambda id: END_SESSION.draw(id=f"{id}-")["password"],
         ends=ends,
         sessions=[SessionOut.of(row, current=row.id == actor.session_id) for row in rows],
-        fresh=reauthentication.is_fresh(actor),
+        fresh=sessions.is_fresh(actor),
         two_factor=two_factor.state(actor.user_id),
         has_password=has_password,
         accounts=sign_in.accounts(actor),
-        mailed=notifications_mail.configured(),
+        mailed=mail.configured(),
     )
 
 
@@ -493,3 +492,121 @@ def change_password(actor: Actor, body: PasswordForm) -> Response:
     """Set a new password; other sessions end."""
     sign_in.change_password(actor, body.old_password, body.new_password)
     return reply(see=url_for("session.me"), flashed="Your password is changed. Other sessions have ended.")
+
+
+# --- Browser sessions of the user ---------------------------------------------------------------------------
+
+sessions_bp = Blueprint("sessions", __name__)
+
+
+class EndedOut(Output):
+    """Number of ended sessions."""
+
+    ended: int
+
+
+def _password() -> str:
+    return parse(EndForm, {"password": request.form.get("password", "")}).password
+
+
+def _shown(actor: Actor, row: BrowserSession) -> dict[str, Any]:
+    return SessionOut.of(row, current=row.id == actor.session_id)
+
+
+@route(
+    sessions_bp,
+    "/me/sessions",
+    scope="self",
+    query=ListQuery,
+    returns=Listed(SessionOut),
+    errors=["forbidden"],
+)
+def index(actor: Actor, query: ListQuery) -> Response:
+    """List the browser sessions of the key's owner. Not allowed for keys with scopes."""
+    if g.face == "person":
+        return reply(see=url_for("session.me"))
+    found = pagination.page(
+        sessions.mine(actor),
+        name="sessions",
+        identity=BrowserSession.id,
+        cursor=query.cursor,
+        limit=query.limit,
+        search=(query.q, BrowserSession.user_agent),
+        context=actor.user_id or "",
+    )
+    return reply(found.as_dict(lambda row: _shown(actor, row)))
+
+
+@route(
+    sessions_bp, "/me/sessions", ["DELETE"], scope="self", returns=EndedOut, errors=["forbidden"],
+    on_fault=profile_again(END_SESSION),
+)  # fmt: skip
+def end_others(actor: Actor) -> Response:
+    """End all sessions except the current one, or all if called with a key. Not allowed for keys with scopes."""
+    sessions.prove(actor, None, _password())
+    ended = sessions.end_others(actor)
+    said = "There was no other session." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
+    return reply(EndedOut.of({"ended": ended}), see=url_for("session.me"), flashed=said)
+
+
+@route(
+    sessions_bp,
+    "/me/sessions/<session_id>",
+    ["DELETE"],
+    scope="self",
+    returns=SessionOut,
+    errors=["forbidden", "version_conflict"],
+    on_fault=profile_again(END_SESSION),
+)
+def end_one(actor: Actor, session_id: str) -> Response:
+    """End a session and sign its browser out. Not allowed for keys with scopes."""
+    sessions.prove(actor, session_id, _password())
+    row = sessions.load(actor, session_id)
+    data = _shown(actor, row)
+    matching(data)
+    sessions.end(actor, row)
+    return reply(data, see=url_for("session.me"), flashed="The session has ended.")
+
+
+# --- Home page and preferences ------------------------------------------------------------------------------
+
+pages_bp = Blueprint("pages", __name__)
+_YEAR: Final = 31_536_000  # seconds a browser keeps how it shows things
+
+
+@route(pages_bp, "/profile", scope="self", hidden=True, programs=False)
+def profile() -> Response:
+    """Redirect to the user's profile."""
+    return see_other(url_for("session.me"))
+
+
+@route(pages_bp, "/settings", scope="self", hidden=True, programs=False)
+def settings() -> Response:
+    """Redirect to the first page of the settings."""
+    return see_other(url_for("session.me"))
+
+
+@route(pages_bp, "/files", scope="self", hidden=True, programs=False)
+def files() -> Response:
+    """Redirect to the workspace's files."""
+    return see_other(url_for("workspace_files.index"))
+
+
+@route(
+    pages_bp,
+    "/session/preferences",
+    ["POST"],
+    scope="self",
+    body=PreferencesForm,
+    reads=True,
+    hidden=True,
+    programs=False,
+    on_fault=profile_again(PREFERENCES),
+)
+def preferences(body: PreferencesForm) -> Response:
+    """Theme, keyboard shortcuts and width of the sidebar, saved in this browser."""
+    response = see_other(safe_next(body.back))
+    for name, value in (("theme", body.theme), ("keys", body.keys), ("rail", body.rail)):
+        if value is not None:
+            response.set_cookie(name, value, max_age=_YEAR, samesite="Lax", secure=request.is_secure)
+    return response

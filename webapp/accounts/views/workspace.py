@@ -11,7 +11,7 @@ from pydantic import Field
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.access.models import Workspace
-from webapp.accounts.services import workspace_deletion, workspaces
+from webapp.accounts.services import workspaces
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.web.forms.page_form import Control, FormSpec, PageForm
@@ -208,7 +208,7 @@ def delete(actor: Actor, body: WorkspaceDeletion) -> Response:
     Keys and sessions end immediately. The operator can restore it for 30 days.
     """
     matching(WorkspaceOut.of(db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)))
-    row = workspace_deletion.delete(actor, body.confirm)
+    row = workspaces.delete_workspace(actor, body.confirm)
     return reply(WorkspaceOut.of(row), see=url_for("session.login"))
 
 

@@ -1,8 +1,11 @@
-"""The template builder's page: opened, saved, its versions compared. For people only; programs use /templates."""
+"""The template builder's page: open, save, compare versions, and read one version. For browsers only; API clients use
+/templates.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
 
 import orjson
 from flask import Blueprint, Response, flash, render_template, request, url_for
@@ -11,29 +14,92 @@ from pydantic import Field
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.access.models import User
-from webapp.builder.forms import draft as forms
-from webapp.builder.forms.fields import place_faults, places, sentence
+from webapp.builder import forms, services
+from webapp.builder.forms import place_faults, places, sentence
 from webapp.builder.inputs import TemplateIn
-from webapp.builder.services import diff as row_templates_diff
-from webapp.builder.services import drafts
-from webapp.builder.services.draft_rows import faults_of
-from webapp.builder.views import draft_page, version_pages
+from webapp.builder.services import faults_of
+from webapp.builder.views import draft_page
 from webapp.builder.views.draft_page import PAGE, Opened, Shown
 from webapp.builder.views.drafts import pressed
+from webapp.engine.types.registry import find
 from webapp.errors import ApiError
 from webapp.extensions import db
-from webapp.generation.views import export_form
+from webapp.generation import views as generation_views
 from webapp.pushes.views import pages
 from webapp.row_templates.models import Template
-from webapp.row_templates.services import compilation, field_ids, templates
+from webapp.row_templates.services import compilation, field_ids, relations, templates
 from webapp.starters import services as starters
+from webapp.web import row_tables
+from webapp.web.forms.controls import as_text
 from webapp.web.inputs import Query, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
+_PLAIN: Final = frozenset({"id", "name", "type", "label", "options", "description"})
+
+
+def version_page(actor: Actor, template: Template, shown: Mapping[str, Any]) -> Response:
+    """A version, to be read and restored."""
+    reached = relations.names_of(actor, [one["template_id"] for one in shown["references"]])
+    names = {one: name for one, (name, _) in reached.items()}
+    text = {key: shown[key] for key in ("name", "description", "quantity", "locale", "anchor", "fields")}
+    html = render_template(
+        "templates/version.html",
+        data=shown,
+        newest=template.version,
+        names=names,
+        fields=list(_fields(shown["fields"], names)),
+        json_text=orjson.dumps(text, option=orjson.OPT_INDENT_2).decode(),
+        can_write=actor.can("write", template.team_id),
+    )
+    return Response(html, mimetype="text/html")
+
+
+def _fields(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterator[dict[str, Any]]:
+    for field in fields:
+        kind = find(field["type"])
+        said = [(key, value) for key, value in field["options"].items() if key != "fields"]
+        said += [
+            (key, field[key]) for key in field if key not in _PLAIN and field[key] not in (None, "", False, 0)
+        ]
+        yield {
+            "name": field["name"],
+            "depth": depth,
+            "label": kind.label if kind else field["type"],
+            "description": field["description"],
+            "said": [
+                (key.replace("_", " "), "" if value is True else names.get(str(value)) or as_text(value))
+                for key, value in said
+            ],
+        }
+        yield from _fields(field_ids.children(field), names, depth + 1)
+
+
+def diff_page(template: Template, number: int, other: int, seed: str) -> Response:
+    """Show the differences between two versions."""
+    context = compared(template, number, other, seed)
+    return Response(render_template("templates/version_diff.html", **context), mimetype="text/html")
+
+
+def compared(template: Template, number: int, other: int, seed: str) -> dict[str, Any]:
+    """Return the context of templates/diff.html: the differences, and the previews of both cell by cell. Error:
+    not_found."""
+    try:
+        found = services.between(template, number, other, seed)
+    except ApiError as error:
+        if error.status >= 500 or error.code == "not_found":
+            raise
+        found = {**services.between(template, number, other), "problem": error.message}
+    grids = row_tables.compared(found["preview"]) if found["preview"] else None
+    return {"diff": found, "grids": grids, "seed": seed, "template": template}
+
+
 bp = Blueprint("builder", __name__)
 
 # --- Pages ------------------------------------------------------------------------------------------------
+
+
+# --- The builder --------------------------------------------------------------------------------------------
 
 
 def page(actor: Actor, template: Template) -> Response:
@@ -65,18 +131,18 @@ def new(actor: Actor, query: NewQuery) -> Response:
     """The builder with a template that is not saved."""
     shown = Shown.of_request(request.args)
     if query.draft:
-        row = drafts.get(actor, query.draft)
+        row = services.get(actor, query.draft)
         if row.template_id is not None:
             return see_other(url_for("templates.show", template_id=row.template_id))
-        return draft_page.page(draft_page.opened(actor, None, row, drafts.spec_of(row)), shown)
+        return draft_page.page(draft_page.opened(actor, None, row, services.spec_of(row)), shown)
     started = starters.draft(query.starter) if query.starter else None
     if started is not None:
         at = draft_page.opened(actor, None, None, {**draft_page.fresh([]), **started})
         return draft_page.page(at, shown, starters=(), left=None)
     fields = forms.pasted(query.names or "id, name, email")
     at = draft_page.opened(actor, None, None, draft_page.fresh(fields, query.name))
-    earlier = None if query.names or query.name else drafts.newest(actor)
-    left = (drafts.spec_of(earlier), earlier) if earlier is not None else None
+    earlier = None if query.names or query.name else services.newest(actor)
+    left = (services.spec_of(earlier), earlier) if earlier is not None else None
     return draft_page.page(at, shown, starters=() if query.names else starters.tables(), left=left)
 
 
@@ -106,7 +172,7 @@ def _save(actor: Actor, at: Opened) -> Response:
     assert row is not None  # `begin`
     before, after = at.spec, forms.read(request.form, at.spec)
     forms.check_size(after)
-    drafts.change(actor, row, after, "change the template")
+    services.change(actor, row, after, "change the template")
     db.session.commit()
     at.spec = {**after, "fields": forms.with_ids(after.get("fields"))}
     verb, over, _ = pressed("save")
@@ -116,7 +182,7 @@ def _save(actor: Actor, at: Opened) -> Response:
         if verb == "copy":
             name = f"{changes['name'] or before.get('name')} (copy)"
             made = templates.create(actor, **{**changes, "name": name[: limits.MAX_NAME_CHARS]})
-            drafts.discard(row)
+            services.discard(row)
             db.session.commit()
             return _sent(url_for("templates.show", template_id=made["id"]))
         if at.template is None:
@@ -129,13 +195,13 @@ def _save(actor: Actor, at: Opened) -> Response:
     except ApiError as error:
         return _refused(at, shown, error)
     template = templates.get(actor, saved["id"])
-    row = drafts.get(actor, row.id)
-    drafts.saved(row, saved["id"], saved["version"], drafts.as_sent(template))
+    row = services.get(actor, row.id)
+    services.saved(row, saved["id"], saved["version"], services.as_sent(template))
     db.session.commit()
     where = url_for("templates.show", template_id=saved["id"], field=shown.field or None)
     if "HX-Request" not in request.headers or at.template is None or verb != "save":
         return _sent(where)
-    at = draft_page.opened(actor, template, row, drafts.spec_of(row))
+    at = draft_page.opened(actor, template, row, services.spec_of(row))
     # What saving adds, such as groups, is in the inspector too: else its next change would take it away.
     return draft_page.fragments(at, shown, inspector=True, just_saved=True)
 
@@ -187,8 +253,8 @@ def _clashed(at: Opened, shown: Shown, loaded: str) -> Response:
         "theirs": templates.as_json(template, newest),
         "loaded": number,
         "who": who.name or who.email if who else "",
-        "their_changes": row_templates_diff.compare(base, newest.spec),
-        "your_changes": row_templates_diff.compare(base, yours),
+        "their_changes": services.compare(base, newest.spec),
+        "your_changes": services.compare(base, yours),
     }
     db.session.rollback()
     at = draft_page.opened(at.actor, template, at.row, at.spec)
@@ -215,7 +281,7 @@ def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Respons
     return Response(
         render_template(
             "templates/export.html",
-            **export_form.context(actor, template, {"seed": query.seed}),
+            **generation_views.context(actor, template, {"seed": query.seed}),
             dialog=True,
             destinations=pages.destinations(actor, chosen=place),
         ),
@@ -259,5 +325,5 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     template = templates.get(actor, template_id)
     other = query.to or (template.version if number != template.version else max(1, number - 1))
     old, new_ = sorted((number, other))
-    context = version_pages.compared(template, old, new_, query.seed)
+    context = compared(template, old, new_, query.seed)
     return Response(render_template("templates/diff.html", **context), mimetype="text/html")

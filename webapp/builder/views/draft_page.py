@@ -1,32 +1,668 @@
-"""The builder's page and its parts: what is shown of a draft, as a whole page or as fragments after a change."""
+"""The builder's page and its parts: a draft as a whole page, or as fragments after a change.
+
+First the parts (other templates and relations, the source of the rows, the columns of the grid), then the page.
+
+The source is a form (generated, a file, a table or a query) with the upload of a file for it. The builder shows it as a
+card next to the fields, and the page of masked copies as its first step. The pages show only the column names of a
+source, and query a target for them only after the user has requested it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cached_property
+from itertools import count
+from types import MappingProxyType
+from typing import IO, Any, Final
 
+import flask
 import orjson
 from flask import Response, render_template, request, url_for
+from pydantic import ValidationError
 
 from webapp import clock, limits
 from webapp.access.actors import Actor
-from webapp.builder.forms import draft as forms
-from webapp.builder.forms.fields import TABS, FieldForm, Place, place_faults, places
+from webapp.builder import forms, services
+from webapp.builder.forms import TABS, FieldForm, Place, place_faults, places, same, sentence
 from webapp.builder.models import TemplateDraft
-from webapp.builder.services import draft_rows, drafts
-from webapp.builder.services.draft_rows import Sample
-from webapp.builder.views import columns
-from webapp.builder.views.builder_context import Around
-from webapp.builder.views.source_form import WAYS, SourceCard
+from webapp.builder.services import Sample
+from webapp.connections.services import connections as connections_connections
+from webapp.connections.services import inspection
+from webapp.connectors import KINDS
+from webapp.connectors.schema import Metadata
 from webapp.engine.formats import FORMATS
 from webapp.engine.invalid_data.settings import Invalid
-from webapp.errors import ApiError, Fault
+from webapp.engine.relations.related_plans import SELF
+from webapp.engine.source_data import SourceSpec
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import find
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.files import names
+from webapp.files import services as files_services
+from webapp.files.models import WorkspaceFile
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import DraftInput
-from webapp.row_templates.services import compilation, templates
+from webapp.row_templates.services import compilation, related_templates, relations, templates
+from webapp.row_templates.services.relations import Shared, Told
+from webapp.sources.services import files, sources
 from webapp.web import snippets
-from webapp.web.forms.from_model import bound
+from webapp.web.forms.from_model import bound, form_class
 from webapp.web.inputs import parse
+from webapp.web.row_tables import cell
+
+Named = FieldForm | Place
+Choice = tuple[str, str]
+"""Value and text of an option of a select."""
+
+
+class Tables:
+    """Metadata of connections, loaded on demand. `asks`: load metadata that has never been read from the target now."""
+
+    def __init__(self, actor: Actor, asks: bool = False) -> None:
+        self._actor, self.asks = actor, asks
+        self._known: dict[str, Mapping[str, list[str]] | None] = {}
+
+    @cached_property
+    def _listed(self) -> dict[str, Choice]:
+        """Name and type of the project's connections to databases by id, in the order of the names."""
+        page = connections_connections.listing(self._actor, limit=limits.PAGE_LIMIT_MAX)
+        found = sorted((one for one in page.items if one.type in KINDS), key=lambda one: one.name.casefold())
+        return {one.id: (one.name, one.type) for one in found}
+
+    def connections(self, needs: str) -> list[Choice]:
+        """List connections that can be queried; ``needs`` is an attribute of `Capabilities`, or empty."""
+        fitting = {name for name, kind in KINDS.items() if not needs or getattr(kind.can, needs)}
+        return [(one, _text(name, kind)) for one, (name, kind) in self._listed.items() if kind in fitting]
+
+    def connection(self, connection_id: str) -> str:
+        """A connection as a select calls it."""
+        if connection_id in self._listed:
+            return _text(*self._listed[connection_id])
+        return f"{connection_id} (not found)"
+
+    def known(self, connection_id: str) -> bool:
+        """Return whether the tables of a connection are known."""
+        return self._columns_of(connection_id) is not None
+
+    def tables(self, connection_id: str, text: str = "") -> list[str]:
+        """Return the tables of a connection whose names contain a text; empty if they are not known."""
+        wanted = text.strip().casefold()
+        return [name for name in self._columns_of(connection_id) or () if wanted in name.casefold()]
+
+    def columns(self, connection_id: str, table: str) -> list[str]:
+        """Return the columns of a table; empty if they are not known."""
+        return (self._columns_of(connection_id) or {}).get(table, [])
+
+    def _columns_of(self, connection_id: str) -> Mapping[str, list[str]] | None:
+        if connection_id not in self._known:
+            found = self._metadata(connection_id)
+            self._known[connection_id] = (
+                None
+                if found is None
+                else {one.name: [part.name for part in one.fields] for one in found.entities}
+            )
+        return self._known[connection_id]
+
+    def _metadata(self, connection_id: str) -> Metadata | None:
+        if not connection_id:
+            return None
+        try:
+            found = connections_connections.get(self._actor, connection_id)
+            if found.metadata_key is None and not self.asks:
+                return None
+            return inspection.metadata(self._actor, found)
+        except ApiError:  # it is gone, or its target does not answer: the name is typed
+            return None
+
+
+def _text(name: str, kind: str) -> str:
+    return f"{name} ({KINDS[kind].title})"
+
+
+TONES: Final = 6  # colours of groups; a seventh group has the first one's again
+
+
+class Around:
+    """Data for the templates of the builder page, loaded on demand while they are rendered. `asks`: see `Tables`."""
+
+    def __init__(self, actor: Actor, given: Mapping[str, Any], own: str = "", *, asks: bool = False) -> None:
+        self._actor, self._given, self.own = actor, given, own
+        self.tables = Tables(actor, asks)
+
+    @cached_property
+    def _look(self) -> relations.Look:
+        before: Sequence[Mapping[str, Any]] = ()
+        if self.own:
+            try:
+                before = templates.show(templates.get(self._actor, self.own))["fields"]
+            except ApiError:
+                return relations.NOTHING
+        return relations.look(self._actor, self._given, self.own, before)
+
+    def told(self, row: Named) -> Told | None:
+        """The relation of a field in words."""
+        return self._look.relations.get(row.id)
+
+    def group(self, row: Named) -> Shared | None:
+        """Return the group of a field, if it has several fields or a custom name."""
+        found = self._look.groups.get(row.id)
+        if found is None:
+            return Shared(row.group, "", (row.name,)) if row.group else None
+        return found if found.tone or row.group.rpartition("_")[0] not in ("", found.kind) else None
+
+    def tone(self, shared: Shared) -> int:
+        """Its colour, from 1; 0 for none."""
+        return (shared.tone - 1) % TONES + 1 if shared.tone else 0
+
+    def groups(self, row: Named) -> list[Choice]:
+        """List the groups that a field can join, and a new group."""
+        kind = row.kind.group_kind if row.kind else None
+        if kind is None:
+            return []
+        found = {one.name: one.members for one in self._look.groups.values() if one.kind == kind}
+        free = next(name for name in _numbered(kind) if name not in found)
+        return [
+            *((name, ", ".join(members)) for name, members in found.items()),
+            (free, "a new group"),
+        ]
+
+    @property
+    def words(self) -> list[str]:
+        """Words that stand for fields which are unique together."""
+        found = [one.get("unique") for one in _walk(self._given["fields"])]
+        return list(dict.fromkeys(word for word in found if isinstance(word, str)))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the draft's fields that formulas can read."""
+        found = [str(one.get("name", "")) for one in self._given["fields"]]
+        return [name for name in found if name.isidentifier()]
+
+    @property
+    def sourced(self) -> bool:
+        """Whether the draft reads its rows from real data."""
+        return bool(self._given.get("source"))
+
+    def beside(self, row: Named) -> list[str]:
+        """Names of the other fields of a row's level."""
+        level = _level(self._given["fields"], row.id) or []
+        found = [
+            str(one.get("name", "")) for one in level if isinstance(one, Mapping) and one.get("id") != row.id
+        ]
+        return [name for name in found if name]
+
+    # Other templates
+
+    @cached_property
+    def _templates(self) -> dict[str, str]:
+        return {one: name for one, name in relations.choices(self._actor).items() if one != self.own}
+
+    @cached_property
+    def _reached(self) -> dict[str, tuple[str, list[str]]]:
+        return relations.names_of(
+            self._actor, [one for _, one in related_templates.reached(self._given["fields"])]
+        )
+
+    @cached_property
+    def _children(self) -> set[str]:
+        return relations.children_of(self.own, list(self._templates)) if self.own else set()
+
+    def template_choices(self, role: str) -> list[Choice]:
+        """Templates to pick from; for `child` those first that are children by cardinality."""
+        if role != "child":
+            return [(SELF, "This template"), *self._templates.items()]
+        fitting = [(one, name) for one, name in self._templates.items() if one in self._children]
+        others = [(one, name) for one, name in self._templates.items() if one not in self._children]
+        return [*fitting, *((one, f"{name} (no cardinality to this)") for one, name in others)]
+
+    def template_name(self, template_id: str) -> str:
+        """A template as a select calls it."""
+        if template_id in (SELF, self.own):
+            return "This template"
+        if template_id in self._reached:
+            return self._reached[template_id][0]
+        return f"{template_id} (not found)"
+
+    def field_choices(self, template_id: str) -> list[Choice]:
+        """The fields of a template to pick from."""
+        if template_id in (SELF, self.own):
+            names = [str(one.get("name", "")) for one in self._given["fields"]]
+        else:
+            names = self._reached.get(template_id, ("", []))[1]
+        return [(name, name) for name in names if name]
+
+    # Connections
+
+    def pick(self, field: Any, row: Named) -> Pick:
+        """The choices of an option that refers to a template, a connection, or a part of one."""
+        kind = field.pick["kind"]
+        of = str(row.options_value(field.pick.get("of", "")) or "")
+        place = str(row.options_value(field.pick.get("in", "")) or "")
+        named = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
+        typed = kind in ("table", "column") and bool(of) and not self._has_list(kind, of, place)
+        empty = field.pick.get("empty", "choose")
+        if kind in ("table", "column") and not of:
+            empty = "table first" if kind == "column" else "connection first"
+        return Pick(
+            choices=self._offered(field.pick, of, place)
+            if not typed and (of or "of" not in field.pick)
+            else [],
+            named=named(field.data) if field.data else "",
+            empty=empty,
+            again=kind in ("template", "connection", "table"),
+            typed=typed,
+            many=typed and kind == "table" and self.tables.known(of),
+        )
+
+    def _has_list(self, kind: str, of: str, place: str) -> bool:
+        if kind == "table":
+            return self.tables.known(of) and len(self.tables.tables(of)) <= limits.PICKED_TABLES
+        return bool(self.tables.columns(place, of))
+
+    def _offered(self, pick: Mapping[str, Any], of: str, place: str) -> list[Choice]:
+        match pick["kind"]:
+            case "template":
+                return self.template_choices(pick["role"])
+            case "field":
+                return self.field_choices(of)
+            case "connection":
+                return self.tables.connections(pick["needs"])
+            case "table":
+                return _plain(self.tables.tables(of))
+            case _:
+                return _plain(self.tables.columns(place, of))
+
+    def forget_strangers(self, field_id: str) -> None:
+        """Takes out of a field's options the names of fields that the template it refers to does not have, and of
+        tables and columns that its connection is known not to have."""
+        for one in _walk(self._given["fields"]):
+            if one.get("id") != field_id:
+                continue
+            options = one["options"]
+            for name, pick in _picks(one).items():
+                of, place = (str(options.get(pick.get(key), "")) for key in ("of", "in"))
+                if pick["kind"] not in ("field", "table", "column") or (
+                    pick["kind"] != "field" and not self.tables.known(place or of)
+                ):
+                    continue
+                if options.get(name) not in dict(self._offered(pick, of, place)):
+                    options.pop(name, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A select of the inspector: its choices, how what is chosen is called, what its empty choice says, and whether the
+    inspector is drawn again when it changes. `typed`: there is nothing to choose from, it is a box to type in; `many`:
+    one that searches."""
+
+    choices: list[Choice]
+    named: str
+    empty: str
+    again: bool
+    typed: bool
+    many: bool
+
+
+def _plain(names: Sequence[str]) -> list[Choice]:
+    return [(name, name) for name in names]
+
+
+def _picks(field: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    kind = find(str(field.get("type", "")))
+    return form_class(kind.Options).picks if kind else {}
+
+
+def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
+    for one in fields if isinstance(fields, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("options", {}), Mapping):
+            yield {"options": {}, **one}
+            yield from _walk(one.get("options", {}).get("fields"))
+
+
+def _level(fields: Any, field_id: str) -> list[Any] | None:
+    """Return the list of fields that contains the field with this id."""
+    level = fields if isinstance(fields, list) else []
+    if any(isinstance(one, Mapping) and one.get("id") == field_id for one in level):
+        return level
+    inner = (one["options"].get("fields") for one in _walk(level))
+    return next((found for one in inner if (found := _level(one, field_id)) is not None), None)
+
+
+def _numbered(kind: str) -> Iterator[str]:
+    yield kind
+    for number in count(2):
+        yield f"{kind}_{number}"
+
+
+# Upload a file as the source of rows: stored as a workspace file, without replacing another one.
+
+# --- Source of the rows -------------------------------------------------------------------------------------
+
+_KNOWN: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
+
+
+def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
+    """Save the uploaded file of a form. If a file with the same name and content exists, it is used. If the content
+    differs, the upload gets the next unused name (`customers (2).csv`), so that templates keep their source unchanged.
+
+    Errors: validation_error if there is no file or it has no rows, payload_too_large, those of `upload`.
+    """
+    sent = next((one for one in request.files.getlist("file") if one.filename), None)
+    if sent is None:
+        raise validation_error(
+            [Fault("file", "missing", "There is no file in the form.", "Choose one, or drop it.")]
+        )
+    name = (sent.filename or "").replace("\\", "/").rpartition("/")[2]
+    if files.kind_of(name) is None:
+        text = f'The name of "{name}" does not have a known file extension.'
+        raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
+    sha256 = _digest(sent.stream)
+    for number in range(1, limits.MAX_NAME_TRIES + 1):
+        wanted = names.normal(name if number == 1 else _upload_name(name, number))
+        present = _present(actor, wanted)
+        if present is not None and present.sha256 == sha256:
+            return present
+        if present is None:
+            return files_services.upload(actor, wanted, sent.stream, content_type=sent.mimetype, check=_new)[
+                0
+            ]
+    text = f'There are {limits.MAX_NAME_TRIES} files called like "{name}" already.'
+    raise ApiError("conflict", text, {"hint": "Rename yours."})
+
+
+def _present(actor: Actor, name: str) -> WorkspaceFile | None:
+    try:
+        return files_services.find(actor, name)
+    except ApiError as error:
+        if error.code != "not_found":
+            raise
+        return None
+
+
+def _new(file: WorkspaceFile | None) -> None:
+    """Another one came in between: it is not replaced."""
+    if file is not None:
+        raise ApiError("conflict", "A file of this name has just been stored. Try again.")
+
+
+def _upload_name(name: str, number: int) -> str:
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem} ({number}){dot}{ending}"
+
+
+def _digest(stream: IO[Any]) -> str:
+    stream.seek(0)
+    found = hashlib.sha256()
+    while piece := stream.read(limits.STORAGE_CHUNK_BYTES):
+        found.update(piece)
+    stream.seek(0)
+    return found.hexdigest()
+
+
+WAYS: Final = (
+    ("", "Generated"),
+    ("file", "File"),
+    ("table", "Database table"),
+    ("query", "Query"),
+)
+
+
+@dataclass
+class SourceCard:
+    """Context of the template `templates/draft.html`. `given`: a source as sent, None without one. `asks`: targets may
+    be queried. `way`: the selection if there is no other value yet."""
+
+    actor: Actor
+    given: Mapping[str, Any] | None
+    asks: bool = False
+    way: str = ""
+    error: ApiError | None = None
+
+    @property
+    def chosen(self) -> str:
+        """The way that is chosen."""
+        return forms.way_of(self.given) or self.way
+
+    def said(self, name: str) -> Any:
+        """Return the value of a control of the form."""
+        value = (self.given or {}).get(name)
+        return "" if value is None else value
+
+    @property
+    def title(self) -> str:
+        """The source in a few words; "" for none."""
+        if not self.given:
+            return ""
+        if self.given.get("file"):
+            return str(self.given["file"])
+        where = self.tables.connection(str(self.given.get("connection_id") or ""))
+        return f"{self.given.get('table') or 'a query'}, {where}"
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The connections and what they hold."""
+        return Tables(self.actor, self.asks)
+
+    @property
+    def connections(self) -> list[Choice]:
+        """The connections that rows can be read from."""
+        found = self.tables.connections("tables")
+        wanted = str(self.said("connection_id"))
+        known = [one for one, _ in found]
+        return [*found, (wanted, self.tables.connection(wanted))] if wanted and wanted not in known else found
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Files of the workspace that hold rows, those of late first."""
+        page = files_services.listing(self.actor, limit=limits.PAGE_LIMIT_MAX)
+        return [one.name for one in page.items if files.kind_of(one.name) is not None]
+
+    @property
+    def table_names(self) -> list[str]:
+        """Return the tables of the selected connection, if they are known."""
+        return self.tables.tables(str(self.said("connection_id")))[: limits.PICKED_TABLES]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Return the names of the source's columns; empty if they are not known."""
+        if not self.given:
+            return []
+        try:
+            spec = SourceSpec.model_validate(dict(self.given))
+            if spec.table is not None:
+                return self.tables.columns(spec.connection_id or "", spec.table)
+            if spec.query is not None and not self.asks:
+                return []
+            names: list[str] = sources.sample(self.actor, spec, 1).column_names
+            return names
+        except ValidationError:  # incomplete input; the error is shown when the user saves
+            return []
+        except ApiError as error:
+            self.error = error
+            return []
+
+
+# --- Columns of the grid ------------------------------------------------------------------------------------
+
+# Category of types: family, which has a colour, and icon. Some types have an icon of their own.
+_FAMILIES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "number": ("number", "hash"),
+        "identity": ("key", "key"),
+        "text": ("text", "text"),
+        "choice": ("text", "enum"),
+        "logic": ("logic", "fx"),
+        "structure": ("logic", "code"),
+        "external": ("logic", "plug"),
+        "person": ("person", "user"),
+        "contact": ("person", "mail"),
+        "place": ("place", "pin"),
+        "finance": ("finance", "card"),
+        "government": ("person", "shield"),
+        "company": ("finance", "building"),
+        "internet": ("text", "globe"),
+        "time": ("time", "calendar"),
+        "misc": ("text", "text"),
+    }
+)
+_ICONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "phone_number": "phone", "country": "globe", "country_code": "globe", "boolean": "bool", "time": "clock",
+        "reference": "link", "product_name": "cart", "sku": "cart", "department_retail": "cart",
+    }
+)  # fmt: skip
+_TOGETHER: Final = {"person": ("One person", "person"), "place": ("One address", "place")}
+_CHAR, _HEAD, _NARROWEST, _WIDEST = (
+    7.2,
+    62,
+    76,
+    280,
+)  # pixels of a character, of the icon and status, of a column
+
+
+def icon_of(kind: type[FieldType] | None) -> tuple[str, str]:
+    """Return the family and the icon of a type."""
+    if kind is None:
+        return "text", "help"
+    family, icon = _FAMILIES.get(kind.category, ("text", "text"))
+    return family, _ICONS.get(kind.name, icon)
+
+
+@dataclass(slots=True)
+class Line:
+    """One field: its place, its state, its values."""
+
+    place: Place
+    family: str
+    icon: str
+    cells: Sequence[Mapping[str, Any]]
+    width: int
+    changed: bool
+    faults: list[Fault]
+    waiting: str
+    group: str = ""
+    group_id: str = ""
+    group_family: str = ""
+    relation: str = ""
+
+    @property
+    def statuses(self) -> list[tuple[str, str]]:
+        """Icon and text of what is special about the field."""
+        given = self.place.given
+        found = [
+            ("one", "Unique", bool(given.get("unique"))),
+            ("shield", "Sensitive", bool(given.get("sensitive"))),
+            ("eye-off", "Hidden from output", bool(given.get("hidden"))),
+        ]
+        return [(icon, text) for icon, text, is_so in found if is_so]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers, which are aligned to the right."""
+        return any(one["kind"] == "n" for one in self.cells)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Its errors."""
+        return [sentence(fault) for fault in self.faults]
+
+    @property
+    def summary(self) -> str:
+        """Its options in a few words."""
+        given = self.place.given
+        found = [f"{key.replace('_', ' ')} {_brief(value)}" for key, value in self.place.options.items()]
+        if given.get("percent_blank"):
+            found.append(f"{given['percent_blank']} % blank")
+        return ", ".join(found)
+
+
+def _brief(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def lines(
+    draft: Mapping[str, Any],
+    sample: Sample,
+    saved: Mapping[str, Any] | None,
+    around: Around | None,
+    *,
+    nested: bool = False,
+) -> list[Line]:
+    """Return the fields of the first level, or with `nested` all fields, with their values. `saved` is the template as
+    it is saved; None for a new one."""
+    found = places(draft.get("fields"))
+    place_faults(found, sample.faults)
+    before = {one.id: one.given for one in places(saved["fields"])} if saved else None
+    inner: dict[str, list[Fault]] = {}
+    for one in found:
+        inner.setdefault(one.top.id, []).extend(one.faults)
+    bad = {(one["row"], one["field"].partition(".")[0].partition("[")[0]): one for one in sample.bad}
+    made = []
+    for one in found:
+        if one.parent is not None and not nested:
+            continue
+        faults = one.faults if nested else inner[one.id]
+        hidden = one.top.id in sample.empty
+        cells = [] if hidden else [_cell(row, number, one, bad) for number, row in enumerate(sample.rows, 1)]
+        family, icon = icon_of(one.kind)
+        line = Line(
+            place=one,
+            family=family,
+            icon=icon,
+            cells=cells,
+            width=_width(one, cells),
+            changed=before is not None and not same(one.given, before.get(one.id, {})),
+            faults=faults,
+            waiting=sample.waiting.get(one.top.id, ""),
+        )
+        shared = around.group(one) if around else None
+        if shared is not None and shared.tone:
+            line.group_id = shared.name
+            text, line.group_family = _TOGETHER.get(shared.kind, (f"One {shared.kind}", "finance"))
+            line.group = text if shared.name == shared.kind else shared.name.replace("_", " ").capitalize()
+        told = around.told(one) if around else None
+        line.relation = told.text if told else ""
+        made.append(line)
+    return made
+
+
+def _cell(row: Mapping[str, Any], number: int, place: Place, bad: Mapping[Any, Any]) -> dict[str, Any]:
+    value: Any = row
+    for name in place.names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    made: dict[str, Any] = cell(value)
+    wrong = bad.get((number, place.name)) if place.parent is None else None
+    if wrong is not None:
+        good = cell(wrong["good"])
+        made |= {"bad": wrong["kind"].replace("_", " "), "good": good["full"] or good["text"]}
+    return made
+
+
+def _width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
+    lengths = sorted(len(one["text"]) for one in cells)
+    longest = lengths[max(0, len(lengths) * 9 // 10 - 1)] if lengths else 0
+    head = max(len(place.name), len(place.label) * 0.85) * _CHAR + _HEAD
+    return round(min(_WIDEST, max(_NARROWEST, head, longest * _CHAR + 24)))
+
+
+def strips(shown: Sequence[Line]) -> list[tuple[str, str, int]]:
+    """Neighbouring columns that share a person, a place and so on: text, family, number of columns. Columns without a
+    group, and groups of one column, have no text."""
+    found: list[tuple[str, str, int]] = []
+    for line in shown:
+        last = found[-1] if found else None
+        if line.group_id and last is not None and last[0] == line.group_id:
+            found[-1] = (last[0], last[1], last[2] + 1)
+        else:
+            found.append((line.group_id, line.group_family, 1))
+    names = {line.group_id: line.group for line in shown if line.group_id}
+    return [(names.get(name, "") if span > 1 else "", family, span) for name, family, span in found]
+
+
+# --- The page -----------------------------------------------------------------------------------------------
 
 PAGE: Final = "templates/builder.html"
 _WITHOUT_ROWS: Final = ("json", "versions", "api")
@@ -111,10 +747,12 @@ def opened(
 
 def of_page(actor: Actor, template: Template) -> Opened:
     """Return the actor's draft of a saved template. A draft without changes gives way to a newer version."""
-    row = drafts.of_template(actor, template)
-    if row is not None and row.loaded_version != template.version and not drafts.is_dirty(row):
+    row = services.of_template(actor, template)
+    if row is not None and row.loaded_version != template.version and not services.is_dirty(row):
         row = None
-    return opened(actor, template, row, drafts.spec_of(row) if row is not None else drafts.as_sent(template))
+    return opened(
+        actor, template, row, services.spec_of(row) if row is not None else services.as_sent(template)
+    )
 
 
 @dataclass(slots=True)
@@ -161,14 +799,14 @@ def context(at: Opened, shown: Shown, *, rows: bool = True, fetch: bool = False)
     if isinstance(quantity, int) and 0 < quantity - shown.offset < count:
         count = quantity - shown.offset
     sample = (
-        draft_rows.sample(
+        services.sample(
             actor, parsed, spec, at.own, seed=shown.seed, offset=shown.offset, count=count, fetch=fetch
         )
         if rows and total
         else Sample()
     )
     known = at.saved if at.template is not None else None
-    made = columns.lines(spec, sample, known, around, nested=shown.view == "list")
+    made = lines(spec, sample, known, around, nested=shown.view == "list")
     place = next((one for one in made if one.place.key == shown.field), None)
     first, last = _window(made, shown, place)
     faulty = [one for one in made if one.faults]
@@ -177,13 +815,13 @@ def context(at: Opened, shown: Shown, *, rows: bool = True, fetch: bool = False)
         "draft": spec,
         "at": at,
         "shown": shown,
-        "state": drafts.state(at.row),
+        "state": services.state(at.row),
         "sample": sample,
         "lines": made,
         "columns": made[first:last] if shown.view == "grid" else made,
         "first": first,
         "last": last,
-        "strips": columns.strips(made[first:last]),
+        "strips": strips(made[first:last]),
         "most": max((len(one.cells) for one in made), default=0) or (limits.BUILDER_ROWS if total else 0),
         "faulty": faulty,
         "head_faults": [fault for fault in sample.faults if not fault.path.startswith("fields[")],
@@ -195,7 +833,7 @@ def context(at: Opened, shown: Shown, *, rows: bool = True, fetch: bool = False)
         "formats": FORMATS,
         "quantity": spec.get("quantity") or limits.BUILDER_QUANTITY,
         "hints": HINTS,
-        "look": columns.icon_of,
+        "look": icon_of,
         "key_for": lambda field_id: forms.key_for(spec, field_id),
         **(_texts(at, shown) if shown.view in ("json", "api") else {}),
         **(settings_context(at) if shown.field == SETTINGS else {}),
@@ -280,23 +918,29 @@ def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> Opened:
     if form.get("template_id"):
         scope = "write" if begin else "read"
         template = templates.get(actor, form["template_id"], scope)
-        row = drafts.of_template(actor, template, lock=lock)
-        if row is not None and form.get("loaded", "") != str(row.loaded_version) and not drafts.is_dirty(row):
-            drafts.discard(row)
+        row = services.of_template(actor, template, lock=lock)
+        if (
+            row is not None
+            and form.get("loaded", "") != str(row.loaded_version)
+            and not services.is_dirty(row)
+        ):
+            services.discard(row)
             row = None
         spec = (
-            drafts.spec_of(row) if row is not None else drafts.as_sent(template, _number(form.get("loaded")))
+            services.spec_of(row)
+            if row is not None
+            else services.as_sent(template, _number(form.get("loaded")))
         )
     elif form.get("draft"):
-        row = drafts.get(actor, form["draft"], lock=lock)
+        row = services.get(actor, form["draft"], lock=lock)
         if row.template_id is not None:
             template = templates.get(actor, row.template_id)
-        spec = drafts.spec_of(row)
+        spec = services.spec_of(row)
     else:
         spec = start_of(form.get("start", ""))
     at = opened(actor, template, row, spec)
     if begin and at.row is None:
-        at.row = drafts.begin(actor, at.spec, template)
+        at.row = services.begin(actor, at.spec, template)
         if template is not None and (number := _number(form.get("loaded"))) is not None:
             at.row.loaded_version = number
     return at

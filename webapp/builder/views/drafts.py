@@ -1,7 +1,8 @@
 """Requests of the builder's page while a draft is edited.
 
 Every change is one request: the form says what was entered and which button was pressed. The draft with the change is
-stored as a revision, and the answer is what the change makes different on the page; without htmx, the page itself.
+stored as a revision, and the answer is what the change makes different on the page; without htmx, the page itself. The
+source of the rows has its own card, which is loaded and changed in the same way.
 """
 
 from __future__ import annotations
@@ -17,25 +18,22 @@ from werkzeug.datastructures import MultiDict
 
 from webapp import limits
 from webapp.access.actors import Actor, require
-from webapp.builder.forms import draft as forms
-from webapp.builder.forms.fields import at_path, marked, place_faults, places, sentence
-from webapp.builder.services import draft_rows, drafts
-from webapp.builder.services.draft_rows import faults_of
+from webapp.builder import forms, services
+from webapp.builder.forms import at_path, marked, place_faults, places, sentence
+from webapp.builder.services import faults_of
 from webapp.builder.views import draft_page
-from webapp.builder.views.builder_context import Around
-from webapp.builder.views.columns import icon_of
-from webapp.builder.views.draft_page import PAGE, Opened, Shown
+from webapp.builder.views.draft_page import PAGE, WAYS, Around, Opened, Shown, SourceCard, icon_of
 from webapp.documentation.field_types import families
 from webapp.engine import guess
 from webapp.engine.formulas.compiler import BUILT_IN
 from webapp.engine.formulas.functions import FAMILIES
 from webapp.engine.types.registry import find
 from webapp.errors import ApiError, Fault
-from webapp.exports.services import export_parts
+from webapp.exports import services as exports
 from webapp.extensions import db
+from webapp.generation import views as generation_views
 from webapp.generation.services import generate
-from webapp.generation.views import export_form
-from webapp.generation.views.generate import streamed
+from webapp.generation.views import streamed
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services import catalogue, templates
 from webapp.web import row_tables
@@ -95,9 +93,9 @@ def change(actor: Actor) -> Response:
     shown = Shown.of_request(request.form)
     before = at.spec
     if verb in ("undo", "redo"):
-        drafts.change(actor, row, forms.read(request.form, before), _label("set", before, shown.field))
-        drafts.step(row, -1 if verb == "undo" else 1)
-        after = drafts.spec_of(row)
+        services.change(actor, row, forms.read(request.form, before), _label("set", before, shown.field))
+        services.step(row, -1 if verb == "undo" else 1)
+        after = services.spec_of(row)
     elif verb == "discard":
         return _discarded(at)
     else:
@@ -115,7 +113,7 @@ def change(actor: Actor) -> Response:
         typed = (
             f"set:{request.form.get('changed', '')}" if verb == "set" and request.form.get("changed") else ""
         )
-        drafts.change(actor, row, after, _label(verb, named, key or shown.field, focus), typed)
+        services.change(actor, row, after, _label(verb, named, key or shown.field, focus), typed)
         if verb not in ("set", "json", "bulk-remove", "bulk-set", "paste"):
             shown.field = forms.key_for(after, focus) or (shown.field if verb != "remove" else "")
         if verb in ("add", "paste", "insert", "duplicate"):
@@ -191,7 +189,7 @@ def _label(verb: str, draft: Mapping[str, Any], key: str, focus: str = "") -> st
 
 def _discarded(at: Opened) -> Response:
     assert at.row is not None
-    drafts.discard(at.row)
+    services.discard(at.row)
     db.session.commit()
     where = at.address() if at.template is not None else url_for("templates.index")
     if "HX-Request" in request.headers:
@@ -313,7 +311,7 @@ def about_type(actor: Actor) -> Response:
         if one.get("name") not in (None, "", own) and kind.group_kind and _group_kind(one) == kind.group_kind
     ]
     columns = [own, *beside[:1]]
-    sample = draft_rows.sample(
+    sample = services.sample(
         actor,
         draft_page.parsed,
         {**at.spec, "fields": unhidden(fields)},
@@ -378,7 +376,7 @@ def download(actor: Actor) -> Response:
         more["count"] = controls.integer(count)
     draft = {**at.spec, "name": name or at.spec.get("name") or "rows"}
     try:
-        made = draft_rows.download(
+        made = services.download(
             actor, draft_page.parsed, draft, at.own, seed=request.form.get("seed", ""), more=more
         )
     except ApiError as error:
@@ -405,10 +403,10 @@ def estimate(actor: Actor) -> Response:
         if error.code == "not_found":
             return Response(render_template("templates/estimate.html", places=[], texts=[error.message]))
         template = templates.get(actor, template_id, "generate")
-        told = export_form.context(actor, template, sent=request.form, error=error)
+        told = generation_views.context(actor, template, sent=request.form, error=error)
         return Response(render_template("templates/estimate.html", **told))
     where = url_for("exports.create", template_id=template_id)
-    context = {"many": found.count > limits.EXPORT_ROWS, "part_rows": export_parts.fitting(found.count)}
+    context = {"many": found.count > limits.EXPORT_ROWS, "part_rows": exports.fitting(found.count)}
     return Response(render_template("templates/estimate.html", found=found, where=where, **context))
 
 
@@ -425,11 +423,11 @@ def explain(actor: Actor) -> Response:
         if one is None:
             raise ApiError("not_found", "There is no such field here.")
         shown = {**at.spec, "fields": unhidden(at.spec["fields"])}
-        recipe, raw = draft_rows.tolerant(
+        recipe, raw = services.tolerant(
             shown,
             request.form.get("seed", "") or "sample",
             lambda body: generate.sample(actor, draft_page.parsed(body), limits.EXPLAIN_ROWS, at.own),
-            sample := draft_rows.Sample(),
+            sample := services.Sample(),
         )
         if one.top.id in sample.empty:
             raise ApiError("validation_error", "This field has no values until its errors are fixed.")
@@ -547,3 +545,45 @@ def faulty(given: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
         where = " ".join(filter(None, ((one.name or "field without a name") if one else "", rest)))
         shown.append({"target": "", "where": where, "text": sentence(fault), "marked": mark})
     return {"faults": shown}
+
+
+# --- Source of the rows -------------------------------------------------------------------------------------
+
+sources_bp = Blueprint("draft_sources", __name__, url_prefix="/builder")
+
+
+@route(sources_bp, "/source", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def show(actor: Actor) -> Response:
+    """Render the source card again, with the tables of the connection and the names of the columns. Queries the target
+    if the user requested it, or selected a connection whose tables have never been read."""
+    given = {"source": forms.read_source(request.form)}
+    asks = request.form.get("do") == "read"
+    if asks:
+        require(actor, "generate")
+    card = SourceCard(actor, given.get("source"), asks, request.form.get(forms.WAY, ""))
+    card.tables.asks = True
+    return _card(card)
+
+
+@route(
+    sources_bp, "/source/upload", ["POST"], scope="write", hidden=True, programs=False,
+    max_body=limits.MAX_UPLOAD_BYTES + limits.UPLOAD_FORM_BYTES,
+)  # fmt: skip
+def upload(actor: Actor) -> Response:
+    """Save an uploaded file in the workspace, use it as the source of the draft, and render the source card."""
+    try:
+        stored = draft_page.kept_apart(actor, request)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return _card(SourceCard(actor, None, way="file", error=error))
+    made = _card(SourceCard(actor, {"file": stored.name}))
+    made.headers["HX-Trigger-After-Settle"] = "changed"
+    return made
+
+
+def _card(card: SourceCard) -> Response:
+    return Response(
+        render_block("templates/settings.html", "source_card", source=card, source_ways=WAYS),
+        mimetype="text/html",
+    )

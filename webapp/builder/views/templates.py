@@ -1,4 +1,4 @@
-"""Templates and their versions."""
+"""Templates, their versions, and the catalogue of field types."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Annotated, Any
 from flask import Blueprint, Response, g, url_for
 from pydantic import Field, WithJsonSchema
 
+from webapp import limits, pagination
 from webapp.access.actors import Actor
+from webapp.builder import services
 from webapp.builder.inputs import TemplateIn, TemplatePatch
-from webapp.builder.services import diff as row_templates_diff
-from webapp.builder.views import builder, version_pages
+from webapp.builder.views import builder
 from webapp.errors import ApiError
 from webapp.row_templates.schemas import FIELD_SCHEMA, Seed
-from webapp.row_templates.services import templates
+from webapp.row_templates.services import catalogue, templates
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
-from webapp.web.inputs import with_more
+from webapp.web.inputs import Query, with_more
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
 
@@ -149,7 +150,7 @@ def show_version(actor: Actor, template_id: str, number: int) -> Response:
     template = templates.get(actor, template_id)
     found = templates.show(template, number)
     if g.face == "person":
-        return version_pages.page(actor, template, found)
+        return builder.version_page(actor, template, found)
     return reply(found, tag=True)
 
 
@@ -159,5 +160,79 @@ def diff(actor: Actor, template_id: str, number: int, query: DiffQuery) -> Respo
     template = templates.get(actor, template_id)
     other = template.version if query.to is None else query.to
     if g.face == "person":
-        return version_pages.diff_page(template, number, other, query.seed or "sample")
-    return reply(row_templates_diff.between(template, number, other, query.seed))
+        return builder.diff_page(template, number, other, query.seed or "sample")
+    return reply(services.between(template, number, other, query.seed))
+
+
+# --- Catalogue of field types -------------------------------------------------------------------------------
+
+field_types_bp = Blueprint("field_types", __name__)
+
+
+class CatalogueQuery(Query):
+    """`q` searches names, labels and aliases, letters and digits only. `locale`, such as de_DE, sets `lacks`. Without
+    `limit` all are listed."""
+
+    q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
+    locale: Annotated[str, Field(max_length=limits.MAX_LOCALE_CHARS)] = ""
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_LIMIT_MAX)] | None = None
+    cursor: str | None = None
+
+
+class FieldTypeOut(Output):
+    """A field type. `capacity`: number of distinct values with default options; null if it is unlimited or unknown.
+    `lacks`: what the requested locale has no values for; null if it has them, and without `locale`."""
+
+    name: str
+    label: str
+    category: str
+    description: str
+    aliases: list[str]
+    options_schema: dict[str, Any]
+    example: Any
+    capacity: int | None
+    lacks: str | None
+
+
+class FunctionOut(Output):
+    """A function of the formula language. `result` is the result of `example` in row 1."""
+
+    name: str
+    family: str
+    signature: str
+    description: str
+    example: str
+    result: Any
+    aliases: list[str]
+
+
+class CatalogueOut(Output):
+    """The field types, and the functions of formulas that match `q`."""
+
+    items: list[FieldTypeOut]
+    next_cursor: str | None
+    total: int
+    functions: list[FunctionOut]
+
+
+@route(field_types_bp, "/field-types", scope="member", query=CatalogueQuery, returns=CatalogueOut)
+def index(query: CatalogueQuery) -> Response:
+    """List the field types and the functions of formulas."""
+    return _listed(query)
+
+
+@route(field_types_bp, "/fields", scope="member", query=CatalogueQuery, returns=CatalogueOut)
+def fields(query: CatalogueQuery) -> Response:
+    """List the field types: the same as /field-types."""
+    return _listed(query)
+
+
+def _listed(query: CatalogueQuery) -> Response:
+    found = catalogue.search(query.q)
+    page = pagination.of_list(
+        found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q
+    )
+    answer = {**page.as_dict(dict), "functions": catalogue.functions(query.q)}
+    if query.locale:
+        answer["items"] = catalogue.of_locale(answer["items"], query.locale)
+    return reply(answer, see=url_for("docs.field_types", q=query.q or None))

@@ -1,7 +1,10 @@
-"""Files of scenarios, in all the ways the clients have: base64 in JSON, multipart, by id, by key, by a signed address.
+"""Files of scenarios, and key maps.
 
-They are the workspace files of the scenario's project: those under `outputs/` are in the folder "outputs", all others
-in "uploads".
+Files are sent in all the ways of the clients: base64 in JSON, multipart, by id, by key, by a signed address. Key maps
+lead from old keys of a source system to the new keys of a target system.
+
+The files are the workspace files of the scenario's project: those under `outputs/` are in the folder "outputs", all
+others in "uploads".
 """
 
 from __future__ import annotations
@@ -15,23 +18,22 @@ from pathlib import Path
 from typing import IO, Annotated, Any, Final
 
 from flask import Response, current_app, request
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import MultiPartParser
 
 from webapp import clock, limits
 from webapp.access import actors, tenancy
 from webapp.access.actors import Actor
-from webapp.compat.views.routing import ROOT, call
-from webapp.compat.views.words import Anything, Loose, camelled, everything, placed
+from webapp.compat import services
+from webapp.compat.views.routing import ROOT, Anything, Loose, Wire, call, camelled, everything, placed
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files import names
+from webapp.files import services as files
+from webapp.files import views as files_views
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store
-from webapp.files.services import files as files_files
-from webapp.files.views import files as files_files_module
-from webapp.files.views.multipart import Spool
+from webapp.files.multipart import Spool
 from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import scenarios
 from webapp.security import sealing
@@ -59,13 +61,13 @@ class ByKey(Anything):
 
 def _used(workspace_id: str) -> int:
     """The bytes of a workspace's files, sets and key maps."""
-    used = file_store.usage(workspace_id)
+    used = files.usage(workspace_id)
     return used.bytes + used.compat_bytes
 
 
 def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
     """A file in the compatible format. `scenario_id` is empty if the call does not name a scenario."""
-    told = files_files.as_json(file)
+    told = files.as_json(file)
     folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
     name = file.name.removeprefix(f"{names.OUTPUTS}/")
     return {
@@ -111,10 +113,10 @@ def file_signed(token: str) -> Response:
     workspace_id, file_id, _ = told
     actor = actors.system(workspace_id)
     try:
-        return files_files_module.sent(actor, files_files.find(actor, file_id))
-    except files_files.Missing:  # it was replaced between the look and the read
+        return files_views.sent(actor, files.find(actor, file_id))
+    except files.Missing:  # it was replaced between the look and the read
         db.session.rollback()
-        raise files_files.missing(file_id) from None
+        raise files.missing(file_id) from None
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
     here = _beside(actor, scenario_id)
     if query.folder is not None:
         _folder(query.folder)
-    found = [out(one, scenario_id) for one in everything(files_files.listing, here)]
+    found = [out(one, scenario_id) for one in everything(files.listing, here)]
     used = _used(actor.workspace_id)
     return reply(
         {
@@ -180,14 +182,14 @@ def storage(actor: Actor, scenario_id: str) -> Response:
 @call(f"{SCENARIO}/files/<file_id>", scope="read")
 def file_show(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Read what is known of a file, with an address that leads to it."""
-    return reply(out(files_files.find(_beside(actor, scenario_id), file_id), scenario_id))
+    return reply(out(files.find(_beside(actor, scenario_id), file_id), scenario_id))
 
 
 @call(f"{SCENARIO}/files/<file_id>", ["DELETE"], scope="write")
 def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Delete a file."""
     here = _beside(actor, scenario_id, "write")
-    files_files.delete(here, files_files.find(here, file_id, "write", lock=True))
+    files.delete(here, files.find(here, file_id, "write", lock=True))
     return reply({"success": True})
 
 
@@ -200,12 +202,12 @@ def file_by_key(actor: Actor, query: ByKey) -> Response:
 def _by_key(actor: Actor, key: str) -> WorkspaceFile:
     theirs = _THEIRS.fullmatch(key)
     try:
-        return files_files.find(actor, key)
+        return files.find(actor, key)
     except ApiError as error:
         tried = (theirs["name"] if theirs else key).removeprefix("uploads/")
         if error.code != "not_found" or tried == key:
             raise
-        return files_files.find(actor, tried)
+        return files.find(actor, tried)
 
 
 # --- Writing ------------------------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ def file_create(actor: Actor, body: Loose) -> Response:
     if faults:
         raise validation_error(faults)
     folder = _folder(said.get("folder", "uploads"))
-    file, _ = files_files.upload(
+    file, _ = files.upload(
         here,
         _named(folder, str(name)),
         io.BytesIO(raw),
@@ -271,9 +273,7 @@ def file_upload(actor: Actor, scenario_id: str) -> Response:
     try:
         folder = _folder(form.get("folder", "uploads"))
         own = form.get("name") or (sent.filename or "").replace("\\", "/").rpartition("/")[2]
-        file, _ = files_files.upload(
-            here, _named(folder, own), sent.stream, content_type=sent.mimetype or None
-        )
+        file, _ = files.upload(here, _named(folder, own), sent.stream, content_type=sent.mimetype or None)
     finally:
         sent.close()
     return reply({"success": True, "file": out(file, scenario_id)})
@@ -338,3 +338,141 @@ def _spooled(spools: list[Spool]) -> Callable[..., Any]:
         return spools[-1]
 
     return make
+
+
+# --- Key maps -----------------------------------------------------------------------------------------------
+
+MAP: Final = f"{ROOT}/keymaps/<path:map_name>"
+
+MapName = Annotated[str, Field(min_length=1, max_length=limits.KEY_MAP_NAME_CHARS)]
+Key = Annotated[str, Field(min_length=1, max_length=limits.KEY_MAP_KEY_CHARS)]
+
+
+class Entry(Wire):
+    """A key of the source system and the one that it became."""
+
+    read_only = frozenset()
+
+    old_key: Key
+    new_key: Key
+
+
+class _OfMap(Wire):
+    map_name: MapName
+    object: MapName
+    project_id: str | None = None
+    team_id: str | None = None
+
+
+class EntriesIn(_OfMap):
+    """Entries to write; those that there are get the new key."""
+
+    entries: Annotated[list[Entry], Field(min_length=1, max_length=limits.KEY_MAP_BATCH)]
+    run_id: Annotated[str, Field(max_length=limits.KEY_MAP_NAME_CHARS)] | None = None
+
+
+class LookupIn(_OfMap):
+    """Keys to translate."""
+
+    old_keys: Annotated[list[Key], Field(min_length=1, max_length=limits.KEY_MAP_BATCH)]
+
+
+class ObjectQuery(Anything):
+    """The entries of one object; of all without."""
+
+    object: str | None = None
+
+
+def _capped(value: Any) -> Any:
+    """Return a page size as the hosted service reads it: a larger one is its largest."""
+    text = str(value)
+    return min(int(text), limits.KEY_MAP_PAGE) if text.isdecimal() and len(text) < 10 else value
+
+
+class PageQuery(ObjectQuery):
+    """Which page of the entries, from 1."""
+
+    page: Annotated[int, Field(ge=1, le=limits.MAX_KEY_MAP_ENTRIES)] = 1
+    pageSize: Annotated[int, BeforeValidator(_capped), Field(ge=1)] = 100  # noqa: N815 - the wire's own name
+
+
+@call(f"{ROOT}/keymaps", scope="read")
+def maps_list(actor: Actor, query: Anything) -> Response:
+    """List the key maps of the project: a row for each map and object."""
+    here = placed(actor, "read", query.projectId, query.teamId)
+    return reply(
+        [
+            {
+                "mapName": row.map_name,
+                "object": row.object_name,
+                "entryCount": row.entries,
+                "updatedAt": clock.to_text(row.updated_at),
+            }
+            for row in services.maps(here)
+        ]
+    )
+
+
+@call(f"{ROOT}/keymaps/entries", ["POST"], scope="write", body=EntriesIn, idempotent=True)
+def entries_put(actor: Actor, body: EntriesIn) -> Response:
+    """Write entries of a key map. Of an old key that is sent twice the last new key counts."""
+    here = placed(actor, "write", body.project_id, body.team_id)
+    keys = {entry.old_key: entry.new_key for entry in body.entries}
+    count = services.put(here, body.map_name, body.object, keys, body.run_id)
+    return reply({"mapName": body.map_name, "object": body.object, "upserted": count})
+
+
+@call(f"{ROOT}/keymaps/lookup", ["POST"], scope="read", body=LookupIn, reads=True)
+def entries_lookup(actor: Actor, body: LookupIn) -> Response:
+    """Translate old keys, and name those that have no new key."""
+    here = placed(actor, "read", body.project_id, body.team_id)
+    found = services.lookup(here, body.map_name, body.object, body.old_keys)
+    asked = dict.fromkeys(body.old_keys)
+    return reply(
+        {
+            "mapName": body.map_name,
+            "object": body.object,
+            "mappings": {key: found[key] for key in asked if key in found},
+            "missing": [key for key in asked if key not in found],
+        }
+    )
+
+
+@call(f"{MAP}/entries", scope="read", query=PageQuery)
+def entries_list(actor: Actor, map_name: str, query: PageQuery) -> Response:
+    """A page of a key map's entries, in the order of object and old key."""
+    here = placed(actor, "read", query.projectId, query.teamId)
+    start = (query.page - 1) * query.pageSize
+    found, total = services.entries(here, _name(map_name), query.object or None, start, query.pageSize)
+    return reply(
+        {
+            "mapName": map_name,
+            "page": query.page,
+            "pageSize": query.pageSize,
+            "total": total,
+            "entries": [
+                {
+                    "object": entry.object_name,
+                    "oldKey": entry.old_key,
+                    "newKey": entry.new_key,
+                    "runId": entry.run_id,
+                    "updatedAt": clock.to_text(entry.updated_at),
+                }
+                for entry in found
+            ],
+        }
+    )
+
+
+@call(MAP, ["DELETE"], scope="write", query=ObjectQuery)
+def map_delete(actor: Actor, map_name: str, query: ObjectQuery) -> Response:
+    """Delete a key map, or its entries of one object."""
+    here = placed(actor, "write", query.projectId, query.teamId)
+    gone = services.drop(here, _name(map_name), query.object or None)
+    return reply({"message": f"Key map {map_name} deleted", "deleted": gone})
+
+
+def _name(text: str) -> str:
+    if "\0" in text:  # PostgreSQL would reject it
+        raise ApiError("not_found", "There is no such key map.")
+    return text

@@ -1,27 +1,56 @@
-"""Saved sets, custom data types and masking policies.
+"""Saved sets, custom data types, masking policies, folders, and templates.
 
 A set is rows under a name. A custom data type stands for a field definition: a field whose type is its name becomes a
 field of that definition. A masking policy names fields with strategies, which are those of `masking` (see
-`words.STRATEGIES`); a template that is sent with `maskingPolicyId` gets them.
+`routing.STRATEGIES`); a template that is sent with `maskingPolicyId` gets them.
+
+A folder is a prefix of names: a template "Customers" in the folder "HR" is named "HR/Customers" in the application and
+in the ordinary API. The clients see the name without the folder, and the folder's id separately. Endpoints and
+connections have folders as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Annotated, Any, Final
 
 from flask import Response
 from pydantic import Field
 
 from webapp import clock, limits
+from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.accounts.views.projects import Description, Name
-from webapp.compat.services import objects
-from webapp.compat.views.routing import ROOT, call
-from webapp.compat.views.words import STRATEGIES, Anything, Wire, placed
+from webapp.builder.inputs import TemplateIn, TemplatePatch
+from webapp.builder.views.templates import more_of_template
+from webapp.compat import services
+from webapp.compat.views.routing import (
+    ROOT,
+    STRATEGIES,
+    Anything,
+    Loose,
+    Wire,
+    call,
+    camelled,
+    everything,
+    fields_in,
+    fields_out,
+    placed,
+    read,
+    settled,
+)
+from webapp.connections.services import connections
+from webapp.endpoints import services as endpoints
 from webapp.engine.types import registry as catalogue
 from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
 from webapp.files.models import CompatObject
+from webapp.generation.services import generate
+from webapp.generation.views import DraftIn, more_of_draft
+from webapp.row_templates.models import Template
+from webapp.row_templates.services import templates
+from webapp.versioning.views import matched
 from webapp.web.responses import reply
 
 SET: Final = f"{ROOT}/sets/<set_id>"
@@ -104,7 +133,7 @@ def _count(data: Any) -> int:
 def sets_list(actor: Actor, query: Anything) -> Response:
     """List the sets of the project, newest first, without their rows."""
     here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([set_out(row, data=False) for row in objects.listing(here, "set")])
+    return reply([set_out(row, data=False) for row in services.listing(here, "set")])
 
 
 @call(f"{ROOT}/sets", ["POST"], scope="write", body=SetIn, idempotent=True)
@@ -113,20 +142,20 @@ def set_create(actor: Actor, body: SetIn) -> Response:
     here = placed(actor, "write", body.project_id, body.team_id)
     count = _count(body.data) if body.row_count is None else body.row_count
     document = {"description": body.description, "row_count": count, "locked": body.locked}
-    return reply(set_out(objects.create(here, "set", body.name, document, body.data), data=True))
+    return reply(set_out(services.create(here, "set", body.name, document, body.data), data=True))
 
 
 @call(SET, scope="read")
 def set_show(actor: Actor, set_id: str) -> Response:
     """Read a set with its rows."""
-    row = objects.get(actor, "set", set_id)
-    return reply({**set_out(row, data=True), "createdByName": objects.creator(row)}, tag=True)
+    row = services.get(actor, "set", set_id)
+    return reply({**set_out(row, data=True), "createdByName": services.creator(row)}, tag=True)
 
 
 @call(SET, ["PATCH"], scope="write", body=SetPatch)
 def set_change(actor: Actor, set_id: str, body: SetPatch) -> Response:
     """Change a set. While it is locked only `locked` can change."""
-    row = objects.get(actor, "set", set_id, "write", lock=True)
+    row = services.get(actor, "set", set_id, "write", lock=True)
     given = body.model_dump(exclude_unset=True)
     if given.keys() - {"locked"}:
         _unlocked(row)
@@ -136,17 +165,17 @@ def set_change(actor: Actor, set_id: str, body: SetPatch) -> Response:
     rows = {"rows": given["data"]} if "data" in given else {}
     if "data" in given and given.get("row_count") is None:
         changes["row_count"] = _count(given["data"])
-    changed = objects.change(actor, row, name=body.name, document=changes, **rows)
+    changed = services.change(actor, row, name=body.name, document=changes, **rows)
     return reply(set_out(changed, data=True))
 
 
 @call(SET, ["DELETE"], scope="write")
 def set_delete(actor: Actor, set_id: str) -> Response:
     """Delete a set."""
-    row = objects.get(actor, "set", set_id, "write", lock=True)
+    row = services.get(actor, "set", set_id, "write", lock=True)
     _unlocked(row)
     name = row.name
-    objects.delete(actor, row)
+    services.delete_object(actor, row)
     return reply({"message": f"Set {name} deleted"})
 
 
@@ -177,8 +206,8 @@ def _check_type_name(actor: Actor, name: str, own: CompatObject | None = None) -
     if known is not None:
         text = f"`{name}` is a field type of the catalogue ({known.name}), which fields of this name get."
         raise validation_error([Fault("name", "reserved", text, "Choose another name.")])
-    objects.lock(actor)
-    other = objects.named(actor, "custom_data_type", name)
+    services.lock(actor)
+    other = services.named(actor, "custom_data_type", name)
     if other is not None and other is not own:
         raise ApiError("conflict", f"A custom data type of the project is named `{name}`.", {"id": other.id})
 
@@ -187,7 +216,7 @@ def _check_type_name(actor: Actor, name: str, own: CompatObject | None = None) -
 def types_list(actor: Actor, query: Anything) -> Response:
     """List the custom data types of the project, newest first."""
     here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([type_out(row) for row in objects.listing(here, "custom_data_type")])
+    return reply([type_out(row) for row in services.listing(here, "custom_data_type")])
 
 
 @call(f"{ROOT}/customDataTypes", ["POST"], scope="write", body=TypeIn, idempotent=True)
@@ -196,26 +225,26 @@ def type_create(actor: Actor, body: TypeIn) -> Response:
     here = placed(actor, "write", body.project_id, body.team_id)
     _check_type_name(here, body.name)
     document = {"field_config": body.field_config}
-    return reply(type_out(objects.create(here, "custom_data_type", body.name, document)))
+    return reply(type_out(services.create(here, "custom_data_type", body.name, document)))
 
 
 @call(TYPE, ["PUT"], scope="write", body=TypeChange)
 def type_change(actor: Actor, type_id: str, body: TypeChange) -> Response:
     """Change a custom data type. Templates that were saved with it keep the fields that they got."""
-    row = objects.get(actor, "custom_data_type", type_id, "write", lock=True)
+    row = services.get(actor, "custom_data_type", type_id, "write", lock=True)
     if body.name is not None and body.name != row.name:
         _check_type_name(placed(actor, "write", row.project_id), body.name, row)
     given = body.model_dump(exclude_unset=True)
     changes = {"field_config": given["field_config"]} if "field_config" in given else {}
-    return reply(type_out(objects.change(actor, row, name=body.name, document=changes)))
+    return reply(type_out(services.change(actor, row, name=body.name, document=changes)))
 
 
 @call(TYPE, ["DELETE"], scope="write")
 def type_delete(actor: Actor, type_id: str) -> Response:
     """Delete a custom data type. Templates that were saved with it keep the fields that they got."""
-    row = objects.get(actor, "custom_data_type", type_id, "write", lock=True)
+    row = services.get(actor, "custom_data_type", type_id, "write", lock=True)
     name = row.name
-    objects.delete(actor, row)
+    services.delete_object(actor, row)
     return reply({"message": f"Custom data type {name} deleted"})
 
 
@@ -280,7 +309,7 @@ def policy_out(row: CompatObject) -> dict[str, Any]:
 def policies_list(actor: Actor, query: Anything) -> Response:
     """List the masking policies of the project, newest first."""
     here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([policy_out(row) for row in objects.listing(here, "masking_policy")])
+    return reply([policy_out(row) for row in services.listing(here, "masking_policy")])
 
 
 @call(f"{ROOT}/masking-policies", ["POST"], scope="write", body=PolicyIn, idempotent=True)
@@ -294,33 +323,33 @@ def policy_create(actor: Actor, body: PolicyIn) -> Response:
         "reversible": body.reversible,
         "key_map_name": body.key_map_name,
     }
-    return reply(policy_out(objects.create(here, "masking_policy", body.name, document)))
+    return reply(policy_out(services.create(here, "masking_policy", body.name, document)))
 
 
 @call(POLICY, scope="read")
 def policy_show(actor: Actor, policy_id: str) -> Response:
     """Read a masking policy."""
-    return reply(policy_out(objects.get(actor, "masking_policy", policy_id)), tag=True)
+    return reply(policy_out(services.get(actor, "masking_policy", policy_id)), tag=True)
 
 
 @call(POLICY, ["PATCH"], scope="write", body=PolicyPatch)
 def policy_change(actor: Actor, policy_id: str, body: PolicyPatch) -> Response:
     """Change a masking policy. Templates that were saved with it keep the masking that they got."""
-    row = objects.get(actor, "masking_policy", policy_id, "write", lock=True)
+    row = services.get(actor, "masking_policy", policy_id, "write", lock=True)
     given = body.model_dump(exclude_unset=True)
     changes: dict[str, Any] = {key: given[key] for key in ("description", "key_map_name") if key in given}
     changes |= {key: given[key] for key in ("consistent", "reversible") if given.get(key) is not None}
     if body.fields is not None:
         changes["fields"] = _rules(body.fields)
-    return reply(policy_out(objects.change(actor, row, name=body.name, document=changes)))
+    return reply(policy_out(services.change(actor, row, name=body.name, document=changes)))
 
 
 @call(POLICY, ["DELETE"], scope="write")
 def policy_delete(actor: Actor, policy_id: str) -> Response:
     """Delete a masking policy. Templates that were saved with it keep the masking that they got."""
-    row = objects.get(actor, "masking_policy", policy_id, "write", lock=True)
+    row = services.get(actor, "masking_policy", policy_id, "write", lock=True)
     name = row.name
-    objects.delete(actor, row)
+    services.delete_object(actor, row)
     return reply({"message": f"Masking policy {name} deleted"})
 
 
@@ -329,7 +358,7 @@ def masked(actor: Actor, policy_id: str, fields: Any) -> Any:
 
     Errors: not_found, validation_error for a policy with reversible masking, which no strategy supports.
     """
-    policy = objects.get(actor, "masking_policy", policy_id).document
+    policy = services.get(actor, "masking_policy", policy_id).document
     rules = {rule["field"].casefold(): rule for rule in policy["fields"]}
     if any(rule.get("reversible", policy["reversible"]) for rule in rules.values()):
         text = "This policy is reversible. Masking cannot be reversed here."
@@ -350,3 +379,300 @@ def _masked(field: Any, rules: Mapping[str, Mapping[str, Any]], policy: Mapping[
     if policy["key_map_name"] and masking["consistent"]:
         masking["domain"] = policy["key_map_name"]  # fields of one key map mask equal values equally
     return {**field, "sensitive": True, "masking": masking}
+
+
+# --- Folders ------------------------------------------------------------------------------------------------
+
+TEMPLATES: Final = "template_folder"
+ENDPOINTS: Final = "endpoint_folder"
+_KEYS: Final = {TEMPLATES: "templateFolderId", ENDPOINTS: "endpointFolderId"}
+
+
+class Folders:
+    """The folders of one kind in a project."""
+
+    def __init__(self, kind: str, project_id: str) -> None:
+        self.kind = kind
+        # The longest first: of "HR" and "HR/Germany" the second is the folder of "HR/Germany/Customers".
+        names = services.in_project(project_id, kind).items()
+        self.names = dict(sorted(names, key=lambda one: -len(one[1])))
+
+    def shown(self, name: str) -> dict[str, str | None]:
+        """Return the keys `name` and folder id of an object, as the clients know it."""
+        folder_id, rest = self.split(name)
+        return {"name": rest, _KEYS[self.kind]: folder_id}
+
+    def split(self, name: str) -> tuple[str | None, str]:
+        """Return the id of the folder that a name is in, and the rest of the name."""
+        for folder_id, folder in self.names.items():
+            if name.startswith(f"{folder}/") and len(name) > len(folder) + 1:
+                return folder_id, name[len(folder) + 1 :]
+        return None, name
+
+    def joined(self, folder_id: Any, name: str) -> str:
+        """Return the whole name of an object in a folder. Error: validation_error for a folder that is not there."""
+        if not folder_id:
+            return name
+        folder = self.names.get(folder_id) if isinstance(folder_id, str) else None
+        if folder is None:
+            text = "There is no such folder in the project."
+            raise validation_error([Fault(_KEYS[self.kind], "unknown", text)])
+        return f"{folder}/{name}"
+
+    def put(self, said: dict[str, Any], body: Loose, name: str | None = None) -> None:
+        """Give what was sent its whole name. `name` is that of an object which is changed: it stays in its folder
+        unless another one is sent."""
+        key = _KEYS[self.kind]
+        sent = body.model_extra or {}
+        present, rest = self.split(name) if name is not None else (None, "")
+        if key not in sent and "name" not in said:
+            return
+        own = said.get("name", rest)
+        if isinstance(own, str):
+            said["name"] = self.joined(sent.get(key, present), own)
+
+
+# --- The folders themselves -----------------------------------------------------------------------------------
+
+
+class FolderIn(Placed):
+    """A new folder."""
+
+    is_database: bool | None = None
+
+
+class FolderChange(Patch):
+    """Changes to a folder; missing attributes are unchanged."""
+
+    name: Name | None = None
+    is_database: bool | None = None
+
+
+def folder_out(row: CompatObject) -> dict[str, Any]:
+    """A folder as the clients know it."""
+    shown = {
+        "id": row.id,
+        "name": row.name,
+        "createdAt": clock.to_text(row.created_at),
+        "createdBy": row.created_by,
+        "projectId": row.project_id,
+        "teamId": row.team_id,
+    }
+    return {**shown, "isDatabase": row.document["is_database"]} if row.kind == TEMPLATES else shown
+
+
+def _check_name(actor: Actor, kind: str, name: str, own: CompatObject | None = None) -> None:
+    if name.strip("/ ") != name:
+        text = "The name of a folder does not begin or end with a slash or a space."
+        raise validation_error([Fault("name", "wrong_form", text)])
+    services.lock(actor)
+    other = services.named(actor, kind, name)
+    if other is not None and other is not own:
+        # The hosted service's document has 400 here.
+        raise ApiError("invalid_request", f"The folder name `{name}` is already in use.", {"id": other.id})
+
+
+def _list(actor: Actor, kind: str, query: Anything) -> Response:
+    here = placed(actor, "read", query.projectId, query.teamId)
+    return reply([folder_out(row) for row in services.listing(here, kind)])
+
+
+def _create(actor: Actor, kind: str, body: FolderIn, status: int) -> Response:
+    here = placed(actor, "write", body.project_id, body.team_id)
+    _check_name(here, kind, body.name)
+    document = {"is_database": bool(body.is_database)}
+    return reply(folder_out(services.create(here, kind, body.name, document)), status=status)
+
+
+def _change(actor: Actor, kind: str, folder_id: str, body: FolderChange) -> Response:
+    row = services.get(actor, kind, folder_id, "write", lock=True)
+    if body.name is not None and body.name != row.name:
+        here = placed(actor, "write", row.project_id)
+        _check_name(here, kind, body.name, row)
+        # Each rename commits by itself, the folder's own last: a call that is cut short can be repeated.
+        before = row.name
+        db.session.commit()
+        for object_id, rename in _within(here, kind, before):
+            rename(object_id, before, body.name)
+        row = services.get(actor, kind, folder_id, "write", lock=True)
+    document = {} if body.is_database is None else {"is_database": body.is_database}
+    return reply(folder_out(services.change(actor, row, name=body.name, document=document)))
+
+
+Rename = Callable[[str, str, str], None]
+
+
+def _within(actor: Actor, kind: str, folder: str) -> Iterable[tuple[str, Rename]]:
+    """The objects in a folder, each with what renames it."""
+
+    def inside(listing: Any, name_of: Callable[[Any], tuple[str, str]]) -> list[str]:
+        found = [name_of(one) for one in everything(listing, actor)]
+        return [object_id for object_id, name in found if name.startswith(f"{folder}/")]
+
+    def template(object_id: str, before: str, after: str) -> None:
+        head = templates.get(actor, object_id, "write", lock=True)
+        templates.change(actor, head, {"name": after + head.name.removeprefix(before)})
+
+    def endpoint(object_id: str, before: str, after: str) -> None:
+        row = connections.get_endpoint(actor, object_id, "write", lock=True)
+        endpoints.change(actor, row, {"name": after + row.name.removeprefix(before)})
+
+    def connection(object_id: str, before: str, after: str) -> None:
+        row = connections.get(actor, object_id, "write", lock=True)
+        connections.change(actor, row, {"name": after + row.name.removeprefix(before)})
+
+    def of_row(row: Any) -> tuple[str, str]:
+        return row.id, row.name
+
+    if kind == TEMPLATES:
+        statement = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
+        named = db.session.execute(statement.order_by(Template.id.desc()))
+        return [(row.id, template) for row in named if row.name.startswith(f"{folder}/")]
+    held = [(one, endpoint) for one in inside(connections.list_endpoints, of_row)]
+    return [*held, *((one, connection) for one in inside(connections.listing, of_row))]
+
+
+@call(f"{ROOT}/templateFolders", scope="read")
+def template_folders_list(actor: Actor, query: Anything) -> Response:
+    """List the folders of templates of the project, newest first."""
+    return _list(actor, TEMPLATES, query)
+
+
+@call(f"{ROOT}/templateFolders", ["POST"], scope="write", body=FolderIn, idempotent=True)
+def template_folder_create(actor: Actor, body: FolderIn) -> Response:
+    """Create a folder of templates."""
+    return _create(actor, TEMPLATES, body, 200)
+
+
+@call(f"{ROOT}/templateFolders/<folder_id>", ["PUT"], scope="write", body=FolderChange)
+def template_folder_change(actor: Actor, folder_id: str, body: FolderChange) -> Response:
+    """Rename a folder of templates, and with it the templates in it, each of which gets a new version."""
+    return _change(actor, TEMPLATES, folder_id, body)
+
+
+@call(f"{ROOT}/templateFolders/<folder_id>", ["DELETE"], scope="write")
+def template_folder_delete(actor: Actor, folder_id: str) -> Response:
+    """Delete a folder of templates. Its templates stay, and keep the folder in their names."""
+    row = services.get(actor, TEMPLATES, folder_id, "write", lock=True)
+    name = row.name
+    services.delete_object(actor, row)
+    return reply({"message": f"Folder {name} deleted"})
+
+
+@call(f"{ROOT}/endpointFolders", scope="read")
+def endpoint_folders_list(actor: Actor, query: Anything) -> Response:
+    """List the folders of endpoints and connections of the project, newest first."""
+    return _list(actor, ENDPOINTS, query)
+
+
+@call(f"{ROOT}/endpointFolders", ["POST"], scope="write", body=FolderIn, status=201, idempotent=True)
+def endpoint_folder_create(actor: Actor, body: FolderIn) -> Response:
+    """Create a folder of endpoints and connections."""
+    return _create(actor, ENDPOINTS, body, 201)
+
+
+@call(f"{ROOT}/endpointFolders/<folder_id>", ["PUT"], scope="write", body=FolderChange)
+def endpoint_folder_change(actor: Actor, folder_id: str, body: FolderChange) -> Response:
+    """Rename a folder of endpoints and connections, and with it what is in it."""
+    return _change(actor, ENDPOINTS, folder_id, body)
+
+
+@call(f"{ROOT}/endpointFolders/<folder_id>", ["DELETE"], scope="write")
+def endpoint_folder_delete(actor: Actor, folder_id: str) -> Response:
+    """Delete a folder of endpoints and connections. What is in it stays, and keeps the folder in its name."""
+    row = services.get(actor, ENDPOINTS, folder_id, "write", lock=True)
+    shown = folder_out(row)
+    services.delete_object(actor, row)
+    return reply(shown)
+
+
+# --- Templates ----------------------------------------------------------------------------------------------
+
+ONE = f"{ROOT}/templates/<template_id>"
+_OURS = frozenset({"seed", "warnings", "references", "version", "deleted_at", "label"})
+
+
+def template_out(template: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
+    """A template in the compatible format. `folders`: the folders of its project, if they were loaded already."""
+    folders = folders or Folders(TEMPLATES, template["project_id"])
+    shown = {
+        key: value for key, value in template.items() if key not in ("fields", "deleted_at", "references")
+    }
+    return {
+        **camelled(shown),
+        "fields": fields_out(template["fields"]),
+        "seed": None,
+        "simulationConfig": None,
+        "dbOrderIdx": 0,
+        **folders.shown(template["name"]),
+    }
+
+
+def _said(body: Loose, *dropped: str) -> dict[str, Any]:
+    return {key: value for key, value in body.said().items() if key not in dropped}
+
+
+def _put_fields(actor: Actor, said: dict[str, Any], present: Any = None) -> None:
+    """Convert the fields of the request to those of the native API, with the masking of the named policy. `present`:
+    the fields that a template has, which are masked if the request has none."""
+    policy_id = said.pop("masking_policy_id", None)
+    if "fields" in said:
+        said["fields"] = fields_in(actor, said["fields"])
+    if policy_id is not None:
+        said["fields"] = masked(actor, str(policy_id), said.get("fields", present))
+
+
+@call(f"{ROOT}/templates", scope="read")
+def templates_list(actor: Actor, query: Anything) -> Response:
+    """List the templates of the project."""
+    here = placed(actor, "read", query.projectId)
+    folders = Folders(TEMPLATES, here.project_id or "")
+    return reply([template_out(one, folders) for one in everything(templates.listing, here)])
+
+
+@call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, idempotent=True)
+def template_create(actor: Actor, body: Loose) -> Response:
+    """Create a template."""
+    said = _said(body, *_OURS)
+    here = settled(actor, "write", said)
+    _put_fields(here, said)
+    Folders(TEMPLATES, here.project_id or "").put(said, body)
+    given = read(TemplateIn, said, partial(more_of_template, here))
+    return reply(template_out(templates.create(here, **given.model_dump())))
+
+
+@call(ONE, scope="read")
+def template_show(actor: Actor, template_id: str) -> Response:
+    """Get a template."""
+    return reply(template_out(templates.show(templates.get(actor, template_id))), tag=True)
+
+
+@call(ONE, ["PUT"], scope="write", body=Loose)
+def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
+    """Change a template, which creates its next version."""
+    template = matched(actor, templates.KIND, template_id)
+    said = _said(body, *_OURS, "project_id", "team_id")
+    _put_fields(placed(actor, "write", template.project_id), said, templates.show(template)["fields"])
+    Folders(TEMPLATES, template.project_id).put(said, body, template.name)
+    more = partial(more_of_template, actor, template_id=template_id)
+    changes = read(TemplatePatch, said, more).model_dump(exclude_unset=True)
+    return reply(template_out(templates.change(actor, template, changes)))
+
+
+@call(ONE, ["DELETE"], scope="write")
+def template_delete(actor: Actor, template_id: str) -> Response:
+    """Delete a template."""
+    gone = templates.delete(actor, matched(actor, templates.KIND, template_id))
+    return reply({"message": f"Template {gone['name']} deleted"})
+
+
+@call(f"{ROOT}/datamaker", ["POST"], scope="generate", body=Loose, reads=True)
+def rows(actor: Actor, body: Loose) -> Response:
+    """Rows of the definition in the body, as one bare array."""
+    said = _said(body, "format", "warnings", "references", "label")
+    _put_fields(actor, said)
+    if isinstance(said.get("seed"), int | float):
+        said["seed"] = str(said["seed"])
+    made = generate.draft(actor, read(DraftIn, said, partial(more_of_draft, actor)), "json")
+    headers = {**made.recipe.headers(), "X-Accel-Buffering": "no"}
+    return Response(made.body, headers=headers, content_type=made.recipe.content_type)

@@ -11,10 +11,9 @@ from pydantic.alias_generators import to_camel
 from webapp import limits
 from webapp.access.actors import Actor
 from webapp.accounts.views.projects import Description, Name
-from webapp.compat.services import objects
+from webapp.compat import services
 from webapp.compat.views.objects import Patch, out
-from webapp.compat.views.routing import ROOT, call
-from webapp.compat.views.words import Anything, Wire, placed
+from webapp.compat.views.routing import ROOT, Anything, Wire, call, placed
 from webapp.files.models import CompatObject
 from webapp.web.responses import reply
 
@@ -291,7 +290,7 @@ def _document(body: PlanPatch) -> dict[str, Any]:
 def plans_list(actor: Actor, query: Anything) -> Response:
     """List the plans of the project, newest first."""
     here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([plan_out(row) for row in objects.listing(here, "plan")])
+    return reply([plan_out(row) for row in services.listing(here, "plan")])
 
 
 @call(f"{ROOT}/plans/save", ["POST"], scope="write", body=PlanIn, idempotent=True)
@@ -300,24 +299,24 @@ def plan_create(actor: Actor, body: PlanIn) -> Response:
     here = placed(actor, "write", body.project_id, body.team_id)
     empty = Spec().model_dump(by_alias=True, exclude_none=True)
     document = {**_NEW, "spec": empty, **_document(body)}
-    return reply(plan_out(objects.create(here, "plan", body.title, document)))
+    return reply(plan_out(services.create(here, "plan", body.title, document)))
 
 
 @call(PLAN, scope="read")
 def plan_show(actor: Actor, plan_id: str) -> Response:
     """Read a plan."""
-    return reply(plan_out(objects.get(actor, "plan", plan_id)), tag=True)
+    return reply(plan_out(services.get(actor, "plan", plan_id)), tag=True)
 
 
 @call(PLAN, ["PATCH"], scope="write", body=PlanPatch)
 def plan_change(actor: Actor, plan_id: str, body: PlanPatch) -> Response:
     """Change a plan. A `spec` or `history` that is sent replaces the one that there is."""
-    row = objects.get(actor, "plan", plan_id, "write", lock=True)
-    return reply(plan_out(objects.change(actor, row, name=body.title, document=_document(body))))
+    row = services.get(actor, "plan", plan_id, "write", lock=True)
+    return reply(plan_out(services.change(actor, row, name=body.title, document=_document(body))))
 
 
 @call(PLAN, ["DELETE"], scope="write")
 def plan_delete(actor: Actor, plan_id: str) -> Response:
     """Delete a plan."""
-    objects.delete(actor, objects.get(actor, "plan", plan_id, "write", lock=True))
+    services.delete_object(actor, services.get(actor, "plan", plan_id, "write", lock=True))
     return reply({"success": True})

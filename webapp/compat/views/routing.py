@@ -1,23 +1,255 @@
-"""Authentication, declaration of calls, and error responses of the compatible API."""
+"""The compatible API's names and calls: translation of names, authentication, declaration of routes, error responses.
+
+Names and fields of templates are translated both ways: as the clients write them, and as the services do.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from flask import Blueprint, Response, current_app, request
 from flask.typing import ResponseReturnValue
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 from werkzeug.exceptions import HTTPException
 
-from webapp.compat.views.words import Anything
-from webapp.errors import ApiError
-from webapp.web import hooks
+from webapp import limits
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import Project
+from webapp.compat import services
+from webapp.engine.spec import CommonKeys
+from webapp.engine.types import registry as catalogue
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.pagination import Page
+from webapp.web import hooks, inputs
 from webapp.web.responses import json_reply
 from webapp.web.routing import route
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_LOW: Final = re.compile(r"_([a-z])")
+# Keys of the hosted service without a counterpart here. Clients send them back unchanged.
+IGNORED: Final = frozenset(
+    "id created_at updated_at created_by user_id avatar db_order_idx simulation_config template_folder_id "
+    "endpoint_folder_id integration_id folder_id meta".split()
+)
+STRATEGIES: Final = {
+    "faker-replace": "replace",
+    "hash": "hash",
+    "tokenize": "tokenize",
+    "redact": "redact",
+    "preserve-format": "format_preserve",
+}
+"""Strategies of the clients' masking policies, as `masking` of a field names them."""
+_FIELD_KEYS: Final = {**{key: key for key in CommonKeys.model_fields}, "active": "active", "label": "label"}
+
+
+class Loose(inputs.Input):
+    """A body whose keys are validated later, by the model of the native API."""
+
+    model_config = ConfigDict(extra="allow")
+    read_only = frozenset()
+
+    def said(self, **renamed: str) -> dict[str, Any]:
+        """Return the input with the names of the native API; nulls and unsupported attributes are removed."""
+        out = {}
+        for key, value in (self.model_extra or {}).items():
+            name = snake(key)
+            name = renamed.get(name, name)
+            if value is not None and name not in IGNORED:
+                out[name] = value
+        return out
+
+
+class Wire(inputs.Input):
+    """A body whose keys are checked here, in camelCase as the clients write them. They send back what they read, so
+    keys that only the service writes are ignored."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=False)
+    read_only = frozenset({"id", "createdAt", "updatedAt", "createdBy", "createdByName", "userId"})
+
+
+class Anything(inputs.Query):
+    """A query of which only the project matters."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    projectId: str | None = None  # noqa: N815 - the wire's own name
+    teamId: str | None = None  # noqa: N815
+
+
+def snake(name: str) -> str:
+    """`connectionString` -> `connection_string`."""
+    return _HUMP.sub(lambda found: f"_{found[1].lower()}", name)
+
+
+def camel(name: str) -> str:
+    """`connection_string` -> `connectionString`."""
+    return _LOW.sub(lambda found: found[1].upper(), name)
+
+
+def camelled(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a response with its own keys in camelCase; their values are unchanged."""
+    return {camel(key): value for key, value in data.items()}
+
+
+def read(
+    model: type[M],
+    said: Mapping[str, Any],
+    more: Callable[[ApiError, Mapping[str, Any]], ApiError] | None = None,
+) -> M:
+    """Parse the input with a model of the native API. `more` adds the errors of the rest to that of an invalid input.
+    Error: validation_error with all errors."""
+    try:
+        return inputs.parse(model, said)
+    except ApiError as error:
+        raise (error if more is None else more(error, said)) from None
+
+
+def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None = None) -> Actor:
+    """Return the actor in the project that a call names, with the permission `scope`; the actor's own project if none
+    is named.
+
+    Errors: not_found, forbidden, validation_error (a team that is not the project's).
+    """
+    if project_id and project_id != actor.project_id:
+        found = tenancy.get(actor, Project, project_id, scope)
+        actor = replace(actor, project_id=found.id, team_id=found.team_id, role=actor.role_in(found.team_id))
+        require(actor, scope)
+    if team_id and team_id != actor.team_id:
+        hint = f"Leave it out, or send {actor.team_id}."
+        raise validation_error([Fault("teamId", "not_yours", "The project is not of this team.", hint)])
+    return actor
+
+
+def settled(actor: Actor, scope: str, said: dict[str, Any]) -> Actor:
+    """Apply `placed` with the ids in a body, and remove these keys from it."""
+    return placed(actor, scope, said.pop("project_id", None) or None, said.pop("team_id", None) or None)
+
+
+def everything(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
+    """All of a list that the API proper gives in pages: the newest of them, at most `COMPAT_LIST_ROWS`, and no more
+    after the page with which they reach `PAGE_BYTES`."""
+    found: list[T] = []
+    cursor = None
+    size = 0
+    while len(found) < limits.COMPAT_LIST_ROWS and size < limits.PAGE_BYTES:
+        page = listing(actor, cursor=cursor, limit=limits.PAGE_LIMIT_MAX)
+        found += page.items
+        size += page.size
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
+
+
+# --- Fields -------------------------------------------------------------------------------------------------
+
+
+Types = Mapping[str, Any]
+"""Definitions of a project's custom data types, by name in lower case."""
+
+
+def fields_in(actor: Actor, fields: Any) -> Any:
+    """Convert field definitions to the service's format. Anything that is not a definition is left for the service to
+    reject. A type that is not in the catalogue, but is a custom data type of the actor's project, is replaced by its
+    definition."""
+    types: Types = {}
+    if _names_unknown(fields):
+        found = services.listing(actor, "custom_data_type")
+        types = {one.name.casefold(): one.document["field_config"] for one in found}
+    return _fields_in(fields, types)
+
+
+def _names_unknown(fields: Any) -> bool:
+    """Return whether a field, at any level, has a type that is not in the catalogue."""
+    for field in fields if isinstance(fields, list) else ():
+        if isinstance(field, Mapping):
+            options = field.get("options")
+            inner = options.get("fields") if isinstance(options, Mapping) else None
+            if catalogue.find(str(field.get("type", ""))) is None or _names_unknown(field.get("nested")):
+                return True
+            if _names_unknown(inner):
+                return True
+    return False
+
+
+def _fields_in(fields: Any, types: Types) -> Any:
+    return [_field_in(one, types) for one in fields] if isinstance(fields, list) else fields
+
+
+def _field_in(field: Any, types: Types) -> Any:
+    if not isinstance(field, Mapping):
+        return field
+    config = types.get(str(field.get("type", "")).casefold())
+    if (
+        isinstance(config, Mapping)
+        and "type" in config
+        and catalogue.find(str(field.get("type", ""))) is None
+    ):
+        both = {**(config.get("options") or {}), **(field.get("options") or {})}
+        own = {
+            key: value for key, value in field.items() if key not in ("type", "options") and value is not None
+        }
+        field = {**config, **own, "options": both}
+    out = {}
+    for key, value in field.items():
+        name = snake(key) if snake(key) in _FIELD_KEYS else key
+        # The hosted service keeps these with every field; empty, they say nothing.
+        if value is None or (key in ("nested", "function", "optional") and not value):
+            continue
+        out[name] = value
+    options, kind = out.get("options"), catalogue.find(str(out.get("type", "")))
+    if "nested" in out and "fields" not in (options or {}):
+        options = {**(options or {}), "fields": out.pop("nested")}
+    if isinstance(options, Mapping):
+        out["options"] = _options_in(options, kind, types)
+    return out
+
+
+def _options_in(options: Mapping[str, Any], kind: Any, types: Types) -> dict[str, Any]:
+    known = {*(kind.Options.model_fields if kind else ()), *_FIELD_KEYS}
+    named = {key: snake(key) if key not in known and snake(key) in known else key for key in options}
+    return {
+        named[key]: _fields_in(value, types) if named[key] == "fields" else value
+        for key, value in options.items()
+    }
+
+
+def fields_out(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return field definitions in the compatible format: `active` instead of `hidden`, and only explicit values."""
+    return [_field_out(one) for one in fields]
+
+
+def _field_out(field: Mapping[str, Any]) -> dict[str, Any]:
+    kind = catalogue.find(field["type"])
+    known = kind.Options.model_fields if kind else {}
+    options = {
+        (camel(key) if key in known and snake(camel(key)) == key else key): fields_out(value)
+        if key == "fields"
+        else value
+        for key, value in field["options"].items()
+    }
+    said = {
+        camel(key): field[key]
+        for key, info in CommonKeys.model_fields.items()
+        if key in field and key not in ("name", "type", "options", "hidden") and field[key] != info.default
+    }
+    return {
+        "name": field["name"], "type": field["type"], "options": options, "active": not field["hidden"], **said
+    }  # fmt: skip
+
+
+# --- Routes -------------------------------------------------------------------------------------------------
 
 ROOT: Final = "/compat"
 # How programs that call by `fetch` name themselves: Node (18 as undici), Deno, Bun, browsers.

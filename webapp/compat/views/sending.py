@@ -1,14 +1,21 @@
-"""Rows to a database or to an endpoint, in one call: always the push of the API proper, and waited for."""
+"""Rows to a database or to an endpoint in one call, which waits for the push of the ordinary API.
+
+Programs also send INSERT statements (`/export/db`). A statement with only named columns and literal values becomes a
+push, like rows that are sent in any other way. So no statement is executed, and no permission for it is needed.
+Statements with anything else (an expression, a subquery, a second statement) are rejected.
+"""
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from flask import Response
 
@@ -16,14 +23,12 @@ from webapp import limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
-from webapp.compat.views import statements
-from webapp.compat.views.routing import ROOT, call
-from webapp.compat.views.words import Loose
+from webapp.compat.views.routing import ROOT, Loose, call
 from webapp.connections.models import Connection
-from webapp.connections.services import access, endpoint_list
+from webapp.connections.services import access, connections
 from webapp.connectors.base import ConnectorError, Session
 from webapp.connectors.reader_process import ReaderProcess
-from webapp.endpoints.services import endpoints
+from webapp.endpoints import services as endpoints
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
@@ -33,6 +38,108 @@ from webapp.pushes.views.exports import prepared, wait
 from webapp.web import inputs
 from webapp.web.inputs import with_more
 from webapp.web.responses import reply
+
+_SPACE: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+"
+_NAME: Final = r'(?:[^\W\d][\w$#]*|"(?:[^"]|"")+"|`[^`]+`|\[[^\]]+\])'
+_GAP: Final = re.compile(_SPACE, re.DOTALL)
+_HEAD: Final = re.compile(
+    rf"INSERT\s+INTO\s+(?P<table>{_NAME}(?:\.{_NAME}){{0,2}}){_SPACE}"
+    rf"\((?P<columns>{_SPACE}{_NAME}(?:{_SPACE},{_SPACE}{_NAME})*{_SPACE})\){_SPACE}VALUES",
+    re.IGNORECASE | re.DOTALL,
+)
+_NAMES: Final = re.compile(_NAME)
+_VALUE: Final = re.compile(
+    r"(?P<text>[nN]?'(?:[^']|'')*')|(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])|"
+    r"(?P<word>NULL|TRUE|FALSE)(?!\w)",
+    re.IGNORECASE,
+)
+_BLANK: Final = frozenset(" \t\r\n\f\v-/")
+_FRACTION: Final = re.compile(r"[.eE]")
+_WORDS: Final = {"NULL": None, "TRUE": True, "FALSE": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """The rows of a plain INSERT, and the table they go into."""
+
+    table: str
+    rows: list[dict[str, Any]]
+
+
+def first_word(statement: str) -> str:
+    """Return the kind of a statement, its first keyword: `SELECT`. Empty if it does not begin with a word."""
+    start = _GAP.match(statement)
+    found = re.match(r"[A-Za-z]+", statement[start.end() if start else 0 :])
+    return found[0].upper() if found else ""
+
+
+def insert(statement: str, *, escapes: bool) -> Insert | None:
+    """A plain INSERT as its rows; None for any other statement. `escapes`: the target reads a backslash in a text as
+    the beginning of an escape (MySQL), so a text that holds one is not plain."""
+    at = _skip(statement, 0)
+    head = _HEAD.match(statement, at)
+    if head is None:
+        return None
+    columns = [_unquoted(one[0]) for one in _NAMES.finditer(head["columns"])]
+    table = ".".join(_unquoted(one[0]) for one in _NAMES.finditer(head["table"]))
+    rows: list[dict[str, Any]] = []
+    at = head.end()
+    while True:
+        found = _row(statement, _skip(statement, at), escapes)
+        if found is None or len(found[0]) != len(columns):
+            return None
+        rows.append(dict(zip(columns, found[0], strict=True)))
+        at = _skip(statement, found[1])
+        if statement[at : at + 1] != ",":
+            break
+        at += 1
+    if statement[at : at + 1] == ";":
+        at = _skip(statement, at + 1)
+    plain = at == len(statement) and len(set(columns)) == len(columns)
+    return Insert(table, rows) if plain else None
+
+
+def _row(statement: str, at: int, escapes: bool) -> tuple[list[Any], int] | None:
+    if statement[at : at + 1] != "(":
+        return None
+    values: list[Any] = []
+    while True:
+        at = _skip(statement, at + 1)
+        found = _VALUE.match(statement, at)
+        if found is None or (escapes and found["text"] and "\\" in found["text"]):
+            return None
+        values.append(_value(found))
+        at = _skip(statement, found.end())
+        mark = statement[at : at + 1]
+        if mark == ")":
+            return values, at + 1
+        if mark != ",":
+            return None
+
+
+def _value(found: re.Match[str]) -> Any:
+    if found["word"]:
+        return _WORDS[found["word"].upper()]
+    if found["text"]:
+        return found["text"].lstrip("nN")[1:-1].replace("''", "'")
+    number = found["number"]
+    return float(number) if _FRACTION.search(number) else int(number)
+
+
+def _skip(statement: str, at: int) -> int:
+    if statement[at : at + 1] not in _BLANK:  # most tokens are adjacent
+        return at
+    found = _GAP.match(statement, at)
+    return found.end() if found else at
+
+
+def _unquoted(name: str) -> str:
+    if name[0] == '"':
+        return name[1:-1].replace('""', '"')
+    return name[1:-1] if name[0] in "`[" else name
+
+
+# --- Routes -------------------------------------------------------------------------------------------------
 
 _NOT_PLAIN = (
     "Only admins carry out statements. What others may send are rows: a plain INSERT with its columns named and "
@@ -51,14 +158,14 @@ def export_db(actor: Actor, body: Loose) -> Response:
     found = tenancy.get(actor, Connection, str(said.get("connection_id") or ""), "push")
     if not isinstance(statement, str) or not statement.strip():
         raise validation_error([Fault("query", "missing", "A statement is needed.")])
-    plain = statements.insert(statement, escapes=found.type == "mysql")
+    plain = insert(statement, escapes=found.type == "mysql")
     if plain is not None:
         # Every column that the statement names is written, also a key that a push by names leaves to the target.
         named = {column: column for column in plain.rows[0]}
         rows = {"table": plain.table, "rows": plain.rows}
         ask = _as(actor, ExportDbInput, {"on_error": "stop", "mapping": named, **said, **rows})
         return reply(_counted(_sent(actor, ask)))
-    if statements.first_word(statement) in ("SELECT", "WITH"):
+    if first_word(statement) in ("SELECT", "WITH"):
         return reply(_answered(actor, found, statement))
     if not actor.can("admin"):
         raise ApiError("forbidden", _NOT_PLAIN, actor.lacks("admin") or {})
@@ -145,7 +252,7 @@ def _counted(push: dict[str, Any]) -> dict[str, Any]:
 def _request(actor: Actor, ask: ExportInput) -> dict[str, Any]:
     if ask.endpoint_id is None:
         return {"method": "POST", "url": ask.target or "", "headers": {}}
-    found = endpoints.as_json(endpoint_list.get(actor, ask.endpoint_id, "push"))
+    found = endpoints.as_json(connections.get_endpoint(actor, ask.endpoint_id, "push"))
     return {"method": found["method"], "url": found["url"] or found["path"], "headers": {}}
 
 
@@ -162,7 +269,7 @@ def _answered(actor: Actor, connection: Connection, statement: str) -> dict[str,
     if batch.num_rows > most:
         text = f"The query answers more than {most:,} rows."
         raise ApiError("target_failed", text, {"reason": "too_large", "hint": "Let it answer fewer."})
-    rows = [{name: _plain(value) for name, value in row.items()} for row in batch.to_pylist()]
+    rows = [{name: _json_value(value) for name, value in row.items()} for row in batch.to_pylist()]
     # Of the columns' types only the driver of one database knows more: the numbers of "nothing known".
     unknown = {"tableID": 0, "columnID": 0, "dataTypeID": 0, "dataTypeSize": -1, "dataTypeModifier": -1}
     fields = [{"name": name, **unknown, "format": "text"} for name in batch.schema.names]
@@ -174,7 +281,7 @@ def _carried_out(actor: Actor, connection: Connection, statement: str, confirm: 
     require(actor, "admin")
     targets.usable(connection)
     targets.confirmed(connection, confirm if isinstance(confirm, str) else None)
-    command = statements.first_word(statement)
+    command = first_word(statement)
     audit_log.record(actor, "connection.execute", connection, join=True, command=command)
     db.session.commit()
     with _open(connection) as session:
@@ -194,7 +301,7 @@ def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
         raise access.told(error) from None
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A value of a database as JSON has it."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)

@@ -7,18 +7,27 @@ from typing import Any
 
 from flask import Response
 
-from webapp import limits, spelling
+from webapp import json_input, limits
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
-from webapp.compat.views.folders import ENDPOINTS, Folders
-from webapp.compat.views.routing import ROOT, call
-from webapp.compat.views.words import Anything, Loose, camelled, everything, placed, read, settled
+from webapp.compat.views.objects import ENDPOINTS, Folders
+from webapp.compat.views.routing import (
+    ROOT,
+    Anything,
+    Loose,
+    call,
+    camelled,
+    everything,
+    placed,
+    read,
+    settled,
+)
 from webapp.connections.models import Connection
-from webapp.connections.services import access, connections, endpoint_list, inspection, sqlite_files
+from webapp.connections.services import access, connections, inspection, sqlite_files
 from webapp.connections.services import settings as connections_settings
 from webapp.connections.views.connections import ConnectionChange, ConnectionIn
 from webapp.connectors import KINDS, driver_process
-from webapp.endpoints.services import endpoints
+from webapp.endpoints import services as endpoints
 from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
@@ -120,7 +129,7 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     here = settled(actor, "write", said)
     given = read(ConnectionIn, {"name": "test", **said})
     kind = connections.kind_of(_kind(given))
-    settings = spelling.canonical(KINDS[kind].Settings, given.given())
+    settings = json_input.canonical(KINDS[kind].Settings, given.given())
     connections_settings.check(here, here.project_id, KINDS[kind], settings, {})
     # It is in no session, so it is never saved, and its secrets are not encrypted.
     tried = Connection(
@@ -196,7 +205,7 @@ def endpoints_list(actor: Actor, query: Anything) -> Response:
     """List the endpoints of the project."""
     here = placed(actor, "read", query.projectId)
     folders = Folders(ENDPOINTS, here.project_id or "")
-    found = everything(endpoint_list.listing, here)
+    found = everything(connections.list_endpoints, here)
     return reply([endpoint_out(endpoints.as_json(one), folders) for one in found])
 
 
@@ -227,13 +236,13 @@ def endpoint_create(actor: Actor, body: Loose) -> Response:
 @call(ENDPOINT, scope="read")
 def endpoint_show(actor: Actor, endpoint_id: str) -> Response:
     """Get an endpoint."""
-    return reply(endpoint_out(endpoints.as_json(endpoint_list.get(actor, endpoint_id))), tag=True)
+    return reply(endpoint_out(endpoints.as_json(connections.get_endpoint(actor, endpoint_id))), tag=True)
 
 
 @call(ENDPOINT, ["PUT"], scope="write", body=Loose)
 def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
     """Change an endpoint. A secret that comes back masked is kept."""
-    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
+    found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     matching(endpoint_out(endpoints.as_json(found)))
     said = {key: value for key, value in body.said().items() if key not in ("project_id", "team_id")}
     if found.connection_id and said.get("url") == said.get("path"):
@@ -246,6 +255,6 @@ def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
 @call(ENDPOINT, ["DELETE"], scope="write")
 def endpoint_delete(actor: Actor, endpoint_id: str) -> Response:
     """Delete an endpoint."""
-    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
+    found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     endpoints.delete(actor, found)
     return reply({"message": f"Endpoint {found.name} deleted"})

@@ -31,9 +31,9 @@ from webapp.connectors.schema import Metadata
 from webapp.connectors.sqlite.connector import SqliteConnector
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import redis_client
-from webapp.monitoring import log_redaction
+from webapp.monitoring import process_log
 from webapp.net.gate import Gate
-from webapp.security.vault import VaultError
+from webapp.security.sealing import VaultError
 
 # OAuth tokens shared by web processes, workers and their jobs: encrypted in Redis, one entry per connection and
 # credentials.
@@ -69,7 +69,7 @@ class SharedTokens:
             entry = StoredToken(**orjson.loads(self._vault.open(sealed)))
         except VaultError:
             return sealed, None  # sealed with a key that has been removed since
-        log_redaction.learn(entry.token)
+        process_log.learn(entry.token)
         return sealed, entry
 
     def load(self, key: str) -> StoredToken | None:
@@ -82,7 +82,7 @@ class SharedTokens:
 
     def save(self, key: str, entry: StoredToken) -> None:
         """See `TokenStore.save`."""
-        log_redaction.learn(entry.token)
+        process_log.learn(entry.token)
         lasts = entry.until - clock.epoch() if entry.token else limits.TOKEN_FAILURE_SECONDS
         if lasts <= 0:
             return

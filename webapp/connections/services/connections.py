@@ -1,4 +1,7 @@
-"""Create, change, list, delete and restore connections. Their secrets are encrypted."""
+"""Create, change, list, delete and restore connections, and find endpoints.
+
+Secrets of connections are encrypted. Requests of endpoints are defined in `webapp.endpoints`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from webapp import clock, limits, pagination, spelling
+from webapp import clock, json_input, limits, pagination
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
 from webapp.audit.services import audit_log
@@ -19,9 +22,40 @@ from webapp.connections.services.access import check_disk
 from webapp.connectors import KINDS
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.files.services import file_store
-from webapp.versioning import usages
-from webapp.versioning.services import versions
+from webapp.files import services as files
+from webapp.versioning import services as versioning
+
+
+def get_endpoint(actor: Actor, endpoint_id: str, scope: str = "read", **how: bool) -> Endpoint:
+    """Return an endpoint. Errors: not_found, forbidden."""
+    return tenancy.get(actor, Endpoint, endpoint_id, scope, **how)
+
+
+def list_endpoints(
+    actor: Actor,
+    *,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    q: str | None = None,
+    connection_id: str | None = None,
+) -> pagination.Page[Endpoint]:
+    """Return a page of the project's endpoints, newest first. `q` searches names."""
+    statement = tenancy.listing(actor, Endpoint)
+    if connection_id is not None:
+        statement = statement.where(Endpoint.connection_id == connection_id)
+    return pagination.page(
+        statement,
+        name="endpoints",
+        identity=Endpoint.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Endpoint.name),
+        context=f"{actor.project_id} {connection_id}",
+        sizes=(Endpoint.settings,),
+    )
+
+
+# --- Connections --------------------------------------------------------------------------------------------
 
 ENVIRONMENTS: Final = ("dev", "test", "prod")
 _ALIASES: Final = {
@@ -100,7 +134,7 @@ def forget_tables(session: Session, connection_id: str | None) -> None:
 
 def kind_of(word: str, path: str = "type") -> str:
     """Return the name of a kind in the API for any spelling. Error: validation_error, with the closest match."""
-    found = spelling.plain(word)
+    found = json_input.plain(word)
     found = _ALIASES.get(found, found)
     if found in KINDS:
         return found
@@ -114,7 +148,7 @@ def check(actor: Actor, type: str, settings: Mapping[str, Any], connection: Conn
     kind = KINDS[kind_of(type)]
     project_id = actor.project_id if connection is None else connection.project_id
     stored = {} if connection is None else connection.settings
-    connections_settings.check(actor, project_id, kind, spelling.canonical(kind.Settings, settings), stored)
+    connections_settings.check(actor, project_id, kind, json_input.canonical(kind.Settings, settings), stored)
 
 
 def create(
@@ -173,7 +207,7 @@ def draft(
     require(actor, "write")
     kind = kind_of(type)
     check_disk(kind)
-    settings = spelling.canonical(KINDS[kind].Settings, settings)
+    settings = json_input.canonical(KINDS[kind].Settings, settings)
     connection = Connection(
         **tenancy.here(actor), name=name, type=kind, settings={}, created_by=actor.user_id, **columns
     )
@@ -209,7 +243,7 @@ def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
     before = _told(connection)
     file = sqlite_files.name_of(connection) if connection.type == sqlite_files.KIND else ""
     if fresh is not None:
-        fresh = spelling.canonical(kind.Settings, fresh)
+        fresh = json_input.canonical(kind.Settings, fresh)
         grants = connections_settings.check(actor, connection.project_id, kind, fresh, connection.settings)
         ends = select(Endpoint.settings).where(
             Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
@@ -236,8 +270,8 @@ def _told(connection: Connection) -> dict[str, Any]:
 
 def delete(actor: Actor, connection: Connection) -> None:
     """Soft-delete a locked connection, and commit. Error: in_use, with the objects and running pushes that use it."""
-    usages.refuse(actor, usages.of(actor, connection), "connection")
-    versions.soft_delete(actor, connection)
+    versioning.refuse(actor, versioning.of(actor, connection), "connection")
+    versioning.soft_delete(actor, connection)
 
 
 def restore(actor: Actor, connection: Connection) -> None:
@@ -246,6 +280,6 @@ def restore(actor: Actor, connection: Connection) -> None:
     Errors: not_found after 30 days, quota_exceeded (too many SQLite files).
     """
     if connection.type == sqlite_files.KIND and connection.deleted_at is not None:
-        file_store.lock(connection.workspace_id)
+        files.lock(connection.workspace_id)
         sqlite_files.check_number(connection)
-    versions.restore(actor, connection)
+    versioning.restore(actor, connection)

@@ -20,7 +20,7 @@ from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.channel import HttpConnector
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.files.services import file_store
+from webapp.files import services as files
 from webapp.net.session import NetError, checked
 from webapp.net.urls import origin
 from webapp.work import batch_delete
@@ -126,7 +126,7 @@ def _server(metadata: dict[str, Any], found_at: str) -> str | None:
 def _check_number(connection: Connection) -> None:
     """Raise quota_exceeded if the workspace has the maximum number of documents. Deleted connections count, because
     they can be restored with their documents."""
-    file_store.lock(connection.workspace_id)
+    files.lock(connection.workspace_id)
     others = select(func.count()).where(
         Connection.workspace_id == connection.workspace_id,
         Connection.document_key.is_not(None),
@@ -141,7 +141,7 @@ def _check_number(connection: Connection) -> None:
 def _drop(before: str | None, now: str | None = None) -> None:
     """Remove a document that was replaced or removed, unless a backup may still need it."""
     if before is not None and before != now and not batch_delete.held():
-        file_store.drop(before)
+        files.drop(before)
 
 
 def delete(actor: Actor, connection: Connection) -> None:

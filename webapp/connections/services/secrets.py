@@ -19,10 +19,10 @@ from webapp.audit.services import audit_log
 from webapp.connections.models import Connection, Secret
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.monitoring import log_redaction
-from webapp.net import hosts
-from webapp.security.vault import VaultError
-from webapp.versioning import usages
+from webapp.monitoring import process_log
+from webapp.net import urls
+from webapp.security.sealing import VaultError
+from webapp.versioning import services as versioning
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
@@ -32,7 +32,7 @@ def opened(secret: Secret) -> str:
     """Decrypt a secret. Error: unavailable, if its key is missing."""
     try:
         text = vault().open(secret.sealed)
-        log_redaction.learn(text)
+        process_log.learn(text)
         return text
     except VaultError as error:
         raise ApiError("unavailable", str(error), {"secret": secret.name or secret.id}) from None
@@ -140,7 +140,7 @@ def _hosts(given: Sequence[str]) -> tuple[list[str], list[Fault]]:
     found, faults = [], []
     for place, entry in enumerate(given):
         try:
-            found.append(hosts.checked(entry))
+            found.append(urls.checked(entry))
         except ValueError as error:
             faults.append(
                 Fault(f"allowed_hosts[{place}]", "invalid", f"{str(error)[:1].upper()}{str(error)[1:]}.")
@@ -186,7 +186,7 @@ def delete(actor: Actor, name: str) -> Secret:
     secret = _named(actor.workspace_id, name, lock=True)
     if secret is None:
         raise not_found("secret", name)
-    users = [{"type": one.type, "id": one.id, "name": one.name} for one in usages.of(actor, secret)]
+    users = [{"type": one.type, "id": one.id, "name": one.name} for one in versioning.of(actor, secret)]
     if users:
         message = f"{len(users)} object(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
         raise ApiError("in_use", message, {"used_by": users})
@@ -290,10 +290,10 @@ def check_references(
                 continue
             secret = known[name]
             for host, port in places or ():
-                if secret.allowed_hosts is None or hosts.allowed(secret.allowed_hosts, host, port):
+                if secret.allowed_hosts is None or urls.allowed(secret.allowed_hosts, host, port):
                     continue
                 try:
-                    entry = hosts.checked(f"[{host}]" if ":" in host else host)
+                    entry = urls.checked(f"[{host}]" if ":" in host else host)
                 except ValueError:
                     text = f'Enter the host in full, so that the destination of the secret "{name}" can be checked.'
                     faults.append(Fault(path, "host_not_allowed", text))

@@ -23,7 +23,7 @@ from webapp.connections.models import Connection
 from webapp.connectors.sqlite.connector import OWN_ENDINGS, SqliteSettings
 from webapp.errors import ApiError
 from webapp.extensions import db, reading
-from webapp.files.services import file_store
+from webapp.files import services as files_services
 
 KIND: Final = "sqlite"
 
@@ -57,7 +57,7 @@ def place(connection: Connection) -> None:
 
     Error: quota_exceeded, if the workspace has the maximum number of files.
     """
-    file_store.lock(connection.workspace_id)
+    files_services.lock(connection.workspace_id)
     folder = beside(connection)
     connection.file_folder = connection.id if folder is _NONE else folder
     db.session.flush()

@@ -12,7 +12,7 @@ from webapp import limits
 from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
 from webapp.errors import ApiError, Fault, Gathered, validation_error
-from webapp.versioning import usages
+from webapp.versioning import services as versioning
 from webapp.web.inputs import READ_ONLY, Input, ListQuery, Query, with_more
 from webapp.web.responses import Listed, Output, Raw, matching, reply
 from webapp.web.routing import route
@@ -247,7 +247,7 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
 def show(actor: Actor, connection_id: str) -> Response:
     """Get a connection."""
     found = connections.get(actor, connection_id)
-    used = usages.told(actor, usages.of(actor, found)) if g.face == "person" else []
+    used = versioning.told(actor, versioning.of(actor, found)) if g.face == "person" else []
     return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used)
 
 

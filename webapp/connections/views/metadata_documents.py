@@ -11,7 +11,7 @@ from webapp.connections.services import connections, inspection, metadata_docume
 from webapp.connections.services.access import document_of
 from webapp.connections.views.connections import ConnectionOut
 from webapp.errors import ApiError, Fault, validation_error
-from webapp.versioning import usages
+from webapp.versioning import services as versioning
 from webapp.web.responses import Output, reply
 from webapp.web.routing import route
 
@@ -46,7 +46,7 @@ def _put(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
 def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
     """Show the page of the connection with the errors of the document."""
     found = connections.get(actor, connection_id)
-    data, used = connections.as_json(found), usages.told(actor, usages.of(actor, found))
+    data, used = connections.as_json(found), versioning.told(actor, versioning.of(actor, found))
     return render_template("connections/show.html", data=data, used_by=used, refused=error)
 
 

@@ -20,8 +20,7 @@ from webapp.connectors.db2.errors import row_rejection
 from webapp.connectors.row_isolation import RowRejection
 from webapp.connectors.schema import Column
 from webapp.connectors.sql import base as sql
-from webapp.connectors.sql.statement_target import Cells, LiteralTarget
-from webapp.connectors.sql.statements import literals
+from webapp.connectors.sql.statements import Cells, LiteralTarget, literals
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 
 if TYPE_CHECKING:

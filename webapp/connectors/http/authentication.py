@@ -1,4 +1,4 @@
-"""Authentication of requests to a target: one model for each kind, selected by `type`.
+"""Authentication of requests to a target, one model for each kind, selected by `type`; and TLS settings.
 
 `requests_auth` returns a `requests` auth object, which `net.session` applies only to the origin for which it
 was created. `send_authenticated` sends a request: after a 401, it drops a fetched token and sends the request
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
+import ssl
 from abc import abstractmethod
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -21,6 +22,43 @@ from webapp import limits
 from webapp.connectors.base import Settings
 from webapp.connectors.http.tokens import RenewableAuth, TokenAuth, TokenStore
 from webapp.net.session import NetError, Reply, Session, checked, exchange
+
+PEM = "-----BEGIN CERTIFICATE-----"
+
+
+def _certificate(text: str) -> str:
+    if PEM not in text:
+        raise ValueError(f"enter the certificate as PEM text ({PEM})")
+    try:
+        ssl.create_default_context(cadata=text)
+    except (ssl.SSLError, ValueError):
+        raise ValueError("this is not a valid certificate: copy all of its lines") from None
+    return text
+
+
+class TlsSettings(Settings):
+    """`trust` is the argument `verify_tls` of `net.session.open_session`."""
+
+    verify_tls: bool = Field(
+        True, description="If off, any certificate is accepted. Use only for test systems."
+    )
+    ca_certificate: Annotated[str, Field(max_length=100_000), AfterValidator(_certificate)] | None = Field(
+        None,
+        description="Certificate of the authority that signed the target's certificate, unless it is a public one.",
+        json_schema_extra={"multiline": True},
+    )
+
+    @property
+    def trust(self) -> bool | str:
+        """True: public authorities; False: no verification; a text: only this authority."""
+        return (self.ca_certificate or True) if self.verify_tls else False
+
+
+BINDS = frozenset({"verify_tls", "ca_certificate"})
+"""Settings that affect who can receive a secret."""
+
+
+# --- Authentication -----------------------------------------------------------------------------------------
 
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2: token

@@ -24,7 +24,7 @@ from itertools import islice
 from typing import Any, Final
 
 from webapp import limits
-from webapp.connectors.json_schema import expressions
+from webapp.connectors.json_schema import validation
 from webapp.connectors.json_schema.validation import (
     LOCKED,
     Budget,
@@ -408,9 +408,9 @@ class Shaper:
     def _parts(self, flat: Flat, name: str) -> tuple[Part, ...] | None:
         """Return the schemas of a property; None if it is not accepted."""
         parts = flat.properties.get(name, ())
-        parts += tuple(part for pattern, part in flat.named if expressions.matches(pattern, name))
+        parts += tuple(part for pattern, part in flat.named if validation.matches(pattern, name))
         for known, named, part in flat.others:
-            if name not in known and not any(expressions.matches(one, name) for one in named):
+            if name not in known and not any(validation.matches(one, name) for one in named):
                 if part[0] is False:
                     return None
                 parts += (part,)
@@ -475,8 +475,8 @@ class Shaper:
         found: list[str] = []
         for pattern, part in flat.named:
             if part[0] is not False:
-                source, values = expressions.generated((pattern,), 1, 40)
-                found += expressions.texts(source, count) if source else values[:count]
+                source, values = validation.generated((pattern,), 1, 40)
+                found += validation.texts(source, count) if source else values[:count]
         if not found and any(part[0] is False for _, _, part in flat.others):
             return []
         if flat.names:
@@ -724,19 +724,19 @@ def _text(flat: Flat, told: Shape) -> Shape | None:
     if longest and (longest < least or (most is not None and shortest > most)):
         made.pop("format", None)
     if flat.patterns:
-        source, values = expressions.generated(flat.patterns, least, most)
+        source, values = validation.generated(flat.patterns, least, most)
         told_format = words.get("format", "")
         if values:
             values = tuple(one for one in values if has_format(one, told_format))
         if (
             source
             and told_format
-            and not all(has_format(one, told_format) for one in expressions.texts(source, 20))
+            and not all(has_format(one, told_format) for one in validation.texts(source, 20))
         ):
             values = tuple(
                 one
                 for one in _EXAMPLES.get(told_format, ())
-                if all(expressions.matches(pattern, one) for pattern in flat.patterns)
+                if all(validation.matches(pattern, one) for pattern in flat.patterns)
             )
             source = ""
         if source:
@@ -856,7 +856,7 @@ def _sample_number(shape: Mapping[str, Any], k: int) -> int | float:
 
 def _sample_text(shape: Mapping[str, Any], k: int) -> str:
     if "pattern" in shape:
-        return expressions.texts(shape["pattern"], 64)[k % 64]
+        return validation.texts(shape["pattern"], 64)[k % 64]
     known = _EXAMPLES.get(str(shape.get("format", "")))
     least, most = shape.get("minLength", 0), shape.get("maxLength")
     if known:

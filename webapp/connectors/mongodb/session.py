@@ -1,5 +1,9 @@
 """A connection to MongoDB: metadata, reading, and writing documents.
 
+Collections have no columns. Their fields are those that the validator describes, and those of some documents. Indexes
+define uniqueness, the validator defines checks. Arrow columns are converted to BSON values, and documents to Arrow
+columns.
+
 There are no transactions, so a chunk may be sent again: every inserted document has an `_id` that is the same
 each time its row is sent. A document that already exists with exactly the same fields under an ObjectId was
 delivered by an earlier attempt. Under any other key it might come from somewhere else, and is rejected as a
@@ -8,30 +12,448 @@ duplicate, unless the rows are known to be sent again (`WriteSpec.again`).
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Final
 
 import bson
 import pyarrow as pa
 import pymongo
-from bson import ObjectId, json_util
-from bson.errors import InvalidDocument
+from bson import Binary, Decimal128, Int64, ObjectId, json_util
+from bson.binary import UUID_SUBTYPE
+from bson.decimal128 import create_decimal128_context
+from bson.errors import InvalidDocument, InvalidId
 from bson.raw_bson import RawBSONDocument
 from pymongo import errors
 
 from webapp import limits
+from webapp.connectors import column_values
 from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
-from webapp.connectors.mongodb import catalog
-from webapp.connectors.mongodb.catalog import ID
+from webapp.connectors.column_values import ConversionError, convert_column, plain, shown
 from webapp.connectors.mongodb.connection import Link, convert_error, converting_errors
-from webapp.connectors.mongodb.values import batch_of, column_of, got, put, rendered, same
-from webapp.connectors.schema import Column, Entity, Metadata
+from webapp.connectors.schema import Column, ColumnType, Entity, Metadata
 from webapp.connectors.sql import base as sql
 from webapp.connectors.sql.base import shortened
 from webapp.engine.formats.nested import is_json_text
 
+ID: Final = "_id"
+_ID: Final = Column(ID, "objectid", "objectId", nullable=False, key=True, unique=True, generated="identity")
+# BSON types by the names that validators use (MongoDB, "BSON Types").
+_TYPES: Final[Mapping[str, ColumnType]] = {
+    "double": "float", "string": "text", "object": "json", "array": "array", "binData": "binary",
+    "objectId": "objectid", "bool": "boolean", "date": "timestamptz", "int": "integer", "long": "integer",
+    "decimal": "decimal", "number": "decimal", "integer": "integer", "boolean": "boolean",
+}  # fmt: skip
+_PYTHON: Final = (
+    (bool, "bool"), (int, "long"), (float, "double"), (str, "string"), (Decimal128, "decimal"),
+    (ObjectId, "objectId"), (dict, "object"), (list, "array"),
+)  # fmt: skip
+_CHECKS: Final = (
+    ("minimum", ">="), ("maximum", "<="), ("pattern", "~"), ("minLength", "length >="), ("minItems", "items >="),
+    ("maxItems", "items <="), ("multipleOf", "is a multiple of"),
+)  # fmt: skip
+
+
+def listed(database: Any, name: str | None = None) -> list[Mapping[str, Any]]:
+    """Return collections and views as the server lists them; with a name, those that match ignoring case."""
+    found: dict[str, Any] = {"name": {"$not": re.compile("^system\\.")}}
+    if name is not None:
+        found = {"name": re.compile(f"^{re.escape(name)}$", re.I)}
+    return sorted(database.list_collections(filter=found), key=lambda one: str(one["name"]))
+
+
+def entity(database: Any, told: Mapping[str, Any]) -> Entity:
+    """Return a collection as an `Entity`."""
+    name, view = told["name"], told.get("type") == "view"
+    schema = told.get("options", {}).get("validator", {}).get("$jsonSchema", {})
+    indexes = [] if view else list(database[name].list_indexes())
+    uniques = tuple(
+        tuple(index["key"])
+        for index in indexes
+        if index.get("unique") and not index.keys() & {"partialFilterExpression", "sparse"}
+    )
+    documents = list(
+        database[name].find(
+            limit=limits.MONGODB_SAMPLE_ROWS, max_time_ms=int(limits.TARGET_QUERY_SECONDS * 1000)
+        )
+    )
+    fields = {ID: _ID, **_described(schema)}
+    for field, values in _seen(documents).items():
+        fields[field] = _sampled(field, values, fields.get(field))
+    alone = {unique[0] for unique in uniques if len(unique) == 1}
+    columns = tuple(
+        replace(column, unique=column.unique or column.name in alone) for column in fields.values()
+    )
+    return Entity(
+        name,
+        (name,),
+        columns,
+        "view" if view else "collection",
+        keys=(ID,),
+        uniques=uniques,
+        checks=tuple(_checks(schema)),
+        comment=str(schema.get("description") or ""),
+    )
+
+
+def _described(schema: Mapping[str, Any]) -> dict[str, Column]:
+    required = set(schema.get("required") or ())
+    fields = {}
+    for name, rule in (schema.get("properties") or {}).items():
+        kinds = _kinds(rule)
+        kind, whole = _type(kinds), [kind for kind in kinds if kind in ("int", "long")]
+        choices = rule.get("enum")
+        items = _kinds(rule.get("items") or {}) if isinstance(rule.get("items") or {}, Mapping) else []
+        texts = choices and all(isinstance(choice, str | None) for choice in choices)
+        fields[name] = Column(
+            name,
+            "enum" if texts else kind,
+            " | ".join(kinds) or "any",
+            nullable=name not in required or "null" in kinds or (not kinds and not choices),
+            max_length=rule.get("maxLength") if kind == "text" else None,
+            bits=(32 if whole == ["int"] else 64) if kind == "integer" else None,
+            choices=tuple(choice for choice in choices if choice is not None) if texts else (),
+            items=_type(items) if kind == "array" and items else None,
+            key=name == ID,
+            unique=name == ID,
+            generated="identity" if name == ID and kind in ("objectid", "other") else "",
+            comment=str(rule.get("description") or ""),
+        )
+    return fields
+
+
+def _kinds(rule: Mapping[str, Any]) -> list[str]:
+    found = rule.get("bsonType") or rule.get("type") or []
+    return [found] if isinstance(found, str) else list(found)
+
+
+def _type(kinds: Sequence[str]) -> ColumnType:
+    """Return the common type of these types; JSON if some are documents or arrays."""
+    found = {_TYPES.get(kind, "other") for kind in kinds if kind != "null"}
+    if len(found) == 1:
+        return found.pop()
+    if found & {"json", "array"}:
+        return "json"
+    if found and found <= {"integer", "decimal", "float"}:
+        return "decimal" if "decimal" in found else "float"
+    return "other"
+
+
+def _seen(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for document in documents:
+        for name, value in document.items():
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _sampled(name: str, values: Sequence[Any], known: Column | None) -> Column:
+    """Return the column for a field of documents. A type from the validator has priority."""
+    kinds = list(dict.fromkeys(_name_of(value) for value in values if value is not None))
+    identifiers = kinds == ["binData"] and all(
+        isinstance(value, Binary) and value.subtype == UUID_SUBTYPE for value in values if value is not None
+    )
+    kind: ColumnType = "uuid" if identifiers else _type(kinds)
+    if known is not None and name != ID:
+        if known.type == "binary" and identifiers:
+            return replace(known, type="uuid")
+        return replace(known, type=kind) if known.type == "other" else known
+    if name == ID:
+        made = kind == "objectid"
+        return replace(_ID, type=kind, declared=" | ".join(kinds), generated="identity" if made else "")
+    items = [
+        _name_of(item) for value in values if isinstance(value, list) for item in value if item is not None
+    ]
+    return Column(
+        name,
+        kind,
+        " | ".join(kinds) or "null",
+        bits=64 if kind == "integer" else None,
+        items=_type(list(dict.fromkeys(items))) if kind == "array" and items else None,
+    )
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, Binary | bytes):
+        return "binData"
+    if hasattr(value, "isoformat"):
+        return "date"
+    return next((name for kind, name in _PYTHON if isinstance(value, kind)), type(value).__name__.lower())
+
+
+def _checks(schema: Mapping[str, Any]) -> Iterator[str]:
+    for name, rule in (schema.get("properties") or {}).items():
+        for word, sign in _CHECKS:
+            if word in rule:
+                strict = rule.get(f"exclusive{word.capitalize()}") is True
+                yield f"{name} {sign.rstrip('=') if strict else sign} {rule[word]}"
+
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+# --- Values -------------------------------------------------------------------------------------------------
+
+_DIGITS: Final = create_decimal128_context()  # 34 digits (IEEE 754 decimal128)
+_LONG: Final = Column("", "integer", "long", bits=64)
+_INT: Final = Column("", "integer", "int", bits=32)
+_NESTING: Final = ("other", "json", "array", "objectid")
+"""Types of columns that may contain objects and arrays."""
+
+
+def rendered(array: pa.Array, column: Column, json_text: bool = False) -> tuple[list[Any], list[RowError]]:
+    """Convert a column's values to BSON, and return the errors of values that do not fit.
+
+    `json_text`: the texts are JSON, and are parsed.
+    """
+    make = _json if json_text and column.type in _NESTING else _CONVERTERS.get(column.type, _natural)
+    if column.type == "integer" and column.bits == 32:
+        make = _integer
+    natural = _of_type(array.type)
+    if natural is not None and column.type in _NESTING:
+        arrays = pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
+        make = natural if arrays or column.type != "array" else _array
+    return convert_column(array, column, lambda value, _: make(value))
+
+
+def _of_type(kind: pa.DataType) -> Callable[[Any], Any] | None:
+    """Return the conversion of an Arrow type to BSON; 64-bit integers keep their type, also inside objects
+    and arrays.
+
+    Returns None for types whose Python values determine the BSON type.
+    """
+    if pa.types.is_dictionary(kind):
+        return _of_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        fields = [(one.name, _json if is_json_text(one) else _of_type(one.type) or _natural) for one in kind]
+        return lambda value: {
+            name: None if value[name] is None else make(value[name]) for name, make in fields
+        }
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        item = kind.value_field
+        each = _json if is_json_text(item) else _of_type(item.type) or _natural
+        return lambda value: [None if one is None else each(one) for one in value]
+    return _whole if pa.types.is_int64(kind) or pa.types.is_uint64(kind) else None
+
+
+# --- Single values
+# ---------------------------------------------------------------------------------------------
+
+
+def _natural(value: Any) -> Any:
+    """Convert a value by its own type."""
+    if isinstance(value, str | bool | float | bytes):
+        return value
+    if isinstance(value, int):
+        return value if _LEAST <= value <= _MOST else _decimal(value)
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat() if isinstance(value, dt.time) else _moment(value)
+    if isinstance(value, Mapping):
+        return {_key(name): _natural(one) for name, one in value.items()}
+    if isinstance(value, Sequence):
+        return [_natural(one) for one in value]
+    return value
+
+
+def _key(name: str) -> str:
+    if "\0" in name:
+        raise ConversionError("wrong_type", "a field name cannot contain a NUL character")
+    return name
+
+
+def _whole(value: int) -> Int64 | Decimal128:
+    return Int64(value) if _LEAST <= value <= _MOST else _decimal(value)
+
+
+def _long(value: Any) -> Int64:
+    return Int64(column_values.integer(value, _LONG))
+
+
+def _integer(value: Any) -> int:
+    return column_values.integer(value, _INT)
+
+
+def _decimal(value: Any) -> Decimal128:
+    try:
+        number = Decimal(str(value).strip() if isinstance(value, str | float) else value)
+        kept = _DIGITS.create_decimal(number)
+    except (ArithmeticError, ValueError, TypeError):
+        raise ConversionError("wrong_type", f"{shown(value)} is not a number") from None
+    if number.is_finite() and kept != number:
+        raise ConversionError("out_of_range", f"{shown(value)} has more than 34 digits")
+    return Decimal128(kept)
+
+
+def _float(value: Any) -> float:
+    return column_values.real(value, _LONG)
+
+
+def _boolean(value: Any) -> bool:
+    return column_values.boolean(value, _LONG)
+
+
+def _moment(value: Any) -> dt.datetime:
+    """Convert to a BSON date, which is a UTC time in milliseconds. A date becomes midnight; without a zone,
+    UTC is assumed."""
+    found = column_values.instant(value, _LONG)
+    return found.replace(microsecond=found.microsecond // 1000 * 1000)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def _binary(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else _text(value).encode()
+
+
+def _uuid(value: Any) -> Binary:
+    try:
+        return Binary.from_uuid(
+            uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(_text(value))
+        )
+    except ValueError:
+        raise ConversionError("wrong_type", f"{shown(value)} is not a UUID") from None
+
+
+def _object_id(value: Any) -> Any:
+    """Convert 24 hexadecimal digits to an ObjectId. Keys may also have any other type."""
+    if isinstance(value, str):
+        try:
+            return ObjectId(value)
+        except InvalidId:
+            return value
+    return _natural(value)
+
+
+def _json(value: Any) -> Any:
+    """Parse JSON text. Objects become documents."""
+    if not isinstance(value, str):
+        return _natural(value)
+    try:
+        return _natural(json.loads(value, parse_float=_fraction, parse_constant=_no_number))
+    except ValueError as error:
+        if isinstance(error, ConversionError):
+            raise
+        raise ConversionError("wrong_type", f"{shown(value)} is not JSON") from None
+    except RecursionError:
+        raise ConversionError("too_long", "the JSON is nested too deeply") from None
+
+
+def _fraction(text: str) -> float:
+    found = float(text)
+    if math.isinf(found):
+        raise ConversionError("out_of_range", f"{shown(text)} is not a double")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise ConversionError("wrong_type", f"{text} is not JSON")
+
+
+def _array(value: Any) -> list[Any]:
+    found = _json(value)
+    if not isinstance(found, list):
+        raise ConversionError("wrong_type", f"{shown(value)} is not an array")
+    return found
+
+
+_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "integer": _long, "decimal": _decimal, "float": _float, "boolean": _boolean, "date": _moment,
+    "timestamp": _moment, "timestamptz": _moment, "text": _text, "enum": _text, "time": _text, "interval": _text,
+    "binary": _binary, "uuid": _uuid, "objectid": _object_id, "json": _json, "array": _array, "other": _natural,
+}  # fmt: skip
+
+
+# --- Documents -------------------------------------------------------------------------------------------------
+
+
+def put(document: dict[str, Any], name: str, value: Any) -> None:
+    """Set a field. Dots in the name lead into nested documents."""
+    *outer, last = name.split(".")
+    for part in outer:
+        document = document.setdefault(part, {})
+    document[last] = value
+
+
+def got(document: Mapping[str, Any], name: str) -> Any:
+    """Return a field's value; None if it does not exist."""
+    found: Any = document
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def batch_of(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa.RecordBatch:
+    """Return some fields of documents as a record batch."""
+    arrays = [column_of([got(document, name) for document in documents]) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, list(names))
+
+
+def column_of(values: list[Any]) -> pa.Array:
+    """Convert the values of a field to Arrow; they become text if their types differ."""
+    told = [spoken(value) for value in values]
+    if any(isinstance(one, dict | list) for one in told):
+        told = [None if one is None else json.dumps(one, ensure_ascii=False, default=_text) for one in told]
+    kinds = {type(one) for one in told if one is not None}
+    try:
+        if kinds == {dt.datetime}:
+            return pa.array(told, pa.timestamp("us", "UTC"))
+        if len(kinds) <= 1 or kinds == {int, float}:
+            return plain(pa.array(told))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        pass  # Arrow's type cannot represent one of them
+    return pa.array([None if one is None else _text(one) for one in told], pa.string())
+
+
+def spoken(value: Any) -> Any:
+    """Convert a BSON value to a Python value."""
+    if isinstance(value, Binary) and value.subtype == UUID_SUBTYPE:
+        return str(value.as_uuid())
+    if isinstance(value, bool | str | float | bytes | dt.datetime) or value is None:
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, Decimal128):
+        found = value.to_decimal()
+        return found if found.is_finite() else str(value)
+    if isinstance(value, Mapping):
+        return {name: spoken(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [spoken(one) for one in value]
+    return str(value)
+
+
+def same(value: Any) -> Any:
+    """Return a value for comparisons as MongoDB does them: numbers by value, regardless of their type."""
+    if isinstance(value, Decimal128):
+        value = value.to_decimal()
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        if isinstance(value, Mapping):
+            return tuple((name, same(one)) for name, one in value.items())
+        if isinstance(value, list):
+            return ("array", *map(same, value))
+        return (type(value).__name__, value)
+    return ("number", Decimal(value))
+
+
 # Convert errors of rejected documents: duplicates in a unique index, and violations of the validator.
+
+# --- Session ------------------------------------------------------------------------------------------------
 
 _DUPLICATE_KEY: Final = 11000
 _INVALID: Final = 121
@@ -129,7 +551,7 @@ class MongodbSession(Session):
     def sampled(self) -> str:
         """Read one document of the first collection, and return a message."""
         with converting_errors():
-            found = catalog.listed(self.database)
+            found = listed(self.database)
             if not found:
                 return "No collections yet."
             self.database[found[0]["name"]].find_one(max_time_ms=_MS)
@@ -141,7 +563,7 @@ class MongodbSession(Session):
         """See `Session.metadata`. Uses two requests for each collection: its indexes, and some of its
         documents."""
         with converting_errors():
-            found = tuple(catalog.entity(self.database, one) for one in catalog.listed(self.database))
+            found = tuple(entity(self.database, one) for one in listed(self.database))
         return Metadata("mongodb", self.title, found)
 
     def entity(self, name: str) -> Entity | None:
@@ -149,9 +571,9 @@ class MongodbSession(Session):
         if not name:
             return None
         with converting_errors():
-            told = catalog.listed(self.database, name)
+            told = listed(self.database, name)
             exact = [one for one in told if one["name"] == name]
-            found = [catalog.entity(self.database, one) for one in (exact or told)[:2]]
+            found = [entity(self.database, one) for one in (exact or told)[:2]]
         return sql.matched(found, name)
 
     # --- reading ---
@@ -231,7 +653,7 @@ class MongodbSession(Session):
         self.may_write()
         with converting_errors():
             self.database.create_collection(name, check_exists=False)
-            if keys and tuple(keys) != (catalog.ID,):
+            if keys and tuple(keys) != (ID,):
                 self.database[name].create_index([(key, 1) for key in keys], unique=True)
         return statement
 
@@ -246,7 +668,7 @@ class MongodbSession(Session):
                 "The name is too long.", reason="bad_name", hint="Use at most 120 characters."
             )
         lines = [f"db.createCollection({json.dumps(name, ensure_ascii=False)})"]
-        if keys and tuple(keys) != (catalog.ID,):
+        if keys and tuple(keys) != (ID,):
             told = json.dumps(dict.fromkeys(keys, 1), ensure_ascii=False)
             collection = json.dumps(name, ensure_ascii=False)
             lines.append(f"db.getCollection({collection}).createIndex({told}, {{unique: true}})")
@@ -270,7 +692,7 @@ class MongodbSession(Session):
 
 
 def _chosen(columns: Sequence[str]) -> dict[str, int]:
-    return {catalog.ID: 0, **dict.fromkeys(columns, 1)}
+    return {ID: 0, **dict.fromkeys(columns, 1)}
 
 
 _CODE: Final = frozenset({"$where", "$function", "$accumulator"})

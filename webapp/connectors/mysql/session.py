@@ -13,10 +13,14 @@ import pymysql
 from webapp import limits
 from webapp.connectors.base import ConnectorError, Session, Target, WriteSpec
 from webapp.connectors.mysql import catalog
-from webapp.connectors.mysql.commit_token import CommitOutcome
-from webapp.connectors.mysql.connection import ConnectOptions, Link, batch_of
-from webapp.connectors.mysql.errors import converting_errors, row_rejection
-from webapp.connectors.mysql.target import MysqlTarget
+from webapp.connectors.mysql.connection import (
+    ConnectOptions,
+    Link,
+    batch_of,
+    converting_errors,
+    row_rejection,
+)
+from webapp.connectors.mysql.target import CommitOutcome, MysqlTarget
 from webapp.connectors.mysql.values import DIALECT, fit, texts
 from webapp.connectors.schema import Column, Entity, Metadata
 from webapp.connectors.sql import base as sql

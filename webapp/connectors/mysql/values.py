@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.arrow_values import fitted, hexed
 from webapp.connectors.base import RowError
+from webapp.connectors.column_values import fitted, hexed
 from webapp.connectors.schema import Column
 from webapp.engine.formats import codecs
-from webapp.engine.formats.column import Codec, Frame, Wrapping
-from webapp.engine.formats.column import Column as Spelled
+from webapp.engine.formats.base import Codec, Frame, Wrapping
+from webapp.engine.formats.base import Column as Spelled
 from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.formats.nested import scalar_codec
 from webapp.engine.formats.sql_dialects import DIALECTS, SqlEscape

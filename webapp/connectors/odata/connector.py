@@ -11,13 +11,12 @@ from pydantic import AfterValidator, Field
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, Settings, Stage
-from webapp.connectors.http.authentication import Auth, NoAuth, Url
+from webapp.connectors.http.authentication import BINDS, Auth, NoAuth, TlsSettings, Url
 from webapp.connectors.http.channel import HttpConnector
 from webapp.connectors.http.request_template import Headers
 from webapp.connectors.http.retry import Retry
-from webapp.connectors.http.tls import BINDS, TlsSettings
 from webapp.connectors.http.verification import from_net_error
-from webapp.connectors.odata import entities, metadata
+from webapp.connectors.odata import metadata
 from webapp.connectors.odata.channel import OdataChannel
 from webapp.connectors.schema import Metadata
 from webapp.connectors.verification import Step, staged
@@ -110,7 +109,7 @@ class OdataConnector(HttpConnector):
     @classmethod
     def read_document(cls, document: bytes) -> Metadata:
         """See `HttpConnector.read_document`: reads a `$metadata` document of V2 or V4."""
-        return entities.metadata(metadata.read(document))
+        return metadata.metadata(metadata.read(document))
 
     # --- verification
 

@@ -21,9 +21,10 @@ from urllib.parse import quote
 
 import orjson
 
-from webapp.connectors import scalars
-from webapp.connectors.odata import entities
-from webapp.connectors.odata.model import (
+from webapp.connectors import column_values
+from webapp.connectors.column_values import ConversionError, shown
+from webapp.connectors.odata import metadata
+from webapp.connectors.odata.metadata import (
     EntitySet,
     Enumeration,
     Navigation,
@@ -32,7 +33,6 @@ from webapp.connectors.odata.model import (
     Structured,
     Version,
 )
-from webapp.connectors.scalars import ConversionError, shown
 from webapp.connectors.schema import Column, Entity
 
 BIND: Final = "@odata.bind"
@@ -124,7 +124,7 @@ class Shaper:
     def _column(self, one: Property, kind: Structured) -> Column:
         place = (kind.name, one.name)
         if place not in self._columns:
-            self._columns[place] = entities.column(self.service, one, kind)
+            self._columns[place] = metadata.column(self.service, one, kind)
         return self._columns[place]
 
     def _property(self, one: Property, kind: Structured, value: Any) -> Any:
@@ -147,7 +147,7 @@ class Shaper:
             return self._natural(_opened(value))
         column = self._column(one, kind)
         if one.collection:
-            column = entities.column(self.service, _one_of(one), kind)
+            column = metadata.column(self.service, _one_of(one), kind)
         return as_json(checked(value, column, self._fraction(facets)), edm, self.version, self._strings)
 
     def _fraction(self, one: Property) -> int | None:
@@ -280,7 +280,7 @@ def service_of(entity: Entity, version: Version) -> Service:
     name = f"known.{entity.name}"
     kind = Structured(name, True, key=entity.keys, open=True)
     for column in entity.fields:
-        if column.declared.startswith(entities.NAVIGATION):
+        if column.declared.startswith(metadata.NAVIGATION):
             continue
         many = column.declared.startswith("Collection(")
         edm = column.declared[11:-1] if many else column.declared
@@ -320,7 +320,7 @@ def checked(value: Any, column: Column, precision: int | None = None) -> Any:
 
 
 def _text(value: Any, column: Column) -> str:
-    found = scalars.text(value, column)
+    found = column_values.text(value, column)
     if column.max_length is not None and len(found) > column.max_length:
         raise ConversionError(
             "too_long", f"the value has {len(found):,} characters, but at most {column.max_length:,} fit"
@@ -330,17 +330,17 @@ def _text(value: Any, column: Column) -> str:
 
 def _decimal(value: Any, column: Column) -> Decimal:
     """Round to the scale as a database does."""
-    found = scalars.number(value, column)
+    found = column_values.number(value, column)
     if column.scale is not None and -int(found.as_tuple().exponent) > column.scale:
         try:
             found = found.quantize(Decimal(1).scaleb(-column.scale), ROUND_HALF_UP)
         except InvalidOperation:
             raise ConversionError("out_of_range", f"{shown(value)} has too many digits") from None
-    return scalars.number(found, column)
+    return column_values.number(found, column)
 
 
 def _whole(value: Any, column: Column) -> int:
-    return scalars.integer(int(value) if isinstance(value, bool) else value, column)
+    return column_values.integer(int(value) if isinstance(value, bool) else value, column)
 
 
 def _duration(value: Any, column: Column) -> dt.timedelta:
@@ -371,7 +371,7 @@ def _time(value: Any, column: Column) -> dt.time:
         if not dt.timedelta() <= length < dt.timedelta(1):
             raise ConversionError("out_of_range", f"{shown(value)} is not a time of day")
         return (_EPOCH + length).time()
-    return scalars.time(value, column)
+    return column_values.time(value, column)
 
 
 def _other(value: Any, column: Column) -> Any:
@@ -379,11 +379,11 @@ def _other(value: Any, column: Column) -> Any:
 
 
 _CHECKS: Final[Mapping[str, Callable[[Any, Column], Any]]] = {
-    "Edm.String": _text, "Edm.Guid": scalars.identifier, "Edm.Boolean": scalars.boolean,
-    "Edm.Binary": scalars.octets, "Edm.Byte": _whole, "Edm.SByte": _whole, "Edm.Int16": _whole,
-    "Edm.Int32": _whole, "Edm.Int64": _whole, "Edm.Decimal": _decimal, "Edm.Double": scalars.real,
-    "Edm.Single": scalars.real, "Edm.Date": scalars.day, "Edm.DateTime": scalars.local,
-    "Edm.DateTimeOffset": scalars.instant, "Edm.Time": _time, "Edm.TimeOfDay": _time, "Edm.Duration": _duration,
+    "Edm.String": _text, "Edm.Guid": column_values.identifier, "Edm.Boolean": column_values.boolean,
+    "Edm.Binary": column_values.octets, "Edm.Byte": _whole, "Edm.SByte": _whole, "Edm.Int16": _whole,
+    "Edm.Int32": _whole, "Edm.Int64": _whole, "Edm.Decimal": _decimal, "Edm.Double": column_values.real,
+    "Edm.Single": column_values.real, "Edm.Date": column_values.day, "Edm.DateTime": column_values.local,
+    "Edm.DateTimeOffset": column_values.instant, "Edm.Time": _time, "Edm.TimeOfDay": _time, "Edm.Duration": _duration,
 }  # fmt: skip
 
 
@@ -395,7 +395,7 @@ def member(value: Any, enumeration: Enumeration) -> str:
         if all(word in enumeration.members for word in words):
             return ",".join(words)
     else:
-        number = scalars.integer(value, Column("", "integer", ""))
+        number = column_values.integer(value, Column("", "integer", ""))
         for name, one in enumeration.members.items():
             if one == number:
                 return name

@@ -23,8 +23,7 @@ from webapp.connectors.http.channel import SendControl, Sender
 from webapp.connectors.http.request_template import RequestTemplate
 from webapp.connectors.http.verification import from_net_error, looked
 from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi import metadata as openapi_metadata
-from webapp.connectors.openapi.metadata import BODY_PARTS, left_out
+from webapp.connectors.openapi.document import BODY_PARTS, left_out
 from webapp.connectors.rest.connector import RestChannel, RestConnector, RestSettings
 from webapp.connectors.rest.sending import RestSender
 from webapp.connectors.schema import Entity, Metadata
@@ -55,7 +54,7 @@ class OpenapiConnector(RestConnector):
     @classmethod
     def read_document(cls, document: bytes) -> Metadata:
         """See `HttpConnector.read_document`. Services use `metadata_documents.metadata`."""
-        return openapi_metadata.metadata(openapi_document.read(document), "")
+        return openapi_document.metadata(openapi_document.read(document), "")
 
     def stages(self) -> Iterator[Stage]:
         """Verify the document, then the API as for a REST connection."""

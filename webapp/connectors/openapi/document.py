@@ -1,28 +1,176 @@
-"""Read OpenAPI documents (3.0, 3.1 and Swagger 2, JSON or YAML) into operations with resolved schemas.
+"""Read OpenAPI documents (3.0, 3.1 and Swagger 2, JSON or YAML): operations with resolved schemas, and metadata.
 
 Schemas become shapes (see `json_schema.shapes`), of which every value is valid. Nothing is fetched: what a reference to
-another document describes is left out, and the document is an error if nothing else remains.
+another document describes is left out, and the document is an error if nothing else remains. Metadata has an entity for
+each operation, and a column for each of its values.
+
+YAML 1.1 is read as plain JSON values, event by event. PyYAML's own loaders compose recursively (deep nesting ends the
+process), follow aliases and merge keys without a limit, and create types that JSON does not have. Here, nesting,
+aliases and merged keys are counted while the document is read. Dates remain text, keys become text, and application
+tags are rejected.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import IO, Any, Final, Literal
 from urllib.parse import urljoin
 
 import orjson
 import yaml
 
 from webapp import limits
+from webapp.connectors import metadata_documents
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.json_schema.shapes import LEFT_OUT, Shaper
 from webapp.connectors.json_schema.validation import OUTSIDE, Unresolved
 from webapp.connectors.json_schema.validation import Document as JsonSchemas
-from webapp.connectors.openapi import yaml_document
+from webapp.connectors.schema import Column, ColumnType, Entity, Metadata
 from webapp.document_process import DocumentError, check_depth, too_deep
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG: Final = "tag:yaml.org,2002:"
+_SCALARS: Final = tuple(_TAG + one for one in ("bool", "int", "float"))
+_KNOWN: Final = frozenset(
+    _TAG + one
+    for one in ("null", "bool", "int", "float", "str", "binary", "timestamp", "merge", "value", "map", "seq")
+) | {"!"}
+_MERGE: Final = "<<"
+_NUMBER_CHARS: Final = 400  # more characters than any number that fits in a double
+
+
+def load(raw: bytes) -> Any:
+    """Return the value of the only document in `raw`.
+
+    Raises `yaml.YAMLError` or `ValueError` if it is not valid YAML, and `DocumentError` if it exceeds a
+    limit.
+    """
+    loader = _Loader(raw)
+    try:
+        return _Builder(loader).document()
+    finally:
+        loader.dispose()
+
+
+class _Builder:
+    """Builds values from the events of a parser."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        """Values by anchor name, with the number of values inside them. Those of aliases count each time."""
+
+    def document(self) -> Any:
+        """Return the value of the document. See `load`."""
+        found: Any = None
+        documents = 0
+        # Open containers: the value, the key that waits for its value, the anchor, and the size so far.
+        stack: list[list[Any]] = []
+        while self._loader.check_event():
+            event = self._loader.get_event()
+            if getattr(event, "tag", None) is not None and event.tag not in _KNOWN:
+                raise ValueError(f'it has the tag "{event.tag[:80]}", which is not plain YAML')
+            if isinstance(event, yaml.ScalarEvent):
+                value, size = self._scalar(event), 1
+                if event.anchor is not None:
+                    self._anchors[event.anchor] = value, size
+            elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+                if len(stack) >= limits.DOCUMENT_LEVELS:
+                    raise too_deep()
+                made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+                stack.append([made, _NO_KEY, event.anchor, 1, []])
+                if event.anchor is not None:
+                    self._anchors.pop(event.anchor, None)  # an anchor cannot be used inside itself
+                continue
+            elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+                value, _, anchor, size, merged = stack.pop()
+                if merged:
+                    value = _merged(merged, value)
+                if anchor is not None:
+                    self._anchors[anchor] = value, size
+            elif isinstance(event, yaml.AliasEvent):
+                assert event.anchor is not None  # an alias has a name
+                if event.anchor not in self._anchors:
+                    raise ValueError(f'the alias "{event.anchor[:80]}" has no value before it')
+                value, size = self._anchors[event.anchor]
+            elif isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise ValueError("it contains more than one document")
+                continue
+            else:
+                continue
+            if stack:
+                self._put(stack[-1], value, size)
+            else:
+                found = value
+        return found
+
+    def _put(self, container: list[Any], value: Any, size: int) -> None:
+        """Add a value to an open container, or keep it as the key of the next value."""
+        made, key, _, _, merged = container
+        container[3] += size
+        if container[3] > limits.DOCUMENT_YAML_VALUES:
+            text = f"With its aliases expanded, the YAML document has more than {limits.DOCUMENT_YAML_VALUES:,} values."
+            raise DocumentError(text, "Use fewer aliases, or JSON.")
+        if isinstance(made, list):
+            made.append(value)
+        elif key is _NO_KEY:
+            container[1] = _key(value)
+        else:
+            container[1] = _NO_KEY
+            if key != _MERGE:
+                made[key] = value
+                return
+            sources = value if isinstance(value, list) else [value]
+            if not all(isinstance(source, dict) for source in sources):
+                raise ValueError("a merge key (<<) needs a mapping, or a list of mappings")
+            merged.extend(sources)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+        text: str = event.value
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self._loader.resolve(yaml.ScalarNode, text, event.implicit)
+        if tag == _TAG + "null":
+            return None
+        if tag not in _SCALARS or len(text) > _NUMBER_CHARS:
+            return text
+        try:
+            value = self._loader.construct_object(yaml.ScalarNode(tag, text))
+            if type(value) is int and abs(value) >= 2**63:
+                value = float(value)  # as in JSON
+        except (ValueError, LookupError, AttributeError, OverflowError):  # the tag of another kind of text
+            return text
+        return text if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_NO_KEY: Final = object()
+
+
+def _merged(sources: list[dict[str, Any]], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the keys of merged mappings, of which the first has priority, and the mapping's own keys, which
+    override them."""
+    made: dict[str, Any] = {}
+    for source in sources:
+        for key, value in source.items():
+            made.setdefault(key, value)
+    return made | own
+
+
+def _key(value: Any) -> str:
+    if isinstance(value, dict | list):
+        raise ValueError("a key is a mapping or a list")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)
+
+
+# --- OpenAPI ------------------------------------------------------------------------------------------------
 
 Schema = Mapping[str, Any]
 Encoding = Literal["json", "form", "brackets"]
@@ -114,7 +262,7 @@ def loaded(raw: bytes) -> Mapping[str, Any]:
             whole = orjson.loads(raw)
             check_depth(whole)
         else:
-            whole = yaml_document.load(raw)
+            whole = load(raw)
     except DocumentError as error:
         raise _bad(error.message, error.hint) from None
     except orjson.JSONDecodeError as error:
@@ -304,3 +452,92 @@ def _dict(value: Any) -> dict[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+# --- Metadata -----------------------------------------------------------------------------------------------
+
+_TYPES: Final[Mapping[str, ColumnType]] = {
+    "integer": "integer", "number": "decimal", "boolean": "boolean", "object": "json", "array": "array",
+}  # fmt: skip
+_FORMATS: Final[Mapping[str, ColumnType]] = {
+    "date": "date", "date-time": "timestamptz", "uuid": "uuid", "byte": "binary", "time": "time",
+    "float": "float", "double": "float",
+}  # fmt: skip
+
+
+BODY_PARTS: Final[Mapping[str, str]] = {
+    "array": "=[]", "value": "=value", "form": "=form", "brackets": "=brackets",
+}  # fmt: skip
+"""Parts of an entity's name for bodies that are not a JSON object: an array with the row, the value of its only column,
+and form data (see `document.Body`)."""
+
+
+def metadata(document: Document, found_at: str) -> Metadata:
+    """Return the metadata of a document.
+
+    The `parts` of an entity are the method, the path, the names of required parameters in the query
+    (`?name`) and in headers (`name:`), those that the body has too (`+name`), and how the body is made (`BODY_PARTS`).
+    """
+    entities = tuple(_entity(operation) for operation in document.operations)
+    base = base_url(document, found_at)
+    return Metadata("openapi", f"{document.title} {document.version}".strip(), entities, base)
+
+
+def metadata_in_process(file: IO[bytes], found_at: str) -> bytes | dict[str, Any]:
+    """Read an OpenAPI document: see `metadata_documents.metadata`."""
+    return metadata_documents.answer(lambda: metadata_documents.dump(metadata(read(file.read()), found_at)))
+
+
+def _entity(one: Operation) -> Entity:
+    parameters = {**one.in_path, **one.in_query, **one.in_header}
+    columns = [column_of(name, schema, True) for name, schema in parameters.items()]
+    required = set(one.body.shape.get("required") or ())
+    columns += [
+        column_of(name, schema, name in required)
+        for name, schema in one.body.shape["properties"].items()
+        if name not in parameters
+    ]
+    others = [*(f"?{name}" for name in one.in_query), *(f"{name}:" for name in one.in_header)]
+    others += [
+        f"+{name}"
+        for name, schema in one.body.shape["properties"].items()
+        if name in parameters and not schema.get("readOnly") and LEFT_OUT not in schema
+    ]
+    others += [part for part in (BODY_PARTS.get(one.body.form), BODY_PARTS.get(one.body.encoding)) if part]
+    return Entity(
+        one.name, (one.method.upper(), one.path, *others), tuple(columns), "operation", comment=one.title
+    )
+
+
+def column_of(name: str, schema: Schema, required: bool) -> Column:
+    """Return the column for a property of a body or a parameter."""
+    kind = _kind(schema)
+    choices = schema.get("enum") or ()
+    declared = " ".join(str(schema[key]) for key in ("type", "format") if schema.get(key))
+    items = _kind(schema.get("items") or {}) if kind == "array" else None
+    return Column(
+        name,
+        "enum" if choices and kind == "text" else kind,
+        declared or "any",
+        nullable=not required or bool(schema.get("nullable")),
+        max_length=schema.get("maxLength") if kind in ("text", "binary") else None,
+        bits={"int32": 32, "int64": 64}.get(schema.get("format", "")) if kind == "integer" else None,
+        generated="computed" if schema.get("readOnly") else "",
+        choices=tuple(str(choice) for choice in choices if choice is not None),
+        items=items,
+        comment=" ".join(str(schema.get("description", "")).split())[: limits.MAX_NAME_CHARS],
+        schema=schema or None,
+    )
+
+
+def left_out(column: Column) -> str:
+    """Return why a column is not generated; empty if it is."""
+    return str((column.schema or {}).get(LEFT_OUT, ""))
+
+
+def _kind(schema: Schema) -> ColumnType:
+    told = schema.get("format")
+    if isinstance(told, str) and told in _FORMATS:
+        return _FORMATS[told]
+    kind = schema.get("type", "string")
+    return _TYPES.get(kind, "text" if kind == "string" else "other") if isinstance(kind, str) else "other"

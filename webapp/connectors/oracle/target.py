@@ -10,14 +10,12 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors import scalars
+from webapp.connectors import column_values as connectors_values
 from webapp.connectors.base import ConnectorError, RowError, WriteResult
-from webapp.connectors.oracle.connection import OracleLink
-from webapp.connectors.oracle.errors import failure
+from webapp.connectors.oracle.connection import OracleLink, failure
 from webapp.connectors.schema import Column
 from webapp.connectors.sql import base as sql
-from webapp.connectors.sql.statement_target import StatementTarget
-from webapp.connectors.sql.statements import literals
+from webapp.connectors.sql.statements import StatementTarget, literals
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 
 DIALECT: Final = DIALECTS["oracle"]
@@ -61,7 +59,7 @@ class OracleTarget(StatementTarget):
         cells: list[list[Any]] = []
         unfit: dict[int, RowError] = {}
         for column, array in zip(self.writing.columns, batch.columns, strict=True):
-            values, found = scalars.convert_column(array, column, _bound)
+            values, found = connectors_values.convert_column(array, column, _bound)
             cells.append(values)
             unfit |= {one.index: one for one in found}
         rows = [row for row in range(batch.num_rows) if row not in unfit]
@@ -147,14 +145,14 @@ class OracleTarget(StatementTarget):
 def _bound(value: Any, column: Column) -> Any:
     """Convert a value for the driver."""
     if column.type == "date":  # Oracle's DATE includes a time of day
-        return scalars.local(value, column).replace(microsecond=0)
+        return connectors_values.local(value, column).replace(microsecond=0)
     if column.type == "timestamptz":  # the session's time zone is UTC
-        return scalars.instant(value, column).replace(tzinfo=None)
+        return connectors_values.instant(value, column).replace(tzinfo=None)
     if column.type == "boolean":
-        return int(scalars.boolean(value, column))
+        return int(connectors_values.boolean(value, column))
     if column.type == "uuid":
-        return scalars.identifier(value, column).bytes
-    found = scalars.CONVERTERS[column.type](value, column)
+        return connectors_values.identifier(value, column).bytes
+    found = connectors_values.CONVERTERS[column.type](value, column)
     return found.isoformat() if isinstance(found, dt.time) else found
 
 

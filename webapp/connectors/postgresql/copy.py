@@ -20,13 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from webapp.connectors.arrow_values import fitted, hexed, plain
 from webapp.connectors.base import RowError
+from webapp.connectors.column_values import fitted, hexed, plain
 from webapp.connectors.schema import Column
 from webapp.engine.formats import FormatError, views
+from webapp.engine.formats.base import Codec, Frame, Wrapping
+from webapp.engine.formats.base import Column as Spelled
 from webapp.engine.formats.codecs import BoolCodec, TextCodec, TimestampCodec
-from webapp.engine.formats.column import Codec, Frame, Wrapping
-from webapp.engine.formats.column import Column as Spelled
 from webapp.engine.formats.escape import Escape, Scan, Unfit
 from webapp.engine.formats.layout import Layout, Oversize, copied
 from webapp.engine.formats.nested import scalar_codec

@@ -15,13 +15,13 @@ import pyarrow as pa
 from psycopg import pq
 
 from webapp import limits
-from webapp.connectors.arrow_values import plain, read
 from webapp.connectors.base import (
     ConnectorError,
     Session,
     Target,
     WriteSpec,
 )
+from webapp.connectors.column_values import plain, read
 from webapp.connectors.postgresql.catalog import Catalog
 from webapp.connectors.postgresql.copy import array_texts
 from webapp.connectors.postgresql.errors import translated

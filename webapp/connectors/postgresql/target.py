@@ -27,8 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp import limits
-from webapp.connectors.arrow_values import read
 from webapp.connectors.base import ConnectorError, RowError, Target, WriteResult, WriteSpec
+from webapp.connectors.column_values import read
 from webapp.connectors.postgresql.copy import CopyBinary, CopyText, Lines
 from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
 from webapp.connectors.schema import Entity

@@ -16,11 +16,10 @@ from webapp.connectors.base import (
     Stage,
     WriteSpec,
 )
-from webapp.connectors.http.authentication import Auth, NoAuth, Url
+from webapp.connectors.http.authentication import BINDS, Auth, NoAuth, TlsSettings, Url
 from webapp.connectors.http.channel import LOCATION, Channel, HttpConnector, SendControl, Sender
 from webapp.connectors.http.request_template import FixedHeaders, PathText, RequestTemplate
 from webapp.connectors.http.retry import Retry
-from webapp.connectors.http.tls import BINDS, TlsSettings
 from webapp.connectors.http.verification import looked
 from webapp.connectors.rest.fetch import Fetched, Fetching, Manner
 from webapp.connectors.rest.sending import RestSender

@@ -18,9 +18,9 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, WriteSpec
 from webapp.connectors.http.authentication import send_authenticated
 from webapp.connectors.http.channel import LOCATION, RowOutcome, Rows, SendControl, Sender
-from webapp.connectors.http.outcomes import ended
 from webapp.connectors.http.parallel import SenderThreads
 from webapp.connectors.http.request_template import Made, Renderer, RequestTemplate
+from webapp.connectors.http.retry import ended
 from webapp.connectors.http.tokens import RenewableAuth
 from webapp.connectors.redaction import without
 from webapp.engine import json_paths

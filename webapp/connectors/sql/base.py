@@ -15,13 +15,13 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from webapp import limits
-from webapp.connectors.arrow_values import fitted
 from webapp.connectors.base import ConnectorError, WriteSpec
+from webapp.connectors.column_values import fitted
 from webapp.connectors.schema import Column, Entity
 from webapp.engine import placeholders
 from webapp.engine.formats import codecs
-from webapp.engine.formats.column import Column as Spelled
-from webapp.engine.formats.column import Frame, Wrapping
+from webapp.engine.formats.base import Column as Spelled
+from webapp.engine.formats.base import Frame, Wrapping
 from webapp.engine.formats.layout import Layout
 from webapp.engine.formats.nested import scalar_codec
 from webapp.engine.formats.sql_dialects import Dialect, SqlEscape

@@ -17,10 +17,8 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError, WriteSpec
 from webapp.connectors.row_isolation import RowRejection
 from webapp.connectors.schema import Column
-from webapp.connectors.sql.statement_target import Cells, LiteralTarget
-from webapp.connectors.sql.statements import literals
-from webapp.connectors.sqlserver.connection import MssqlLink
-from webapp.connectors.sqlserver.errors import row_rejection
+from webapp.connectors.sql.statements import Cells, LiteralTarget, literals
+from webapp.connectors.sqlserver.connection import MssqlLink, row_rejection
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect
 
 DIALECT: Final = DIALECTS["mssql"]

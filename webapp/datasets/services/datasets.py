@@ -21,7 +21,7 @@ from webapp.extensions import db
 from webapp.generation.services import rows
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import related_templates, relations
-from webapp.versioning.services import versions as objects_versions
+from webapp.versioning import services as versioning
 
 CHANGEABLE: Final = ("name", "description", "templates", "seed", "anchor")
 """The attributes that clients can set; together with `warnings` they are the stored spec of a version."""
@@ -55,7 +55,7 @@ def _tally(dataset: Dataset, spec: Spec) -> None:
     dataset.table_count = len(spec["templates"])
 
 
-KIND: Final = objects_versions.Kind(Dataset, DatasetVersion, as_json, _tally)
+KIND: Final = versioning.Kind(Dataset, DatasetVersion, as_json, _tally)
 listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
 restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 

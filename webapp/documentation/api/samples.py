@@ -1,7 +1,13 @@
-"""A call of every operation as people copy it: curl, Python, TypeScript.
+"""A call of every operation as people copy it: curl, Python, TypeScript; and all of them as a Postman collection.
 
-The texts carry marks in place of what differs from reader to reader: `ORIGIN` for the address of the service, and
-those of `examples`. The key is only ever a variable of the environment.
+The bodies are examples, every one of them valid; tests send them. `OWN_…_ID` stands for an object of the reader's,
+`…_ID` for one that the reader puts in: samples that change, delete or send name nothing of the reader's. The texts also
+carry the mark `ORIGIN` in place of the address of the service. The key is only ever a variable of the environment.
+
+A Postman collection (format 2.1) has `info` with `name` and `schema` (the URL of the format), and `item`: a list of
+folders, each with a name and an `item` list of requests. A request has `method`, `url` (`raw` and its parts `host`,
+`path`, `query`, `variable`), `header`, and optionally a `body` with a `mode`. Variables are written in double braces;
+`:name` is a path parameter. Source: the collection format's published JSON Schema, v2.1.0.
 """
 
 from __future__ import annotations
@@ -18,8 +24,7 @@ from webapp.access.actors import PROJECT_SCOPES, Actor
 from webapp.access.models import ApiKey, Membership, Team
 from webapp.connections.models import Connection, Endpoint
 from webapp.datasets.models import Dataset
-from webapp.documentation.api import examples
-from webapp.documentation.api.reference import JSON, Operation
+from webapp.documentation.api.reference import JSON, Group, Operation
 from webapp.exports.models import Export
 from webapp.extensions import db
 from webapp.files.models import WorkspaceFile
@@ -27,6 +32,125 @@ from webapp.pushes.models import Push
 from webapp.row_templates.models import Template
 from webapp.scenarios.models import Run, Scenario
 from webapp.web import snippets
+
+_TABLES: Final = "CREATE TABLE customers (id INT PRIMARY KEY, email VARCHAR(120) UNIQUE);"
+_FIELDS: Final[list[dict[str, Any]]] = [
+    {"name": "id", "type": "row_number"},
+    {"name": "email", "type": "email", "unique": True},
+]
+_CODE: Final = 'import os\n\nprint("hello", os.environ.get("WHO", "world"))\n'
+_TARGET: Final = {"connection_id": "OWN_CONNECTION_ID", "target": "customers", "create_table": True}
+_DATASET_TARGET: Final = {"connection_id": "OWN_CONNECTION_ID", "create_table": True}
+
+QUERIES: Final[dict[str, dict[str, str]]] = {"DELETE /api-keys": {"created_by": "USER_ID"}}
+"""Return the required query parameters, in the order of the SDK's arguments."""
+
+BODIES: Final[dict[str, dict[str, Any]]] = {
+    "POST /api-keys": {"name": "Pipeline", "scopes": ["read", "generate"]},
+    "POST /classify": {
+        "table": "customers",
+        "rows": [{"id": 1, "email": "ada@example.org", "born": "1985-12-10"}],
+    },
+    "POST /connections": {"name": "Fixtures", "type": "sqlite", "settings": {"file": "fixtures.db"}},
+    "PATCH /connections/{connection_id}": {"name": "Fixtures of the tests", "environment": "test"},
+    "POST /connections/{connection_id}/fill": {"rows": 5, "tables": ["customers"], "dry_run": True},
+    "POST /connections/{connection_id}/subsets": {"table": "customers", "limit": 100, "children": []},
+    "POST /connections/{connection_id}/templates": {"entities": ["customers"], "quantity": 100},
+    "POST /datasets": {
+        "name": "Shop",
+        "templates": [{"template_id": "OWN_TEMPLATE_ID", "count": 20}],
+        "seed": "first",
+    },
+    "PATCH /datasets/{dataset_id}": {"seed": "second"},
+    "PUT /datasets/{dataset_id}": {"seed": "second"},
+    "POST /datasets/{dataset_id}/exports": {"format": "csv", "seed": "first"},
+    "POST /datasets/{dataset_id}/preview": {"seed": "first"},
+    "POST /datasets/{dataset_id}/push": {**_DATASET_TARGET, "dry_run": True},
+    "POST /datasets/{dataset_id}/push/plan": _DATASET_TARGET,
+    "POST /describe": {"description": "Customers of a German bank with an IBAN", "quantity": 10},
+    "POST /endpoints": {"name": "Orders", "method": "POST", "url": "https://api.example.com/orders"},
+    "PATCH /endpoints/{endpoint_id}": {"headers": {"X-Source": "tests"}},
+    "POST /export/db": {
+        "connection_id": "CONNECTION_ID",
+        "table": "customers",
+        "create_table": True,
+        "rows": [{"id": 1, "email": "ada@example.org"}],
+    },
+    "POST /export/rest": {"endpoint_id": "ENDPOINT_ID", "rows": [{"id": 1, "email": "ada@example.org"}]},
+    "POST /fields/suggest": {"name": "email", "sample": ["ada@example.org"]},
+    "POST /generate": {"fields": _FIELDS, "count": 3, "seed": "first"},
+    "POST /import": {"format": "sql", "content": _TABLES},
+    "POST /invitations": {"email": "ada@example.org", "role": "viewer"},
+    "POST /members": {"user_id": "USER_ID", "team_id": "TEAM_ID", "role": "editor"},
+    "PATCH /members/{member_id}": {"role": "editor"},
+    "POST /preview": {"fields": _FIELDS, "seed": "first"},
+    "POST /projects": {"name": "Checkout", "description": "Data of the checkout's tests"},
+    "PATCH /projects/{project_id}": {"description": "Data of the checkout's tests"},
+    "POST /projects/{project_id}/move": {"objects": ["TEMPLATE_ID"], "related": "take"},
+    "POST /pushes/{push_id}/retry": {"states": ["failed"]},
+    "POST /pushes/{push_id}/undo": {"confirm": "Fixtures"},
+    "POST /scenarios": {"name": "Hello", "code": _CODE, "timeout_seconds": 60},
+    "POST /scenarios/check": {"code": _CODE},
+    "PUT /scenarios/{scenario_id}": {"code": _CODE},
+    "PATCH /scenarios/{scenario_id}": {"timeout_seconds": 300, "network": "api"},
+    "POST /scenarios/{scenario_id}/run": {"params": {"WHO": "Ada"}, "wait": False},
+    "POST /scenarios/{scenario_id}/runs/{run_id}/rerun": {"version": "newest", "params": {"WHO": "Ada"}},
+    "PUT /secrets/{name}": {"value": "not shown again"},
+    "POST /teams": {"name": "Payments"},
+    "PATCH /teams/{team_id}": {"name": "Payments"},
+    "POST /templates": {"name": "Customers", "quantity": 100, "fields": _FIELDS},
+    "PATCH /templates/{template_id}": {"quantity": 1000},
+    "PUT /templates/{template_id}": {"quantity": 1000},
+    "POST /templates/{template_id}/answers": {"count": 3, "seed": "first"},
+    "POST /templates/{template_id}/exports": {"format": "csv", "count": 1000, "seed": "first"},
+    "POST /templates/{template_id}/generate": {"count": 3, "seed": "first"},
+    "POST /templates/{template_id}/import": {"content": "id,email\n1,ada@example.org\n"},
+    "POST /templates/{template_id}/preview": {"seed": "first"},
+    "POST /templates/{template_id}/push": {**_TARGET, "count": 100, "dry_run": True},
+    "POST /templates/{template_id}/push/plan": {**_TARGET, "count": 100},
+    "POST /schedules": {
+        "name": "Nightly customers",
+        "cron": "0 2 * * *",
+        "timezone": "Europe/Berlin",
+        "kind": "export",
+        "template_id": "TEMPLATE_ID",
+        "request": {"format": "csv", "count": 1000},
+        "new_seed": True,
+    },
+    "PATCH /schedules/{schedule_id}": {"enabled": False},
+    "POST /webhooks": {
+        "url": "https://ci.example.org/hooks/rowsmith",
+        "events": ["export.completed", "push.*"],
+        "description": "Nightly build",
+    },
+    "PATCH /webhooks/{webhook_id}": {"events": ["*"]},
+    "PATCH /workspace": {"settings": {"redact_run_logs": True}},
+    "DELETE /workspace": {"confirm": "Fixtures"},
+}
+
+PARTS: Final = {"number": "1", "name": "db_password"}
+"""Parts of addresses that are no ids, as the samples have them."""
+FILE_NAME: Final = "samples/customers.csv"
+"""The name that the sample of an upload gives."""
+_HELD: Final = frozenset({"POST /export/db", "POST /export/rest", "POST /pushes/{push_id}/retry"})
+
+
+def example_part(key: str, name: str) -> str:
+    """Return the example value for `{name}` in the URL of an operation."""
+    if key.partition(" ")[2].startswith("/workspace/files"):
+        name = "file_id"
+    if name in PARTS:
+        return PARTS[name]
+    own = "" if example_holds(key) else "OWN_"
+    return f"{own}{name.upper()}"
+
+
+def example_holds(key: str) -> bool:
+    """Return whether the samples of an operation need ids that the reader has to choose."""
+    return not key.startswith(("GET ", "POST ")) or key in _HELD or key.endswith("/undo")
+
+
+# --- Samples ------------------------------------------------------------------------------------------------
 
 METHODS: Final[dict[str, str]] = {
     "GET /api-keys": "api_keys.list",
@@ -236,8 +360,8 @@ def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
 
 def address(operation: Operation) -> str:
     """The path with its parts filled in."""
-    path = re.sub(r"\{(\w+)\}", lambda m: examples.part(operation.key, m[1]), operation.path)
-    asked = "&".join(f"{name}={value}" for name, value in examples.QUERIES.get(operation.key, {}).items())
+    path = re.sub(r"\{(\w+)\}", lambda m: example_part(operation.key, m[1]), operation.path)
+    asked = "&".join(f"{name}={value}" for name, value in QUERIES.get(operation.key, {}).items())
     return f"{path}?{asked}" if asked else path
 
 
@@ -245,7 +369,7 @@ def curl(operation: Operation, project: bool) -> str:
     """One command. Its words are those of a shell."""
     words = ["curl -sS"]
     if operation.method not in ("GET", "POST") or (
-        operation.method == "POST" and not (operation.body_kind or examples.BODIES.get(operation.key))
+        operation.method == "POST" and not (operation.body_kind or BODIES.get(operation.key))
     ):
         words[0] += f" -X {operation.method}"
     words[0] += f" {shlex.quote(ORIGIN + address(operation))}"
@@ -253,11 +377,11 @@ def curl(operation: Operation, project: bool) -> str:
         words.append(f'-H "Authorization: Bearer {snippets.KEY}"')
     if project:
         words.append("-H 'X-Project-Id: OWN_PROJECT_ID'")
-    body = examples.BODIES.get(operation.key)
+    body = BODIES.get(operation.key)
     if body is not None:
         words += [f"-H 'Content-Type: {JSON}'", f"-d {shlex.quote(_AS_JSON.text(body))}"]
     elif operation.body_kind == "multipart/form-data":
-        words += [f"-F 'name={examples.FILE_NAME}'", f"-F 'file=@{_FILE}'"]
+        words += [f"-F 'name={FILE_NAME}'", f"-F 'file=@{_FILE}'"]
     elif operation.key in _RAW:
         words += ["-H 'Content-Type: application/octet-stream'", f"--data-binary @{_UPLOADED}"]
     elif METHODS.get(operation.key) in _SAVED:
@@ -334,8 +458,8 @@ def _gone_through(operation: Operation) -> bool:
 
 def _parts(operation: Operation) -> list[str]:
     """Of the address, and what its query must have."""
-    parts = [examples.part(operation.key, one) for one in re.findall(r"\{(\w+)\}", operation.path)]
-    return [*parts, *examples.QUERIES.get(operation.key, {}).values()]
+    parts = [example_part(operation.key, one) for one in re.findall(r"\{(\w+)\}", operation.path)]
+    return [*parts, *QUERIES.get(operation.key, {}).values()]
 
 
 def _quoted(text: str) -> str:
@@ -344,16 +468,16 @@ def _quoted(text: str) -> str:
 
 
 def _named_json(operation: Operation) -> dict[str, Any]:
-    body = examples.BODIES.get(operation.key)
+    body = BODIES.get(operation.key)
     return {} if body is None else {"json": body}
 
 
 def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional arguments, as text or object, and the keyword arguments."""
     placed = [_quoted(one) for one in _parts(operation)]
-    key, body = operation.key, dict(examples.BODIES.get(operation.key) or {})
+    key, body = operation.key, dict(BODIES.get(operation.key) or {})
     if key == _UPLOAD:
-        return [f'Path("{_FILE}")', _quoted(examples.FILE_NAME)], {}
+        return [f'Path("{_FILE}")', _quoted(FILE_NAME)], {}
     if key in _RAW:
         return [*placed, f'Path("{_UPLOADED}")'], {}
     if METHODS[key].endswith(".download"):
@@ -369,13 +493,13 @@ def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
 def _ts_arguments(operation: Operation) -> list[Any]:
     """The arguments, as text or object."""
     key, parts = operation.key, _parts(operation)
-    placed, body = [_quoted(one) for one in parts], examples.BODIES.get(operation.key)
+    placed, body = [_quoted(one) for one in parts], BODIES.get(operation.key)
     name = METHODS.get(key)
     if name is None:
         given = [_quoted(operation.method), _quoted(address(operation))]
         return [*given, {"json": body}] if body is not None else given
     if key == _UPLOAD:
-        return [_quoted(examples.FILE_NAME), _quoted("id,email\n1,ada@example.org\n")]
+        return [_quoted(FILE_NAME), _quoted("id,email\n1,ada@example.org\n")]
     if key in _RAW:
         return [*placed, f'readFileSync("{_UPLOADED}")']
     if name == "secrets.put":
@@ -522,3 +646,121 @@ def ids(actor: Actor, kinds: set[str]) -> dict[str, str]:
     if "RUN" in found:  # a run goes with its own scenario
         found["SCENARIO"] = db.session.get_one(Run, found["RUN"]).scenario_id
     return found
+
+
+# --- Postman collection -------------------------------------------------------------------------------------
+
+FORMAT: Final = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+_OWN: Final = re.compile(r"\bOWN_(\w+_ID)\b")
+_VARIABLE: Final = re.compile(r"\{\{(\w+)\}\}")
+
+
+def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict[str, Any]:
+    """The whole collection. Its variables are `base_url`, `api_key`, which is empty, parts of addresses that share a
+    segment with others (`dataset_id` of `/datasets/{dataset_id}@v{number}`), and the ids that requests have in common:
+    one that is put in once counts in all of them, except in those that change or delete what is there."""
+    folders = [
+        {"name": group.title, "item": [_item(one) for one in group.operations]} for group in groups.values()
+    ]
+    inside = {name for group in groups.values() for one in group.operations for name in _inside(one)}
+    shared = sorted(inside.union(_VARIABLE.findall(json.dumps(folders))) - {"base_url", "api_key"})
+    return {
+        "info": {
+            "name": "Rowsmith",
+            "description": f"Every operation of the API, version {version}. Put an API key into `api_key`, and ids of "
+            "your own into the other variables. Requests that change or delete something want their id in their own "
+            "address.",
+            "schema": FORMAT,
+        },
+        "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{api_key}}", "type": "string"}]},
+        "variable": [
+            {"key": "base_url", "value": base_url, "type": "string"},
+            {"key": "api_key", "value": "", "type": "string"},
+            *({"key": name, "value": PARTS.get(name, name.upper()), "type": "string"} for name in shared),
+        ],
+        "item": folders,
+    }
+
+
+def _item(operation: Operation) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "method": operation.method,
+        "header": _headers(operation),
+        "url": _url(operation),
+        "description": "\n\n".join([operation.summary + ".", *operation.told]),
+    }
+    body = _body(operation)
+    if body is not None:
+        request["body"] = body
+    if operation.scope == "public":
+        request["auth"] = {"type": "noauth"}
+    return {"name": operation.summary, "request": request, "response": []}
+
+
+def _inside(operation: Operation) -> list[str]:
+    shared = [one for one in operation.path.split("/") if not re.fullmatch(r"\{\w+\}", one)]
+    return re.findall(r"\{(\w+)\}", "/".join(shared))
+
+
+def _url(operation: Operation) -> dict[str, Any]:
+    """Postman knows `:name` as the whole of a segment; parts inside one (`@v{number}`) become variables in braces."""
+    segments = [
+        f":{found[1]}" if (found := re.fullmatch(r"\{(\w+)\}", one)) else re.sub(r"\{(\w+)\}", r"{{\1}}", one)
+        for one in operation.path.removeprefix("/").split("/")
+    ]
+    url: dict[str, Any] = {
+        "raw": "{{base_url}}/" + "/".join(segments),
+        "host": ["{{base_url}}"],
+        "path": segments,
+    }
+    query = [row for place, row in operation.parameters if place == "query"]
+    if query:
+        url["query"] = [
+            {"key": row.name, "value": "", "description": _about(row.text, row.limits), "disabled": True}
+            for row in query
+        ]
+    parts = [one[1:] for one in segments if one.startswith(":")]
+    if parts:
+        url["variable"] = [{"key": one, "value": _shown(example_part(operation.key, one))} for one in parts]
+    return url
+
+
+def _headers(operation: Operation) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if operation.body_kind == JSON:
+        found.append({"key": "Content-Type", "value": JSON})
+    if operation.idempotent:
+        found.append({"key": "Idempotency-Key", "value": "{{$guid}}", "disabled": True})
+    if operation.if_match:
+        found.append({"key": "If-Match", "value": "", "disabled": True})
+    return found
+
+
+def _body(operation: Operation) -> dict[str, Any] | None:
+    example = BODIES.get(operation.key)
+    if example is not None:
+        text = _shown(json.dumps(example, ensure_ascii=False, indent=2))
+        return {"mode": "raw", "raw": text, "options": {"raw": {"language": "json"}}}
+    if operation.body_kind == "multipart/form-data":
+        parts: list[dict[str, Any]] = [
+            {"key": row.name, "type": "file" if row.kind == "file" else "text", "description": row.text}
+            for row in operation.body_rows
+        ]
+        given = {"name": FILE_NAME}
+        for one in parts:
+            one |= {"src": ""} if one["type"] == "file" else {"value": given.get(one["key"], "")}
+            if one["type"] == "text" and not one["value"]:
+                one["disabled"] = True
+        return {"mode": "formdata", "formdata": parts}
+    if operation.method == "PUT":  # the document itself
+        return {"mode": "file", "file": {}}
+    return None
+
+
+def _shown(text: str) -> str:
+    """A text of the samples; where these name an object of the reader's, a variable."""
+    return _OWN.sub(lambda found: "{{" + found[1].lower() + "}}", text)
+
+
+def _about(*parts: str) -> str:
+    return " ".join(filter(None, parts))

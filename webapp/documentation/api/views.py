@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from webapp.access.actors import Actor
 from webapp.access.models import NEWEST_VERSION
-from webapp.documentation.api import examples, postman, reference, samples
+from webapp.documentation.api import reference, samples
 from webapp.errors import ApiError
 from webapp.extensions import application
 from webapp.web import openapi, snippets
@@ -67,7 +67,7 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
 @route(bp, "/docs/postman.json", scope="public", hidden=True)
 def collection() -> Response:
     """The Postman collection, as a file."""
-    made = postman.collection(_reference(), NEWEST_VERSION, snippets.origin())
+    made = samples.collection(_reference(), NEWEST_VERSION, snippets.origin())
     headers = {"Content-Disposition": f'attachment; filename="{FILE}"'}
     return Response(orjson.dumps(made, option=orjson.OPT_INDENT_2), mimetype=JSON, headers=headers)
 
@@ -107,7 +107,7 @@ def _language() -> str:
 
 def example(operation: reference.Operation) -> str:
     """Return the example body of an operation as indented JSON; "" without a body."""
-    body = examples.BODIES.get(operation.key)
+    body = samples.BODIES.get(operation.key)
     return "" if body is None else orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 
 

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from webapp import limits
 from webapp.access.actors import Actor
-from webapp.connections.services import endpoint_list
+from webapp.connections.services import connections
 from webapp.connectors.http.request_template import HeaderEncoding
-from webapp.endpoints.services import endpoints
+from webapp.endpoints import services
 from webapp.errors import ApiError
 from webapp.web.inputs import READ_ONLY, Input, ListQuery, with_more
 from webapp.web.responses import Listed, Output, matching, reply
@@ -110,20 +110,20 @@ class EndpointOut(Output):
 @route(bp, "/endpoints", scope="read", query=EndpointQuery, returns=Listed(EndpointOut))
 def index(actor: Actor, query: EndpointQuery) -> Response:
     """List the endpoints of the project, newest first."""
-    page = endpoint_list.listing(actor, **query.model_dump())
-    return reply(page.as_dict(endpoints.as_json), template="endpoints/list.html", block="list", query=query)
+    page = connections.list_endpoints(actor, **query.model_dump())
+    return reply(page.as_dict(services.as_json), template="endpoints/list.html", block="list", query=query)
 
 
 def _more(actor: Actor, error: ApiError, said: Any) -> ApiError:
     def check(body: EndpointIn) -> None:
-        endpoints.preview(actor, body.given())
+        services.preview(actor, body.given())
 
     return with_more(error, said, EndpointIn, check)
 
 
 def _more_of_change(actor: Actor, error: ApiError, said: Any, endpoint_id: str) -> ApiError:
-    found = endpoint_list.get(actor, endpoint_id, "write")
-    return with_more(error, said, EndpointChange, lambda body: endpoints.check(actor, found, body.given()))
+    found = connections.get_endpoint(actor, endpoint_id, "write")
+    return with_more(error, said, EndpointChange, lambda body: services.check(actor, found, body.given()))
 
 
 @route(
@@ -139,16 +139,18 @@ def _more_of_change(actor: Actor, error: ApiError, said: Any, endpoint_id: str) 
 )
 def create(actor: Actor, body: EndpointIn) -> Response:
     """Create an endpoint, with its own URL or on a REST connection."""
-    made = endpoints.create(actor, body.given())
+    made = services.create(actor, body.given())
     where = url_for(".show", endpoint_id=made.id)
-    return reply(endpoints.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
+    return reply(services.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
 
 
 @route(bp, ONE, scope="read", returns=EndpointOut)
 def show(actor: Actor, endpoint_id: str) -> Response:
     """Get an endpoint."""
     return reply(
-        endpoints.as_json(endpoint_list.get(actor, endpoint_id)), template="endpoints/show.html", tag=True
+        services.as_json(connections.get_endpoint(actor, endpoint_id)),
+        template="endpoints/show.html",
+        tag=True,
     )
 
 
@@ -158,26 +160,26 @@ def show(actor: Actor, endpoint_id: str) -> Response:
 )  # fmt: skip
 def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
     """Change an endpoint. A secret sent back as `********` is kept."""
-    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
-    matching(endpoints.as_json(found))
-    changed = endpoints.change(actor, found, body.given())
-    return reply(endpoints.as_json(changed), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
+    found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
+    matching(services.as_json(found))
+    changed = services.change(actor, found, body.given())
+    return reply(services.as_json(changed), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
 
 
 @route(bp, ONE, ["DELETE"], scope="write", returns=EndpointOut, errors=("version_conflict", "in_use"))
 def delete(actor: Actor, endpoint_id: str) -> Response:
     """Delete an endpoint. It can be restored for 30 days."""
-    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
-    matching(endpoints.as_json(found))
-    endpoints.delete(actor, found)
+    found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
+    matching(services.as_json(found))
+    services.delete(actor, found)
     if g.face == "person":  # the category of a message is the URL of its Undo button
         flash(f"Endpoint {found.name} deleted", url_for(".restore", endpoint_id=endpoint_id))
-    return reply(endpoints.as_json(found), see=url_for(".index"))
+    return reply(services.as_json(found), see=url_for(".index"))
 
 
 @route(bp, f"{ONE}/restore", ["POST"], scope="write", returns=EndpointOut)
 def restore(actor: Actor, endpoint_id: str) -> Response:
     """Restore a deleted object."""
-    found = endpoint_list.get(actor, endpoint_id, "write", lock=True, deleted=True)
-    endpoints.restore(actor, found)
-    return reply(endpoints.as_json(found), see=url_for(".show", endpoint_id=endpoint_id), tag=True)
+    found = connections.get_endpoint(actor, endpoint_id, "write", lock=True, deleted=True)
+    services.restore(actor, found)
+    return reply(services.as_json(found), see=url_for(".show", endpoint_id=endpoint_id), tag=True)

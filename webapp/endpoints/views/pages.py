@@ -13,11 +13,11 @@ from webapp import limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection, Endpoint
-from webapp.connections.services import connections, endpoint_list
+from webapp.connections.services import connections
 from webapp.connectors.http.request_template import RequestTemplate
 from webapp.connectors.rest.connector import RestSettings
-from webapp.endpoints.services import endpoints
-from webapp.endpoints.services.endpoints import REQUEST, SENDING
+from webapp.endpoints import services
+from webapp.endpoints.services import REQUEST, SENDING
 from webapp.endpoints.views.endpoints import EndpointChange, EndpointIn
 from webapp.errors import ApiError
 from webapp.row_templates.models import Template
@@ -116,7 +116,7 @@ def _page(
     context = {
         "form": form,
         "texts": form.texts,
-        "endpoint": endpoints.as_json(endpoint) if endpoint else None,
+        "endpoint": services.as_json(endpoint) if endpoint else None,
         "faults": faults,
         "error": error,
         "others": [one for one in told if not form.placed([one])],
@@ -162,7 +162,7 @@ def _example(actor: Actor, form: Form) -> dict[str, Any]:
     except ApiError as error:
         return {"requests": [], "fields": [], "trouble": error}
     try:
-        sent = endpoints.requests(actor, parse(EndpointIn, _named(form), strict=False).given(), template_id)
+        sent = services.requests(actor, parse(EndpointIn, _named(form), strict=False).given(), template_id)
     except ApiError as error:
         return {"requests": [], "fields": fields, "trouble": error}
     return {"requests": sent, "fields": fields, "trouble": None}
@@ -177,7 +177,7 @@ def _given(actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[
         rest = {name: value for name, value in _named(form).items() if name not in wrong}
         try:
             fit = parse(EndpointChange, rest, strict=False).given()
-            endpoints.preview(actor, endpoints.unmasked(fit))
+            services.preview(actor, services.unmasked(fit))
         except ApiError as other:
             told = other.details.get("fields", ())
             error.details["fields"] += [one for one in told if one["path"].partition(".")[0] not in wrong]
@@ -210,7 +210,7 @@ def create(actor: Actor) -> Response:
     if request.form.get("do") == "draw":
         return _page(actor, form, None)
     try:
-        made = endpoints.create(actor, _given(actor, form, EndpointIn, form.body()))
+        made = services.create(actor, _given(actor, form, EndpointIn, form.body()))
     except ApiError as error:
         return _page(actor, form, None, error)
     return see_other(url_for("endpoints.show", endpoint_id=made.id))
@@ -219,23 +219,23 @@ def create(actor: Actor) -> Response:
 @route(bp, ONE, scope="write", programs=False, hidden=True, reads=False)
 def edit(actor: Actor, endpoint_id: str) -> Response:
     """Show the form of an endpoint."""
-    found = endpoint_list.get(actor, endpoint_id, "write")
-    return _page(actor, Form({**endpoints.as_json(found), "template_id": _first_template(actor)}), found)
+    found = connections.get_endpoint(actor, endpoint_id, "write")
+    return _page(actor, Form({**services.as_json(found), "template_id": _first_template(actor)}), found)
 
 
 @route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True)
 def change(actor: Actor, endpoint_id: str) -> Response:
     """Change an endpoint from its form, or show the form with errors."""
-    found = endpoint_list.get(actor, endpoint_id, "write", lock=True)
+    found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     form_values(request.form)
-    form = Form(endpoints.as_json(found), request.form)
+    form = Form(services.as_json(found), request.form)
     if request.form.get("do") == "draw":
         return _page(actor, form, found)
     body = form.body()
     if body.get("connection_id"):
         del body["connection_id"]  # the connection cannot be changed
     try:
-        endpoints.change(actor, found, _given(actor, form, EndpointChange, body))
+        services.change(actor, found, _given(actor, form, EndpointChange, body))
     except ApiError as error:
         return _page(actor, form, found, error)
     return see_other(url_for("endpoints.show", endpoint_id=endpoint_id))

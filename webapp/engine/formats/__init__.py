@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from webapp.engine.formats.base import Format, FormatError
-from webapp.engine.formats.csv_format import CsvFormat
-from webapp.engine.formats.json_format import JsonFormat, NdjsonFormat
 from webapp.engine.formats.parquet_format import ParquetFormat
 from webapp.engine.formats.sql_format import SqlFormat
+from webapp.engine.formats.text_formats import CsvFormat, JsonFormat, NdjsonFormat
 from webapp.engine.formats.xlsx_format import XlsxFormat
 
 __all__ = ["FORMATS", "Format", "FormatError", "write"]

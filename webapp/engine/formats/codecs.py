@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from webapp.engine import mixed_columns
 from webapp.engine.formats import views
-from webapp.engine.formats.column import NULL, PLAIN, Codec, Column, Frame, Wrapping, null_mask, numbers
+from webapp.engine.formats.base import NULL, PLAIN, Codec, Column, Frame, Wrapping, null_mask, numbers
 from webapp.engine.formats.escape import Escape, Grown, Unfit
 from webapp.engine.formats.layout import Layout, Slot
 

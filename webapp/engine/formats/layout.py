@@ -27,14 +27,14 @@ import pyarrow as pa
 from webapp import limits
 from webapp.engine.budget import TooLarge, check
 from webapp.engine.formats import views
-from webapp.engine.formats.base import Format
-from webapp.engine.formats.column import (
+from webapp.engine.formats.base import (
     MARKED,
     NULL,
     PLAIN,
     STATES,
     Codec,
     Column,
+    Format,
     Frame,
     does_not_fit,
     null_mask,

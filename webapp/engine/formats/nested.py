@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.formats import codecs
+from webapp.engine.formats.base import PLAIN, Codec, Column, Frame, Wrapping
 from webapp.engine.formats.codecs import as_text, mixed_column
-from webapp.engine.formats.column import PLAIN, Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Escape, JsonEscape, LineEscape
 from webapp.engine.formats.layout import Layout, Slot
 from webapp.engine.mixed_columns import clean_type, is_mixed

@@ -15,13 +15,12 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.engine.formats import codecs
-from webapp.engine.formats.base import Arrays, Format, FormatError
+from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Wrapping
 from webapp.engine.formats.codecs import mixed_column
-from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
-from webapp.engine.formats.flat import Leaf, flatten
 from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
 from webapp.engine.formats.sql_dialects import DIALECTS, Dialect, SqlEscape
+from webapp.engine.formats.text_formats import Leaf, flatten
 from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.engine.text_parts import Composed
 from webapp.errors import Fault

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.engine.formats import codecs, views
-from webapp.engine.formats.base import Arrays, Format, FormatError
+from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Wrapping
 from webapp.engine.formats.codecs import (
     DAY_MICROS,
     BaseCodec,
@@ -27,11 +27,10 @@ from webapp.engine.formats.codecs import (
     spelled_clock,
     spelled_date,
 )
-from webapp.engine.formats.column import Codec, Column, Frame, Wrapping
 from webapp.engine.formats.escape import Unfit, XmlEscape
-from webapp.engine.formats.flat import Leaf, flatten
 from webapp.engine.formats.layout import Layout, Slot, TextFormat
 from webapp.engine.formats.nested import NestedCodec, value_type
+from webapp.engine.formats.text_formats import Leaf, flatten
 from webapp.engine.formats.zipstream import ZipStream
 from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.engine.text_parts import Composed

@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 
 from webapp.engine.formulas import operators, parser, reductions, text_kernels, types, vectors
 from webapp.engine.formulas.declarations import Call, Function
-from webapp.engine.formulas.errors import FormulaError, FormulaErrors
 from webapp.engine.formulas.functions import BY_NAME, find
 from webapp.engine.formulas.functions.date import present, today
 from webapp.engine.formulas.functions.text import sliced
 from webapp.engine.formulas.nodes import Frame, Node, as_text, elementwise, literal
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, FormulaErrors, Kind
 from webapp.engine.formulas.uniqueness import SPACE, Proof
 from webapp.engine.formulas.vectors import Lists, Vector
 from webapp.errors import did_you_mean

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from webapp import limits
 from webapp.engine.formulas import types
 from webapp.engine.formulas.calendar import day_of
-from webapp.engine.formulas.errors import FormulaError
 from webapp.engine.formulas.nodes import Kernel, Node, as_text, check_length, elementwise
 from webapp.engine.formulas.operators import moment_of, number_of, truth_of, wrong_type
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, Kind
 from webapp.engine.formulas.uniqueness import Proof
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from webapp import limits
 from webapp.engine.errors import SpecError
 from webapp.engine.formulas import types, vectors
 from webapp.engine.formulas.compiler import BUILT_IN, Builder, Names, Reported
-from webapp.engine.formulas.errors import FormulaError, FormulaErrors, ValueFault
 from webapp.engine.formulas.nodes import Frame, Node, RowContext, read
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, FormulaErrors, Kind, ValueFault
 from webapp.engine.formulas.uniqueness import Proof, of_column
 from webapp.errors import Fault, did_you_mean
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 from webapp.engine import processor_time
 from webapp.engine.budget import Meter
 from webapp.engine.formulas import types, vectors
-from webapp.engine.formulas.errors import FormulaError, ValueFault
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, Kind, ValueFault
 from webapp.engine.formulas.uniqueness import Part, Proof
 from webapp.engine.formulas.vectors import Lists, Value, Vector
 

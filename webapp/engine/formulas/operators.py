@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.engine import budget, moments
 from webapp.engine.formulas import text_kernels, types, vectors
-from webapp.engine.formulas.errors import FormulaError
 from webapp.engine.formulas.nodes import (
     Node,
     as_text,
@@ -22,7 +21,7 @@ from webapp.engine.formulas.nodes import (
     elementwise,
     literal,
 )
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, Kind
 from webapp.engine.formulas.uniqueness import Part, Proof, of_parts
 from webapp.engine.formulas.vectors import Vector, all_valid
 

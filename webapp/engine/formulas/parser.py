@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from webapp import limits
-from webapp.engine.formulas.errors import FormulaError
+from webapp.engine.formulas.types import FormulaError
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)

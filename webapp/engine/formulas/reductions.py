@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from webapp.engine import budget
 from webapp.engine.formulas import operators, text_kernels, types, vectors
-from webapp.engine.formulas.errors import FormulaError, ValueFault
 from webapp.engine.formulas.nodes import Frame, Node, as_text, check_length
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, Kind, ValueFault
 from webapp.engine.formulas.vectors import Lists, Value, Vector
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from webapp import limits
 from webapp.engine import budget
-from webapp.engine.formulas.errors import ValueFault
+from webapp.engine.formulas.types import ValueFault
 from webapp.engine.formulas.vectors import Vector, decoded
 
 TextFunction = Callable[[pa.Array], pa.Array]

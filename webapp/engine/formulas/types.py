@@ -1,5 +1,7 @@
 """Static types of formulas: the kind of a value, its decimal places, its minimum and maximum, its longest text.
 
+Errors of formulas have positions.
+
 Numbers are whole units of their last decimal, held as 64-bit integers: ``integer`` has no places, ``decimal`` has
 some. Where bounds are known they are in those units too.
 """
@@ -12,11 +14,38 @@ import pyarrow as pa
 
 from webapp import limits
 
+
+class FormulaError(ValueError):
+    """A formula that cannot be parsed or evaluated. ``position`` counts characters from 1."""
+
+    def __init__(self, code: str, message: str, position: int = 1, hint: str | None = None) -> None:
+        self.code, self.message, self.position, self.hint = code, message, position, hint
+        super().__init__(message)
+
+
+class FormulaErrors(ValueError):
+    """Everything that is wrong with one formula; ``errors`` is never empty."""
+
+    def __init__(self, errors: list[FormulaError]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(error.message for error in errors))
+
+
+class ValueFault(ArithmeticError):
+    """A value of some row that cannot be carried further: too large a number, too long a text."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        self.code, self.message, self.hint = code, message, hint
+        super().__init__(message)
+
+
 LEAST, MOST = -(2**63) + 1, 2**63 - 1
 """The largest absolute value of a number, in units of its last decimal."""
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """1 January of the year 1 and 31 December 9999, in days since 1970."""
+
+# --- Types --------------------------------------------------------------------------------------------------
 
 DAY_US = 86_400_000_000
 

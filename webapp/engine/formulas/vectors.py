@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 from webapp.engine import budget
 from webapp.engine import text as texts
 from webapp.engine.formulas import types
-from webapp.engine.formulas.errors import ValueFault
-from webapp.engine.formulas.types import LEAST, MOST, Kind
+from webapp.engine.formulas.types import LEAST, MOST, Kind, ValueFault
 
 _EXACT_FLOAT = 1 << 52
 

@@ -4,6 +4,6 @@ Whether a cell is invalid, and its kind, depend only on seed, field and row, lik
 children and parents read the valid value; only the output has the invalid one. So each fault affects exactly one
 cell, and the answer key can be generated for any rows at any time.
 
-`settings.py` has the options of templates and fields, `abilities.py` the kinds that a field supports and their values,
-`plan.py` their checks, `injector.py` puts them into a block of rows, `answer_key.py` lists them.
+`settings.py` has the options of templates and fields. `injector.py` has the kinds that a field supports, their values
+and their checks, and puts them into a block of rows. `answer_key.py` lists them.
 """

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from webapp import limits
 from webapp.engine.budget import TooLarge
 from webapp.engine.formats.nested import json_texts
-from webapp.engine.invalid_data.abilities import decoded
+from webapp.engine.invalid_data.injector import decoded
 from webapp.engine.invalid_data.settings import KINDS
 
 if TYPE_CHECKING:

@@ -1,27 +1,588 @@
-"""Inject invalid data into the rows of a request: select cells, and replace their values in the columns."""
+"""Inject invalid data: which kinds a field supports, which cells are invalid, and the values in the columns.
+
+Each invalid value follows from the valid value of its cell and 64 random bits. A value of the wrong format looks like
+one of the field's type, but no validator accepts it. A wrong check digit differs in one character.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from webapp import limits
 from webapp.engine import budget, mixed_columns, postprocess
 from webapp.engine import random as engine_random
 from webapp.engine.budget import Meter
-from webapp.engine.invalid_data.abilities import decoded
-from webapp.engine.invalid_data.plan import InvalidDataPlan, InvalidField
-from webapp.engine.invalid_data.settings import KINDS, Kind
+from webapp.engine.invalid_data.settings import KINDS, Invalid, Kind
+from webapp.engine.mixed_columns import MixedType
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.codes import DIGITS, LOWER, UPPER, CodeType
+from webapp.engine.types.finance import CreditCardNumber, Iban
+from webapp.engine.types.relations import NUMBERED, Reference
+from webapp.engine.types.time import DAY_SECONDS, Point, Time
+from webapp.errors import Fault
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import Block, BoundPlan
+    from webapp.engine.layers import Column, Layer
+    from webapp.engine.spec import TemplateSpec
+
+
+_OF_VALUES = frozenset({"missing", "duplicate", "orphan", "out_of_range"})
+"""Kinds whose invalid values have the column's own type."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidField:
+    """A field that may have invalid values: its kinds, each with the function that creates values."""
+
+    column: Column
+    makes: Mapping[Kind, Make]
+    share: tuple[int, int] | None
+    """Invalid cells per hundred rows, as a fraction; None if the template's share applies."""
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some of its cells are text while others are not."""
+        dtype = self.column.dtype
+        alike = pa.types.is_string(dtype) or pa.types.is_nested(dtype)
+        return not alike and any(kind not in _OF_VALUES for kind in self.makes)
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidDataPlan:
+    """The settings for invalid data of a template."""
+
+    fields: Mapping[str, InvalidField]
+    share: tuple[int, int] | None
+    """Rows with one invalid cell in every hundred, among the fields that set no share."""
+
+    def kinds(self) -> dict[Kind, list[str]]:
+        """The names of the fields that the template's share may touch, by kind."""
+        among = [one for one in self.fields.values() if one.share is None]
+        found = {kind: [one.name for one in among if kind in one.makes] for kind in KINDS}
+        return {kind: names for kind, names in found.items() if names}
+
+    def schema(self, clean: pa.Schema) -> pa.Schema:
+        """Return ``clean`` with the types that columns have after injecting invalid values."""
+        return pa.schema(
+            [
+                field.with_type(MixedType(field.type)) if self._is_mixed(field.name) else field
+                for field in clean
+            ]
+        )
+
+    def _is_mixed(self, name: str) -> bool:
+        return name in self.fields and self.fields[name].mixed
+
+
+def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDataPlan | None:
+    """Compile the settings for invalid data of the template and its fields; None without any. ``layer`` is the
+    template's top level; errors are appended to ``faults``."""
+    fields: dict[str, InvalidField] = {}
+    for field in spec.fields:
+        column, asked = layer.columns[field.name], field.common.invalid
+        if asked is None:
+            continue
+        can = injectors_of(column)
+        kinds = asked.kinds or ()
+        refused = [kind for kind in kinds if kind not in can]
+        for kind in refused:
+            place = f"{field.path}.invalid.kinds[{kinds.index(kind)}]"
+            text = f"{field.type.label} with these options does not support {kind}."
+            faults.append(Fault(place, "not_for_this_type", text, f"It can have: {join_kinds(list(can))}."))
+        if not can and not refused:
+            text = f"{field.type.label} does not support invalid data."
+            faults.append(Fault(f"{field.path}.invalid", "not_for_this_type", text, "Take invalid away."))
+        _check_duplicates(asked, f"{field.path}.invalid", faults)
+        fields[field.name] = InvalidField(column, _chosen(can, asked), asked.share)
+    if spec.invalid is not None:
+        fields |= _of_template(spec, spec.invalid, layer, set(fields), faults)
+    visible = {name: one for name, one in fields.items() if name in layer.visible}
+    share = spec.invalid.share if spec.invalid is not None else None
+    return InvalidDataPlan(visible, share) if visible else None
+
+
+def _of_template(
+    spec: TemplateSpec, asked: Invalid, layer: Layer, own: set[str], faults: list[Fault]
+) -> dict[str, InvalidField]:
+    can = {
+        field.name: injectors_of(layer.columns[field.name]) for field in spec.fields if field.name not in own
+    }
+    can = {name: makes for name, makes in can.items() if name in layer.visible}
+    anywhere = [kind for kind in KINDS if any(kind in makes for makes in can.values())]
+    for place, kind in enumerate(asked.kinds or ()):
+        if kind not in anywhere:
+            text = f"No field of this template can have {kind}."
+            hint = f"They can have: {join_kinds(anywhere)}."
+            faults.append(Fault(f"invalid.kinds[{place}]", "not_for_these_fields", text, hint))
+    if not anywhere and not asked.kinds:
+        text = "No field of this template supports invalid data."
+        faults.append(Fault("invalid", "not_for_these_fields", text, "Take invalid away."))
+    _check_duplicates(asked, "invalid", faults)
+    found = {
+        name: InvalidField(layer.columns[name], _chosen(makes, asked), None) for name, makes in can.items()
+    }
+    return {name: one for name, one in found.items() if one.makes}
+
+
+def _chosen(can: Mapping[Kind, Make], asked: Invalid) -> dict[Kind, Make]:
+    wanted = asked.kinds or tuple(can)
+    if asked.rate == 1 and asked.kinds is None:
+        wanted = tuple(kind for kind in wanted if kind != "duplicate")
+    return {kind: make for kind, make in can.items() if kind in wanted}
+
+
+def _check_duplicates(asked: Invalid, path: str, faults: list[Fault]) -> None:
+    """A duplicate repeats the value of a row that is not bad."""
+    if asked.rate == 1 and "duplicate" in (asked.kinds or ()):
+        text = "If every row is invalid, there is no valid value for a duplicate to repeat."
+        faults.append(Fault(f"{path}.rate", "out_of_range", text, "Write a rate below 1, such as 0.5."))
+
+
+# --- Kinds and their values ---------------------------------------------------------------------------------
+
+WRONG_TYPE: Final = ("abc", "twelve", "not a value", "x1", "#VALUE!", "one two")
+"""Texts that are no number, date or truth value. No format escapes their characters (`mixed_columns.PLAIN`)."""
+
+INJECTIONS: Final = (
+    "'; DROP TABLE users; --",
+    "' OR '1'='1",
+    "1; SELECT pg_sleep(10)--",
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    '=HYPERLINK("http://example.com","open")',
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+    "+1+1",
+    "../../../../etc/passwd",
+    "..\\..\\windows\\win.ini",
+    "value\r\nX-Injected: 1",
+    "${jndi:ldap://example.com/a}",
+    "{{7*7}}",
+    "$(id)",
+)
+"""SQL, HTML, spreadsheet formulas, paths, header lines, and what templates and shells would carry out."""
+
+_COMBINING: Final = "".join(map(chr, (0x0301, 0x0316, 0x0323, 0x0344)))
+_EDGES: Final = (
+    ("\u202e", "\u202c"),  # right to left, overridden and popped
+    ("\u0645\u0631\u062d\u0628\u0627 ", ""),  # Arabic next to Latin letters
+    ("\u200b", ""),  # zero width space
+    ("", "\u200d"),  # zero width joiner
+    ("\ufeff", ""),  # byte order mark
+    ("", _COMBINING),
+    ("", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),  # a family, five code points
+    ("\U0001d4d0", ""),  # a letter beyond the basic plane
+    ("", "\u00a0"),  # no-break space
+    ("", "\u2028"),  # line separator
+)
+EDGE_SIGNS: Final = frozenset("".join(before + after for before, after in _EDGES)) - {" "}
+"""Each edge has one of these. U+0000 is not among them: CSV, SQL and XLSX have no way to write it."""
+
+
+def wrong_type(good: object, bits: int) -> str:
+    """Text where a number, a date or a boolean is expected."""
+    return WRONG_TYPE[bits % len(WRONG_TYPE)]
+
+
+def injection(good: object, bits: int) -> str:
+    """Input that insecure programs would execute."""
+    return INJECTIONS[bits % len(INJECTIONS)]
+
+
+def unicode_edge(good: str, bits: int) -> str:
+    """The good text, with what programs that count characters or bytes trip over."""
+    before, after = _EDGES[bits % len(_EDGES)]
+    return f"{before}{good}{after}"
+
+
+def too_long(good: str, limit: int, bits: int) -> str:
+    """The good text over again, up to 20 characters more than ``limit``."""
+    target = limit + 1 + bits % 20
+    return (good * (target // len(good) + 1))[:target] if good else "x" * target
+
+
+BreakFormat = Callable[[str, int], str]
+"""Create an invalid text from a valid one, using random bits."""
+
+
+def _one_of(*ways: BreakFormat) -> BreakFormat:
+    return lambda text, bits: ways[bits % len(ways)](text, bits // len(ways))
+
+
+def fixed(*texts: str) -> BreakFormat:
+    """Return one of ``texts``, for any value."""
+    return lambda text, bits: texts[bits % len(texts)]
+
+
+def _no_at(text: str, bits: int) -> str:
+    return text.replace("@", "", 1)
+
+
+def _two_ats(text: str, bits: int) -> str:
+    return text.replace("@", "@@", 1)
+
+
+def _no_host(text: str, bits: int) -> str:
+    return text.partition("@")[0] + "@"
+
+
+def _no_scheme(text: str, bits: int) -> str:
+    return text.replace("://", "//", 1).replace("http", "htp", 1)
+
+
+def _blank_host(text: str, bits: int) -> str:
+    return text.replace("://", ":// ", 1)
+
+
+def _empty_label(text: str, bits: int) -> str:
+    return text.replace(".", "..", 1) if "." in text else f".{text}"
+
+
+def _hyphens(text: str, bits: int) -> str:
+    return f"-{text}-"
+
+
+def _beyond(text: str, bits: int) -> str:
+    """The last number of a dotted one is larger than a byte."""
+    return f"{text.rpartition('.')[0]}.{256 + bits % 700}"
+
+
+def _short(text: str, bits: int) -> str:
+    return text[:-1]
+
+
+def _not_hex(text: str, bits: int) -> str:
+    """Replace one hexadecimal digit by another character."""
+    places = [at for at, sign in enumerate(text) if sign.isalnum()]
+    at = places[bits % len(places)]
+    return f"{text[:at]}g{text[at + 1 :]}"
+
+
+def question_mark(text: str, bits: int) -> str:
+    """One letter or digit is a question mark."""
+    places = [at for at, sign in enumerate(text) if sign.isalnum()]
+    if not places:
+        return f"{text}?"
+    at = places[bits % len(places)]
+    return f"{text[:at]}?{text[at + 1 :]}"
+
+
+DATES: Final = ("2026-13-45", "2026-02-30", "31/31/2026", "0000-00-00")
+MOMENTS: Final = ("2026-13-45T25:61:61Z", "2026-02-30T10:00:00Z", "31/31/2026 24:99")
+TIMES: Final = ("25:61:61", "24:99", "12:60:00")
+
+_PHONE: Final = fixed("12", "+", "000", "phone", "+0")
+
+_BY_NAME: Final[Mapping[str, BreakFormat]] = {
+    **dict.fromkeys(("email", "safe_email", "company_email"), _one_of(_no_at, _two_ats, _no_host)),
+    **dict.fromkeys(("url", "avatar", "image_url"), _one_of(_no_scheme, _blank_host)),
+    **dict.fromkeys(("domain_name", "hostname"), _one_of(_empty_label, _hyphens)),
+    **dict.fromkeys(("phone_number", "mobile"), _PHONE),
+    **dict.fromkeys(("uuid", "mongodb_objectid"), _one_of(_not_hex, _short)),
+    "ulid": _one_of(_short, question_mark),
+    "ipv4": _one_of(_beyond, lambda text, bits: text.rpartition(".")[0]),
+    "ipv6": _not_hex,
+    "mac_address": _one_of(_not_hex, _short),
+    "iban": question_mark,
+    "credit_card_number": question_mark,
+    "cvv": question_mark,
+    "card_expiry": fixed("13/99", "00/00", "99-99"),
+    **dict.fromkeys(("date", "date_of_birth", "business_day", "date_relative"), fixed(*DATES)),
+    **dict.fromkeys(("datetime", "time_series"), fixed(*MOMENTS)),
+    "time": fixed(*TIMES),
+}
+
+
+def of_type(name: str, kind: type) -> BreakFormat | None:
+    """Return how to damage the format of a type's texts; None if the type accepts any text."""
+    found = _BY_NAME.get(name)
+    if found is None and issubclass(kind, CodeType):
+        return question_mark
+    return found
+
+
+_IBAN_CHECK: Final = 3  # the second of its two check digits (ISO 13616)
+
+
+def place_of(made: FieldType) -> int | None:
+    """Return the position of the check digit in the type's values, counted from 0 (-1: the last); None without a check
+    digit.
+
+    It is the check digit itself, and is not covered by another check: it is a function of the other characters, so any
+    other digit in its place is invalid.
+    """
+    if isinstance(made, CodeType):
+        return made.code.check_place
+    if isinstance(made, Iban):
+        return _IBAN_CHECK
+    return -1 if isinstance(made, CreditCardNumber) else None
+
+
+def broken(text: str, place: int, bits: int) -> str:
+    """Return ``text`` with a different character of the same class at ``place``.
+
+    Some numbers may be checked in a second way, by ISO 7064 MOD 97-10 over all of it (Dutch VAT numbers since 2020): a
+    change that happens to be valid in that way is not used.
+    """
+    at = place % len(text)
+    if not text[at].isalnum():  # an account number of a country without IBANs: its last digit
+        at = max(where for where, sign in enumerate(text) if sign.isalnum())
+    sign = text[at]
+    alphabet = DIGITS if sign.isdigit() else UPPER if sign.isupper() else LOWER
+    first = alphabet.index(sign) + 1 + bits % (len(alphabet) - 1)
+    made = text[:at] + alphabet[first % len(alphabet)] + text[at + 1 :]
+    if _passes_whole(made):
+        # Two characters of one alphabet do not both pass, so the next one that is not the right one will do.
+        steps = (alphabet[(first + step) % len(alphabet)] for step in (1, 2))
+        made = text[:at] + next(other for other in steps if other != sign) + text[at + 1 :]
+    return made
+
+
+def _passes_whole(text: str) -> bool:
+    digits = "".join(str(int(sign, 36)) for sign in text if sign.isascii() and sign.isalnum())
+    return bool(digits) and int(digits) % 97 == 1
+
+
+Made: TypeAlias = pa.Array | list[str]
+"""Texts, or an array of the column's own type."""
+Make = Callable[["CellContext", list[Any], np.ndarray], Made]
+"""Return invalid values for some cells: ``(here, valid values, uint64[n] of random bits)``."""
+
+_BEYOND: Final = 1000  # chosen: the largest distance of a number from the range, in units
+_ORPHANS: Final = 1 << 20  # chosen: references to rows after the last parent are drawn from this many rows
+_DAY_MICROS: Final = DAY_SECONDS * 1_000_000
+_LAST_DAY: Final = 2_932_896  # 9999-12-31
+_FIRST_DAY: Final = -719_162  # 0001-01-01
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The range of the numbers, in units of the last decimal, and the range that the column's type supports."""
+
+    low: int
+    high: int
+    least: int
+    most: int
+
+    @property
+    def has_outside(self) -> bool:
+        """Return whether there is a number outside of the range."""
+        return self.low - _BEYOND >= self.least or self.high + _BEYOND <= self.most
+
+    def outside(self, bits: int) -> int:
+        """A number below or above it."""
+        step = 1 + bits // 2 % _BEYOND
+        below = self.low - step
+        if self.high + _BEYOND > self.most or (bits % 2 and self.low - _BEYOND >= self.least):
+            return below
+        return self.high + step
+
+
+def injectors_of(column: Column) -> Mapping[Kind, Make]:
+    """Return the functions that inject invalid values into the column, by kind, in the order of `KINDS`."""
+    dtype = column.dtype
+    if pa.types.is_null(dtype):
+        return {}
+    found: dict[Kind, Make] = {}
+    whole = column.blank is None
+    if whole and not column.type.blank_together:
+        found["missing"] = lambda here, good, bits: pa.nulls(len(good), dtype)
+    if pa.types.is_nested(dtype):
+        return found
+    if whole and _never_repeats(column):
+        found["duplicate"] = lambda here, good, bits: here.earlier(bits)
+    orphan = _orphan(column)
+    if orphan is not None:
+        found["orphan"] = orphan
+    if column.type.json_text and column.after is None and column.formula is None:
+        return found
+    if pa.types.is_string(dtype):
+        found |= _of_texts(column)
+    else:
+        found |= _of_values(column)
+    return {kind: found[kind] for kind in KINDS if kind in found}
+
+
+def _never_repeats(column: Column) -> bool:
+    if column.spec.common.unique:
+        return True
+    return column.formula is None and (column.type.primary or column.type.name in NUMBERED)
+
+
+def _each(make: Callable[[Any, int], str]) -> Make:
+    return lambda here, good, bits: [make(one, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
+
+
+def _longer(longest: int) -> Make:
+    def make(here: CellContext, good: list[Any], bits: np.ndarray) -> list[str]:
+        budget.check(longest * len(good))
+        return [too_long(one, longest, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
+
+    return make
+
+
+# --- Texts ------------------------------------------------------------------------------------------------------
+
+
+def _of_texts(column: Column) -> dict[Kind, Make]:
+    found: dict[Kind, Make] = {
+        "injection": _each(injection),
+        "unicode_edge": _each(unicode_edge),
+    }
+    message = (column.arrow_field().metadata or {}).get(b"max_length")
+    longest = int(message) if message else None
+    if longest and longest < limits.BAD_TEXT_CHARS:
+        found["too_long"] = _longer(longest)
+    if column.formula is not None:  # the values are no longer those of the type
+        return found
+    misshape = of_type(column.type.name, type(column.type))
+    if misshape is not None:
+        found["bad_format"] = _each(_inside(column, misshape))
+    place = place_of(column.type)
+    if place is not None:
+        found["bad_checksum"] = _each(_inside(column, lambda text, bits: broken(text, place, bits)))
+    return found
+
+
+def _inside(column: Column, change: BreakFormat) -> BreakFormat:
+    """``change`` between the field's prefix and suffix."""
+    common = column.spec.common
+    start, end = len(common.prefix), len(common.suffix)
+    if not start and not end:
+        return change
+
+    def changed(text: str, bits: int) -> str:
+        return f"{common.prefix}{change(text[start : len(text) - end], bits)}{common.suffix}"
+
+    return changed
+
+
+# --- Numbers, dates, truth values -------------------------------------------------------------------------------
+
+
+def _of_values(column: Column) -> dict[Kind, Make]:
+    found: dict[Kind, Make] = {"wrong_type": _each(wrong_type)}
+    dtype = column.dtype
+    for test, texts in _CALENDAR:
+        if test(dtype):
+            found["bad_format"] = _each(fixed(*texts))
+    outside = _outside(column)
+    if outside is not None:
+        found["out_of_range"] = outside
+    return found
+
+
+_CALENDAR: Final = (
+    (pa.types.is_date, DATES),
+    (pa.types.is_timestamp, MOMENTS),
+    (pa.types.is_time, TIMES),
+)
+
+
+def _outside(column: Column) -> Make | None:
+    made, dtype = column.type, column.dtype
+    if column.formula is None and isinstance(made, Point):
+
+        def of_point(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
+            span = here.state
+            found = Range(span.low, span.low + span.size - 1, *_held(dtype))
+            return _typed([found.outside(bit) for bit in bits.tolist()], dtype)
+
+        return of_point
+    found = _range(column)
+    if found is None or not found.has_outside:
+        return None
+    return lambda here, good, bits: _typed([found.outside(bit) for bit in bits.tolist()], dtype)
+
+
+def _range(column: Column) -> Range | None:
+    """Least and largest number, where these are the field's own and no matter of how many rows there are."""
+    made, dtype = column.type, column.dtype
+    if isinstance(made, Time):
+        low, high = (getattr(made.options, end) for end in ("min", "max"))
+        return Range(_second(low), _second(high), 0, DAY_SECONDS - 1)
+    if not (pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)):
+        return None
+    if isinstance(made, Reference) or column.formula is not None or made.needs:
+        return None
+    few, many = column.bounds(1), column.bounds(limits.MAX_OFFSET)
+    return None if few is None or few != many else Range(*few, *_held(dtype))
+
+
+def _second(clock: str) -> int:
+    hour, minute, second = (int(part) for part in (*clock.strip().split(":"), "0")[:3])
+    return hour * 3600 + minute * 60 + second
+
+
+def _held(dtype: pa.DataType) -> tuple[int, int]:
+    """Least and largest number of units that a type holds."""
+    if pa.types.is_decimal(dtype):
+        return 1 - 10**dtype.precision, 10**dtype.precision - 1
+    if pa.types.is_date(dtype):
+        return _FIRST_DAY, _LAST_DAY
+    if pa.types.is_timestamp(dtype):
+        return _FIRST_DAY * DAY_SECONDS, (_LAST_DAY + 1) * DAY_SECONDS - 1
+    return (0, 2**64 - 1) if pa.types.is_uint64(dtype) else (-(2**63), 2**63 - 1)
+
+
+def _typed(units: list[int], dtype: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(dtype):
+        return pa.array([Decimal(one).scaleb(-dtype.scale) for one in units], dtype)
+    if pa.types.is_date(dtype):
+        return pa.array(units, pa.int32()).cast(dtype)
+    if pa.types.is_timestamp(dtype) or pa.types.is_time(dtype):
+        return pa.array([one * 1_000_000 for one in units], pa.int64()).cast(dtype)
+    return pa.array(units, dtype)
+
+
+# --- References -------------------------------------------------------------------------------------------------
+
+
+def _orphan(column: Column) -> Make | None:
+    """Return keys of rows that the other template does not have; None if every possible key exists."""
+    made = column.type
+    if not isinstance(made, Reference) or column.formula is not None or column.after is not None:
+        return None
+    parent, rows, address = made.shown_column, made.parent_rows, made.address
+    if parent is None or address is None or not _never_repeats(parent):
+        return None
+    space = parent.type.space() if parent.spec.common.unique else None
+    beyond = _ORPHANS if space is None else min(_ORPHANS, space - rows)
+    if beyond <= 0:
+        return None
+
+    def orphans(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
+        others = here.bound.relatives[address].at(engine_random.below(bits, beyond) + np.uint64(rows))
+        return decoded(others.column(parent.name))
+
+    return orphans
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """A column without its dictionary."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def join_kinds(kinds: Sequence[str]) -> str:
+    """Kinds as a sentence names them."""
+    return ", ".join(kinds) or "none"
+
 
 _KIND_SALT, _FIELD_SALT, _INSTEAD_SALT, _EARLIER_SALT, _VALUE_SALT = 1, 2, 3, 4, 5
+# --- Injection ----------------------------------------------------------------------------------------------
+
 _NEAR: Final = 1000  # chosen: a duplicate repeats one of this many valid rows before it
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import ConfigDict, Field, field_serializer, field_validator
 
-from webapp import whole
+from webapp import json_input
 
 Kind = Literal[
     "wrong_type",
@@ -27,7 +27,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 _PLACES: Final = 6
 
 
-class Invalid(whole.Model):
+class Invalid(json_input.Model):
     """Invalid data: on a field a share of its cells, on a template a share of its rows, each with one invalid cell."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -3,14 +3,14 @@
     masker = masker_of(field, vocabulary, keys, run=run)      # of one sensitive field
     masked = masker.mask(column, person)                      # block by block, in any order and process
 
-The package does not depend on where the values come from or go to. See `settings` for the options, and `symbols` and
+The package does not depend on where the values come from or go to. See `settings` for the options, and
 `format_preserving` for the permutation behind format_preserve.
 """
 
+from webapp.engine.masking.format_preserving import telling
 from webapp.engine.masking.keys import Keys
 from webapp.engine.masking.masker import Masker, MaskingError, masker_of
 from webapp.engine.masking.settings import STRATEGIES, Masking, fitting
-from webapp.engine.masking.symbols import telling
 from webapp.engine.masking.together import joined
 
 __all__ = [

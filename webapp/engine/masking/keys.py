@@ -1,14 +1,21 @@
-"""Keys of masking: the workspace's ring, and what is derived from it for one column."""
+"""Shared by all strategies of masking: keys, and columns of distinct values.
+
+The keys are the workspace's ring, and what is derived from it for one column. Columns are masked by their distinct
+values, once each; nulls stay, and texts are converted to bytes and numbers.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.lib.stride_tricks import sliding_window_view
 
 KEY_BYTES = 32
 _WORD = np.dtype("<u8")
@@ -40,3 +47,102 @@ class Aes:
             self._encryptor.update(np.ascontiguousarray(blocks, _WORD).data.cast("B")) if len(blocks) else b""
         )
         return np.frombuffer(made, _WORD).reshape(-1, 2)
+
+
+# --- Columns ------------------------------------------------------------------------------------------------
+
+_LOOKED_AT = 1024
+_BLOCK = 16
+_SLICE = 65_536
+_KEPT = np.tril(np.full((_BLOCK + 1, _BLOCK), 0xFF, np.uint8), -1)
+"""Row k keeps the first k bytes of a block."""
+
+
+def over_distinct(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """``column`` with ``change`` applied to its values: to each distinct one once where many repeat. ``change`` is
+    given plain arrays without nulls and answers one of the same length; nulls stay."""
+    if pa.types.is_dictionary(column.type):
+        if column.dictionary.null_count or len(column.dictionary) > 2 * len(column):
+            return over_distinct(column.dictionary_decode(), change)
+        changed = change(column.dictionary)
+        return pa.DictionaryArray.from_arrays(column.indices, changed, safe=False).dictionary_decode()
+    if len(column) > _LOOKED_AT and repeats(column):
+        return over_distinct(column.dictionary_encode(), change)
+    if not column.null_count:
+        return change(column)
+    there = column.is_valid()
+    changed = change(column.filter(there))
+    place = np.cumsum(there.to_numpy(zero_copy_only=False)) - 1
+    return changed.take(pa.array(place, mask=~there.to_numpy(zero_copy_only=False)))
+
+
+def repeats(column: pa.Array) -> bool:
+    """Return whether the first values repeat often enough that finding the distinct ones saves time."""
+    return pc.count_distinct(column.slice(0, _LOOKED_AT)).as_py() < _LOOKED_AT // 2
+
+
+def spans(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bytes of a string column without nulls (``uint8``), and the offsets of the values (``int64[n + 1]``,
+    from 0)."""
+    column = column.cast(pa.large_string()) if not pa.types.is_large_string(column.type) else column
+    _, offsets, data = column.buffers()
+    ends = (
+        np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+        if len(column)
+        else None
+    )
+    if ends is None or data is None:
+        return np.zeros(0, np.uint8), np.zeros(len(column) + 1, np.int64)
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends - ends[0]
+
+
+def strings(data: np.ndarray | bytes, ends: np.ndarray) -> pa.Array:
+    """The reverse of `spans`: ``string[n]``."""
+    made = pa.Array.from_buffers(
+        pa.large_string(),
+        ends.size - 1,
+        [None, pa.py_buffer(np.ascontiguousarray(ends, np.int64)), pa.py_buffer(data)],
+    )
+    return made.cast(pa.string())
+
+
+def fixed_texts(letters: np.ndarray) -> pa.Array:
+    """``uint8[n, width]`` of ASCII as ``string[n]``."""
+    count, width = letters.shape
+    return strings(np.ascontiguousarray(letters), np.arange(count + 1, dtype=np.int64) * width)
+
+
+def mac(aes: Aes, column: pa.Array) -> np.ndarray:
+    """``uint64[n, 2]``: 128 keyed bits of each text (string column without nulls): CBC-MAC with AES, the length in
+    front, so that no text is the beginning of another."""
+    data, ends = spans(column)
+    data = np.concatenate([data, np.zeros(_BLOCK, np.uint8)])
+    made = np.empty((len(column), 2), np.uint64)
+    for low in range(0, len(column), _SLICE):
+        some = ends[low : low + _SLICE + 1]
+        made[low : low + _SLICE] = _mac(aes, data, some[:-1], np.diff(some))
+    return made
+
+
+def _mac(aes: Aes, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    windows = sliding_window_view(data, _BLOCK)
+    first = np.zeros((starts.size, 2), np.uint64)
+    first[:, 0] = lengths
+    state = aes(first).copy()
+    turn, active = 0, np.flatnonzero(lengths > 0)
+    while active.size:
+        rest = np.minimum(lengths[active] - turn, _BLOCK)
+        block = windows[starts[active] + turn] & _KEPT[rest]
+        state[active] = aes(state[active] ^ block.view(np.uint64))
+        turn += _BLOCK
+        active = active[lengths[active] > turn]
+    return state
+
+
+_LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz234567", np.uint8)  # RFC 4648, section 6
+_SHIFTS = np.arange(60, -1, -5, dtype=np.uint64)
+
+
+def base32(words: np.ndarray) -> np.ndarray:
+    """``uint64[n]`` as ``uint8[n, 13]`` letters and digits: all 64 bits."""
+    return _LETTERS[(words[:, None] >> _SHIFTS) & np.uint64(31)]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from webapp.engine import dates, text
 from webapp.engine.errors import SpecError
-from webapp.engine.masking import columns, format_preserving, replace, together
+from webapp.engine.masking import format_preserving, keys, replace, together
 from webapp.engine.masking.keys import Aes, Keys
 from webapp.engine.masking.settings import EMAILS, Masking, can_replace, carries_bits, settled
 from webapp.errors import Fault
@@ -68,7 +68,7 @@ def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
     """``int64[n]``: -365 to 365 without 0. Rows without a person are treated as one person."""
     names = text.decode(text.to_text(person)).fill_null("")
     coded = names.dictionary_encode()
-    bits = columns.mac(aes, coded.dictionary)[:, 0]
+    bits = keys.mac(aes, coded.dictionary)[:, 0]
     days = (bits % np.uint64(2 * _MOST_DAYS)).astype(np.int64) - _MOST_DAYS
     days += days >= 0
     return days[coded.indices.to_numpy()] if len(coded) else np.zeros(0, np.int64)
@@ -90,7 +90,7 @@ def _texts(column: pa.Array, days: np.ndarray, source: str | None) -> pa.Array:
         made = _iso(column, days)
     else:
         parts = dates.parse(source)
-        moments = columns.over_distinct(column, lambda some: _read(some, parts))
+        moments = keys.over_distinct(column, lambda some: _read(some, parts))
         steps = _UNITS["us"]
         moved = _moved(moments, days, _FIRST * steps, (_LAST + 1) * steps - 1, steps, np.int64)
         spelled = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
@@ -300,15 +300,13 @@ def _change(
         return lambda column, person: _shifted(key, column, person, source), False
     if strategy == "replace":
         made, apart = replace.maker(field, vocabulary, key, locale, now, bind_fields)
-        return lambda column, _: columns.over_distinct(column, lambda some: made(Aes(key), some)), apart
+        return lambda column, _: keys.over_distinct(column, lambda some: made(Aes(key), some)), apart
     one = {"tokenize": _tokens, "hash": _hashes}.get(strategy)
     if one is None:
-        return lambda column, _: columns.over_distinct(
+        return lambda column, _: keys.over_distinct(
             column, lambda some: _preserved(field, Aes(key), some)
         ), True
-    return lambda column, _: columns.over_distinct(
-        column, lambda some: one(Aes(key), text.to_text(some))
-    ), True
+    return lambda column, _: keys.over_distinct(column, lambda some: one(Aes(key), text.to_text(some))), True
 
 
 def _together(
@@ -333,19 +331,19 @@ def _redacted(column: pa.Array, _: pa.Array | None) -> pa.Array:
         same = pc.match_substring(spelled, REDACTED, ignore_case=True)
         return pc.if_else(same, _REMOVED, REDACTED)
 
-    return columns.over_distinct(column, change)
+    return keys.over_distinct(column, change)
 
 
 def _tokens(aes: Aes, column: pa.Array) -> pa.Array:
-    words = columns.mac(aes, column)
+    words = keys.mac(aes, column)
     front = np.broadcast_to(np.frombuffer(TOKEN, np.uint8), (len(words), len(TOKEN)))
-    return columns.fixed_texts(np.hstack([front, columns.base32(words[:, 0]), columns.base32(words[:, 1])]))
+    return keys.fixed_texts(np.hstack([front, keys.base32(words[:, 0]), keys.base32(words[:, 1])]))
 
 
 def _hashes(aes: Aes, column: pa.Array) -> pa.Array:
-    words = columns.mac(aes, column)
+    words = keys.mac(aes, column)
     spelled = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8)
-    return columns.fixed_texts(spelled.reshape(len(words), 32))
+    return keys.fixed_texts(spelled.reshape(len(words), 32))
 
 
 def _preserved(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine import budget, text
-from webapp.engine.masking import columns
+from webapp.engine.masking import keys
 from webapp.engine.masking.keys import Aes
 from webapp.engine.masking.settings import EMAILS, carries_bits
 
@@ -111,7 +111,7 @@ def drawn(
 ) -> tuple[pa.Array, np.ndarray]:
     """Return the replacements of distinct or repeated texts (no nulls), and the numbers of the rows that they were
     generated for (``uint64[n]``). Raises `NoReplacement`."""
-    words = columns.mac(aes, real)
+    words = keys.mac(aes, real)
     rows = words[:, 0].copy()
     made: pa.Array | None = None
     open_ = np.arange(len(real))
@@ -168,7 +168,7 @@ def _same_digits(real: pa.Array, made: pa.Array) -> np.ndarray:
 
 def _digits(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the digits of all texts, concatenated, with the offsets of each text."""
-    data, ends = columns.spans(column)
+    data, ends = keys.spans(column)
     places = np.flatnonzero((data >= ord("0")) & (data <= ord("9")))
     return data[places], np.searchsorted(places, ends)
 
@@ -181,15 +181,15 @@ def _email(made: pa.Array, words: np.ndarray) -> pa.Array:
     domain = (
         pa.array(_RESERVED, pa.binary()).cast(pa.string()).take(pa.array(words % np.uint64(len(_RESERVED))))
     )
-    return pc.binary_join_element_wise(front, ".", columns.fixed_texts(columns.base32(words)), domain, "")
+    return pc.binary_join_element_wise(front, ".", keys.fixed_texts(keys.base32(words)), domain, "")
 
 
 def _username(made: pa.Array, words: np.ndarray) -> pa.Array:
     front = pc.utf8_slice_codeunits(made, 0, _LONGEST_FRONT)
-    return pc.binary_join_element_wise(front, "_", columns.fixed_texts(columns.base32(words)), "")
+    return pc.binary_join_element_wise(front, "_", keys.fixed_texts(keys.base32(words)), "")
 
 
 def _objectid(made: pa.Array, words: np.ndarray) -> pa.Array:
     front = pc.utf8_slice_codeunits(made, 0, 8)  # four bytes of time; the other eight are keyed bits
     spelled = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
-    return pc.binary_join_element_wise(front, columns.fixed_texts(spelled), "")
+    return pc.binary_join_element_wise(front, keys.fixed_texts(spelled), "")

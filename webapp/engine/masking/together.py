@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine import text
-from webapp.engine.masking import columns, replace
+from webapp.engine.masking import keys, replace
 from webapp.engine.masking.keys import Aes
 from webapp.engine.masking.settings import EMAILS, settled
 
@@ -125,7 +125,7 @@ def _replaced(
 
 def _drawn(bound: BoundPlan, name: str, aes: Aes, places: pa.Array, real: Mapping[str, pa.Array]) -> pa.Array:
     """One value of the field for each place, ``real`` its real values by field. Raises `replace.NoOther`."""
-    words = columns.mac(aes, places)
+    words = keys.mac(aes, places)
     open_ = np.arange(len(places))
     made: pa.Array | None = None
     for turn in range(replace.DRAWS):
@@ -198,7 +198,7 @@ class Person:
     def _drawn(self, real: Mapping[str, pa.Array]) -> pa.Array:
         """One value of the field for each person. Raises `replace.NoReplacement`."""
         words = self._people(real)
-        logins = {name: columns.mac(self._bits, real[name]) for name in self._logins}
+        logins = {name: keys.mac(self._bits, real[name]) for name in self._logins}
         open_ = np.arange(len(words))
         made: pa.Array | None = None
         for turn in range(replace.DRAWS):
@@ -228,7 +228,7 @@ class Person:
     def _people(self, real: Mapping[str, pa.Array]) -> np.ndarray:
         """``uint64[n, 2]``: in front the numbers of the rows whose people are taken."""
         names = [real[name] for name in self._names or self._logins]
-        words = columns.mac(self._shared, pc.binary_join_element_wise(*names, _BETWEEN))
+        words = keys.mac(self._shared, pc.binary_join_element_wise(*names, _BETWEEN))
         if self._leader is not None:
             values = real[self._leader]
             there = np.flatnonzero(pc.greater(pc.utf8_length(values), 0).to_numpy(zero_copy_only=False))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ConfigDict
 
-from webapp import whole
+from webapp import json_input
 from webapp.engine import random
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webapp.errors import Fault
 
 
-class OptionsModel(whole.ExactModel):
+class OptionsModel(json_input.ExactModel):
     """Base of every type's options: unknown keys are refused, and nothing is coerced silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

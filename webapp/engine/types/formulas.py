@@ -15,9 +15,9 @@ from webapp.engine import form_hints, placeholders, postprocess
 from webapp.engine.formulas import operators, uniqueness, vectors
 from webapp.engine.formulas import types as formulas_types
 from webapp.engine.formulas.compiler import BUILT_IN
-from webapp.engine.formulas.errors import FormulaError, ValueFault
 from webapp.engine.formulas.expression import Expression, compile_formula
 from webapp.engine.formulas.nodes import Node, literal, read
+from webapp.engine.formulas.types import FormulaError, ValueFault
 from webapp.engine.types.base import FieldType, OptionsModel
 from webapp.errors import Fault
 

@@ -28,8 +28,7 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connectors import KINDS
-from webapp.connectors.ai.chat import Prompt
-from webapp.connectors.ai.connector import AiChannel
+from webapp.connectors.ai.connector import AiChannel, Prompt
 from webapp.connectors.base import ConnectorError, Link
 from webapp.engine.external_values import ExternalRequest, Question
 from webapp.errors import ApiError, Fault, validation_error

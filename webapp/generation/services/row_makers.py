@@ -22,16 +22,15 @@ from webapp.engine import record_counts as records
 from webapp.engine.blocks import Block, BoundPlan, GenerationContext
 from webapp.engine.formats.nested import is_json_text
 from webapp.engine.formulas import types as formulas_types
-from webapp.engine.formulas.errors import FormulaError, FormulaErrors
 from webapp.engine.formulas.expression import Columns, Expression, compile_with, kind_of
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, FormulaErrors, Kind
 from webapp.engine.layers import Column
 from webapp.engine.leaks import Watch
 from webapp.engine.mixed_columns import clean_type, is_mixed
 from webapp.engine.random import RandomStream
 from webapp.engine.relations import RELATION
 from webapp.errors import Fault, did_you_mean
-from webapp.sources.services.columns import kind_of_value, text_of
+from webapp.sources.services.files import kind_of_value, text_of
 
 
 class View(ABC):

@@ -17,7 +17,7 @@ from typing import Any, Final
 from webapp import limits
 from webapp.connectors.json_schema import shapes
 from webapp.connectors.json_schema.validation import Document
-from webapp.connectors.openapi.metadata import column_of, left_out
+from webapp.connectors.openapi.document import column_of, left_out
 from webapp.connectors.schema import Column, Entity
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary

@@ -11,8 +11,7 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.json_schema.shapes import LEFT_OUT, Shape, Shaper
 from webapp.connectors.json_schema.validation import Document
-from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi import metadata as openapi_metadata
+from webapp.connectors.openapi import document
 from webapp.connectors.schema import Column, Entity
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
@@ -26,7 +25,7 @@ def read(source: Source) -> Read:
     title = str(whole.get("title") or source.stem or "rows")
     found = tables(whole, dict(_roots(whole, title)), "json_schema")
     if not found.tables and found.problems:
-        error = openapi_document.lost_reference(found.problems[0].reason)
+        error = document.lost_reference(found.problems[0].reason)
         raise Unreadable(error.message, error.hint or "")
     if not found.tables:
         raise Unreadable(
@@ -45,7 +44,7 @@ def of_openapi(source: Source) -> Read:
     if found.tables:
         return found
     try:
-        entities = openapi_metadata.metadata(openapi_document.read(source.raw), "").entities
+        entities = document.metadata(document.read(source.raw), "").entities
     except ConnectorError as error:
         raise Unreadable(error.message, error.hint or "") from None
     found.tables = [Table(one) for one in entities[: limits.IMPORT_TABLES]]
@@ -58,7 +57,7 @@ def loaded(source: Source) -> Mapping[str, Any]:
     """JSON or YAML as an object. Raises `Unreadable`."""
     text, _ = decoded(source.raw)
     try:
-        return openapi_document.loaded(text.encode("utf-8", "replace"))
+        return document.loaded(text.encode("utf-8", "replace"))
     except ConnectorError as error:
         raise Unreadable(error.message.replace("OpenAPI document", "schema"), error.hint or "") from None
 
@@ -77,7 +76,7 @@ def tables(whole: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> R
             continue
         shape = shaper.shape(schema)
         if shape is None and shaper.document.left <= 0:
-            told = openapi_document.too_many_schemas().message
+            told = document.too_many_schemas().message
             found.problems.append(Problem(name, "", told))
             continue
         if shape is None:
@@ -112,14 +111,14 @@ def _row(shape: Shape) -> Shape | None:
         return (
             {"properties": {name: {"enum": [alike[0][name]]} for name in names}} if alike and names else None
         )
-    return shape if openapi_document.has_columns(shape) else None
+    return shape if document.has_columns(shape) else None
 
 
 def _table(name: str, shape: Shape, read: Read) -> Table:
     names, told = named(shape["properties"])
     required = set(shape.get("required") or ())
     made = [
-        _sane(openapi_metadata.column_of(called, inner, key in required))
+        _sane(document.column_of(called, inner, key in required))
         for called, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
             : limits.MAX_FIELDS
         ]

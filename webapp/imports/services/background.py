@@ -27,7 +27,7 @@ from webapp.accounts.services import identity
 from webapp.audit.services import audit_log
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, redis_client, writing
-from webapp.files.services import file_store
+from webapp.files import services as files
 from webapp.imports.models import ImportJob
 from webapp.imports.services import imports
 from webapp.imports.services.imports import Made, Reading, Sent
@@ -51,7 +51,7 @@ def start(
     _refuse_more(actor.workspace_id)
     db.session.commit()  # storing the document takes a while
     key = f"{FOLDER}/{actor.workspace_id}/{ids.new('imp')}"
-    with file_store.reachable():
+    with files.reachable():
         storage.of(current_app).put(key, _pieces(sent.document))
     try:
         _refuse_more(actor.workspace_id)

@@ -17,8 +17,7 @@ from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection
 from webapp.connections.services import access
-from webapp.connectors.ai.chat import Prompt
-from webapp.connectors.ai.connector import AiChannel
+from webapp.connectors.ai.connector import AiChannel, Prompt
 from webapp.connectors.base import ConnectorError
 from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan

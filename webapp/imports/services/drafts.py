@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from webapp import clock, limits
-from webapp.connectors.openapi.metadata import left_out
+from webapp.connectors.openapi.document import left_out
 from webapp.connectors.schema import Column, Relation
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary

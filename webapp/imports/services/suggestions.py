@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.access.actors import Actor
-from webapp.connectors.ai.chat import Prompt
+from webapp.connectors.ai.connector import Prompt
 from webapp.connectors.schema import Column, ColumnType, Entity
 from webapp.engine import guess
 from webapp.engine.types.registry import find

@@ -26,7 +26,7 @@ from webapp.connections.services import inspection
 from webapp.connectors import KINDS
 from webapp.connectors.openapi.connector import request_of
 from webapp.connectors.schema import Column, Entity, Relation
-from webapp.endpoints.services import endpoints as endpoints_endpoints
+from webapp.endpoints import services as endpoints_endpoints
 from webapp.engine import groups, processor_time
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary

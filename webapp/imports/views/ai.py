@@ -10,8 +10,8 @@ from pydantic import Field, JsonValue, WithJsonSchema
 
 from webapp import limits
 from webapp.access.actors import Actor
-from webapp.builder.forms import draft
-from webapp.builder.forms.fields import places
+from webapp.builder import forms
+from webapp.builder.forms import places
 from webapp.builder.inputs import Quantity
 from webapp.builder.views import draft_page, drafts
 from webapp.builder.views.templates import TemplateOut
@@ -174,7 +174,7 @@ def suggest_here(actor: Actor) -> Response:
     _, key, _ = drafts.pressed()
     model = request.form.get("model") or None
     at = draft_page.of_form(actor)
-    fields = places(draft.read(request.form, at.spec)["fields"])
+    fields = places(forms.read(request.form, at.spec)["fields"])
     field = next((one.given for one in fields if one.key == key), {})
     name = str(field.get("name", ""))
     context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}

@@ -22,9 +22,8 @@ from webapp.datasets.views.datasets import DatasetOut
 from webapp.engine.types.registry import REGISTRY, find
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
-from webapp.files.services import file_store
-from webapp.files.services import files as files_files
-from webapp.files.views import multipart
+from webapp.files import multipart
+from webapp.files import services as files_services
 from webapp.imports.models import ImportJob
 from webapp.imports.readers import formats
 from webapp.imports.readers.formats import Format
@@ -441,9 +440,9 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
         own = (files[0].filename or "").replace("\\", "/").rpartition("/")[2]
         yield Sent(files[0].stream, name or own)
     elif body.file:
-        file = files_files.find(actor, body.file)
+        file = files_services.find(actor, body.file)
         with tempfile.TemporaryFile() as copy:
-            for piece in file_store.pieces(file.storage_key):
+            for piece in files_services.pieces(file.storage_key):
                 copy.write(piece)
             yield Sent(copy, name or file.name)
     else:

@@ -1,15 +1,18 @@
-"""Notifications of finished work: deliveries to webhooks, and an e-mail to the user who started it.
+"""Notifications of finished work and of limits that are almost used up, to webhooks and by e-mail.
 
 A finished export, push or run without `noticed_at` still has to be notified. This mark is part of the row, so a worker,
 a cancellation or the sweeper sets it in the transaction that ends the work, and no notification is lost if a process
 dies. `tell` finds such rows, and writes the notifications together with the mark, so they are created once.
+
+When 80 % of a plan's limit is used, webhooks, an e-mail to those who can act on it, and the browser warn of it: at most
+once an hour for each limit of a workspace, by e-mail at most once a day.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,11 +24,12 @@ from webapp.access.actors import Actor
 from webapp.access.models import ApiKey, Membership, Project, User, Workspace
 from webapp.errors import CODES, ApiError
 from webapp.extensions import reading, writing
-from webapp.mail import mail as notifications_mail
-from webapp.mail.choices import _choice
-from webapp.mail.models import Mail
-from webapp.notifications.models import Delivery, Webhook
-from webapp.notifications.services import events, limit_notifications
+from webapp.mail import services as mail
+from webapp.mail.models import Mail, NoticeChoice
+from webapp.mail.services import _choice
+from webapp.metering import limit_warnings
+from webapp.notifications.models import Delivery, LimitWarning, Webhook
+from webapp.notifications.services import webhooks
 from webapp.pushes.services import completion
 from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import run_completion
@@ -40,7 +44,7 @@ def tell(now: Callable[[], datetime] = clock.now) -> int:
     """Create notifications about finished work, and return the number of jobs. Called by the notifier; several
     processes can call it concurrently."""
     told = 0
-    for kind, model in events.MODELS.items():
+    for kind, model in webhooks.MODELS.items():
         ended = select(model.id).where(model.noticed_at.is_(None), model.status.in_(END_STATES))
         with reading() as session:
             found = session.scalars(ended.order_by(model.id).limit(limits.COURIER_BATCH)).all()
@@ -87,7 +91,7 @@ def _to_webhooks(session: Session, kind: str, work: Any, now: datetime) -> None:
         or_(Webhook.project_id.is_(None), Webhook.project_id == work.project_id),
     )
     for hook in session.scalars(hooks.order_by(Webhook.id)):
-        if events.wanted(hook.events, event):
+        if webhooks.wanted(hook.events, event):
             delivery = Delivery(
                 id=ids.new("dlv"),
                 webhook_id=hook.id,
@@ -96,8 +100,8 @@ def _to_webhooks(session: Session, kind: str, work: Any, now: datetime) -> None:
                 created_at=now,
                 next_at=now,
             )
-            told = events.shown(kind, work)
-            delivery.body = events.body(delivery, work.workspace_id, work.project_id, told)
+            told = webhooks.shown(kind, work)
+            delivery.body = webhooks.body(delivery, work.workspace_id, work.project_id, told)
             session.add(delivery)
 
 
@@ -105,7 +109,7 @@ def _to_webhooks(session: Session, kind: str, work: Any, now: datetime) -> None:
 
 
 def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
-    if not notifications_mail.configured() or work.created_by is None:
+    if not mail.configured() or work.created_by is None:
         return
     choice = _choice(session, work.created_by)
     took = (work.finished_at or now) - work.created_at
@@ -124,7 +128,7 @@ def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
     if count >= limits.NOTICE_MAILS_PER_HOUR:
         return
     letter = _letter(session, kind, work, user, last=count + 1 == limits.NOTICE_MAILS_PER_HOUR)
-    notifications_mail.post(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
+    mail.post(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
 
 
 def _of_a_run(session: Session, key_id: str | None) -> bool:
@@ -151,7 +155,7 @@ _WORDS: Final = {
 }
 
 
-def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> notifications_mail.Letter:
+def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> mail.Letter:
     what, page = _NAMES[kind](session, work)
     how = _how(kind, work)
     lines = [f"{what} {how}."]
@@ -168,15 +172,15 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> n
         ("Requested", f"{work.created_at:%Y-%m-%d %H:%M:%S} UTC"),
         ("Ended", f"{work.finished_at:%Y-%m-%d %H:%M:%S} UTC" if work.finished_at else ""),
     ]
-    return notifications_mail.Letter(
+    return mail.Letter(
         kind=MAIL_KIND,
         to=user.email,
         name=user.name,
         subject=f"{what} {how}",
         lines=lines,
         facts=[fact for fact in facts if fact[1]],
-        link=("View details", notifications_mail.link(page)),
-        because=f"You get this because you started it. When you get mail is set at {notifications_mail.link('/me')}",
+        link=("View details", mail.link(page)),
+        because=f"You get this because you started it. When you get mail is set at {mail.link('/me')}",
     )
 
 
@@ -186,18 +190,18 @@ def _how(kind: str, work: Any) -> str:
 
 
 def _export_name(_session: Session, work: Any) -> tuple[str, str]:
-    return f"Export {notifications_mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
+    return f"Export {mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
 
 
 def _push_name(_session: Session, work: Any) -> tuple[str, str]:
     word = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
-    return f"{word} to {notifications_mail.plain(work.target)}", f"/pushes/{work.id}"
+    return f"{word} to {mail.plain(work.target)}", f"/pushes/{work.id}"
 
 
 def _run_name(session: Session, work: Any) -> tuple[str, str]:
     scenario = session.get(Scenario, work.scenario_id)
     return (
-        f"Run of {notifications_mail.plain(scenario.name if scenario else work.scenario_id)}",
+        f"Run of {mail.plain(scenario.name if scenario else work.scenario_id)}",
         f"/scenarios/{work.scenario_id}/runs/{work.id}",
     )
 
@@ -229,7 +233,7 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
     since = now if since is None else max(since, now - timedelta(seconds=limits.NOTICE_BROWSER_AGE_SECONDS))
     found = []
     with reading() as session:
-        for kind, model in events.MODELS.items():
+        for kind, model in webhooks.MODELS.items():
             mine = select(model).where(
                 model.noticed_at > since,
                 model.noticed_at <= now,
@@ -244,7 +248,7 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
                     session, work.key_id
                 ):
                     found.append((work.noticed_at, _item(session, kind, work)))
-        found += limit_notifications.lately(session, actor, since, now)
+        found += lately(session, actor, since, now)
     found.sort(key=lambda one: one[0])
     return {"now": clock.to_text(now), "items": [item for _, item in found]}
 
@@ -255,3 +259,159 @@ def _item(session: Session, kind: str, work: Any) -> dict[str, str]:
 
 
 # --- Notification settings --------------------------------------------------------------------------------
+
+
+# --- Limits that are almost used up -------------------------------------------------------------------------
+
+_LIMITS: Final = {"requests": ("requests", "minute"), "rows": ("rows", "hour")}
+_SECONDS: Final = {"requests": limits.RATE_WINDOW_SECONDS, "rows": limits.ROWS_WINDOW_SECONDS}
+
+
+def send_pending(now: Callable[[], datetime] = clock.now) -> int:
+    """Send pending warnings. Return their number. Called by the notifier; safe in parallel processes."""
+    sent = 0
+    for near in limit_warnings.pending():
+        try:
+            sent += _send(near, now())
+            limit_warnings.delete(near)
+        except Exception:  # one failure must not block the others; it is retried
+            log.exception("warning about %s of workspace %s could not be sent", near.limit, near.workspace_id)
+    return sent
+
+
+def _send(near: limit_warnings.LimitWarning, now: datetime) -> bool:
+    with writing() as session:
+        # The workspace row is locked, so that two notifiers do not both send the warning.
+        workspace = session.get(Workspace, near.workspace_id, with_for_update=True)
+        if workspace is None or workspace.deleted_at is not None:
+            return False
+        since = now - timedelta(seconds=limits.LIMIT_WARNING_SECONDS)
+        lately = select(LimitWarning.id).where(
+            LimitWarning.workspace_id == workspace.id,
+            LimitWarning.limit_name == near.limit,
+            LimitWarning.created_at > since,
+        )
+        if session.scalar(lately.limit(1)) is not None:
+            return False
+        warning = LimitWarning(
+            id=ids.new("lim"),
+            workspace_id=workspace.id,
+            limit_name=near.limit,
+            used=near.used,
+            most=near.maximum,
+            crossed_at=datetime.fromtimestamp(near.at, UTC),
+            created_at=now,
+        )
+        session.add(warning)
+        _warn_webhooks(session, warning, now)
+        try:
+            _to_admins(session, workspace, warning, now)
+        except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
+            log.warning("%s: no mail: %s", warning.id, error.message)
+    return True
+
+
+def _warn_webhooks(session: Session, warning: LimitWarning, now: datetime) -> None:
+    """A limit is the whole workspace's, so the webhooks of each of its projects hear of it too."""
+    hooks = select(Webhook).where(
+        Webhook.workspace_id == warning.workspace_id, Webhook.deleted_at.is_(None), Webhook.active.is_(True)
+    )
+    for hook in session.scalars(hooks.order_by(Webhook.id)):
+        if webhooks.wanted(hook.events, webhooks.LIMIT):
+            delivery = Delivery(
+                id=ids.new("dlv"),
+                webhook_id=hook.id,
+                event=webhooks.LIMIT,
+                object_id=warning.id,
+                created_at=now,
+                next_at=now,
+            )
+            delivery.body = webhooks.body(delivery, warning.workspace_id, hook.project_id, shown(warning))
+            session.add(delivery)
+
+
+def shown(warning: LimitWarning) -> dict[str, Any]:
+    """Return a warning as it appears in events."""
+    return {
+        "type": "limit",
+        "id": warning.id,
+        "limit": warning.limit_name,
+        "used": warning.used,
+        "most": warning.most,
+        "window_seconds": _SECONDS[warning.limit_name],
+        "crossed_at": clock.to_text(warning.crossed_at),
+    }
+
+
+def sentence(warning: LimitWarning) -> str:
+    """A warning in words."""
+    what, window = _LIMITS[warning.limit_name]
+    return f"{warning.used:,} of the {warning.most:,} {what} of this {window} are used."
+
+
+# --- Mail to admins and owners ------------------------------------------------------------------------------
+
+
+def _to_admins(session: Session, workspace: Workspace, warning: LimitWarning, now: datetime) -> None:
+    if not mail.configured():
+        return
+    kind = f"limit.{warning.limit_name}"
+    since = now - timedelta(seconds=limits.LIMIT_MAIL_SECONDS)
+    lately = select(Mail.id).where(
+        Mail.workspace_id == workspace.id, Mail.kind == kind, Mail.created_at > since
+    )
+    if session.scalar(lately.limit(1)) is not None:
+        return
+    people = (
+        select(User)
+        .join(Membership, Membership.user_id == User.id)
+        .outerjoin(NoticeChoice, NoticeChoice.user_id == User.id)
+        .where(
+            Membership.workspace_id == workspace.id,
+            Membership.team_id.is_(None),
+            Membership.role.in_(("admin", "owner")),
+            User.disabled_at.is_(None),
+            or_(NoticeChoice.mail.is_(None), NoticeChoice.mail != "never"),
+        )
+    )
+    for user in session.scalars(people.order_by(User.id)):
+        letter = _limit_letter(kind, workspace, warning, user)
+        mail.post(session, letter, workspace_id=workspace.id, user_id=user.id, about=warning.id)
+
+
+def _limit_letter(kind: str, workspace: Workspace, warning: LimitWarning, user: User) -> mail.Letter:
+    what, window = _LIMITS[warning.limit_name]
+    share, name = round(100 * limits.USAGE_WARN_SHARE), mail.plain(workspace.name)
+    return mail.Letter(
+        kind=kind,
+        to=user.email,
+        name=user.name,
+        subject=f"{name} has used {share} % of its {what} for this {window}",
+        lines=[
+            sentence(warning),
+            f"Requests above the limit are rejected until capacity is available again, within one {window}.",
+            "You get this e-mail at most once a day.",
+        ],
+        facts=[("Workspace", name), ("Plan", workspace.plan.capitalize())],
+        link=("See what is used, and by whom", mail.link("/usage")),
+        because=f"You get this as an admin of the workspace. When you get mail is set at {mail.link('/me')}",
+    )
+
+
+# --- Notices in the browser ----------------------------------------------------------------------------------
+
+
+def lately(
+    session: Session, actor: Actor, since: datetime, now: datetime
+) -> list[tuple[datetime, dict[str, str]]]:
+    """Return the warnings of the actor's workspace sent after `since` and up to `now`, for notices in the browser."""
+    mine = select(LimitWarning).where(
+        LimitWarning.workspace_id == actor.workspace_id,
+        LimitWarning.created_at > since,
+        LimitWarning.created_at <= now,
+    )
+    newest = mine.order_by(LimitWarning.created_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
+    return [
+        (one.created_at, {"id": one.id, "text": sentence(one), "href": "/usage"})
+        for one in session.scalars(newest)
+    ]

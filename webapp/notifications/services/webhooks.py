@@ -1,34 +1,424 @@
-"""Webhooks: URLs that are notified of finished work.
+"""Webhooks: URLs that are notified of finished work, the events, and their delivery (standardwebhooks.com).
 
-One of a project is its editors' to keep; one of the whole workspace, which hears of every project, an admin's. Viewers
-see neither: an address often holds a key of its receiver's.
+Editors manage the webhooks of a project, and admins those of the whole workspace, which receive the events of every
+project. Viewers see neither, because an address often contains a key of its receiver.
+
+An event contains names, statuses and counts of the work, never rows, parameters, messages of a target or anything else
+that could hold data or a secret.
+
+A delivery is claimed, sent, and its result recorded. If a sender dies in between, another one sends it again, so it
+arrives at least once, always with the same `webhook-id` and the same bytes; only the timestamp changes between
+attempts, and with it the signature. Every attempt is checked by the address guard, and no redirect is followed.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
+import logging
 import os
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from types import MappingProxyType
+from typing import Any, Final, Literal
+from urllib.parse import parse_qsl, urlsplit
 
-from sqlalchemy import func, or_, select
+import orjson
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session
 
 from webapp import app_vault, clock, ids, limits, pagination
 from webapp.access import tenancy
 from webapp.access.actors import Actor, require
+from webapp.access.models import User
+from webapp.audit.models import AuditEntry
 from webapp.audit.services import audit_log
 from webapp.connections.services import access
+from webapp.connectors import redaction
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
-from webapp.extensions import db
+from webapp.exports.models import Export
+from webapp.extensions import changed_rows, db, reading, writing
+from webapp.mail import services as mail
 from webapp.net import urls
-from webapp.net.gate import GateError
+from webapp.net.gate import Gate, GateError
+from webapp.net.session import NetError, Reply, ask
 from webapp.notifications.models import Delivery, Webhook
-from webapp.notifications.services import events as notifications_events
-from webapp.notifications.services import webhook_delivery
-from webapp.notifications.services.webhook_delivery import SECRET_PREFIX
-from webapp.security.vault import VaultError
-from webapp.versioning.services import versions
+from webapp.pushes.models import Push
+from webapp.pushes.services.ledger import read
+from webapp.scenarios.models import Run
+from webapp.security.sealing import VaultError
+from webapp.versioning import services as versioning
+from webapp.work.models import END_STATES, Work
+
+log = logging.getLogger(__name__)
+
+MODELS: Final[Mapping[str, Any]] = MappingProxyType({"export": Export, "push": Push, "run": Run})
+# Exports and pushes have no time limit.
+ENDS: Final = tuple(
+    f"{kind}.{end}" for kind in MODELS for end in END_STATES if end != "timed_out" or kind == "run"
+)
+LIMIT: Final = "limit.warning"  # four fifths of a plan's limit are used
+EVENTS: Final = (*ENDS, LIMIT)
+WILD: Final = ("*", *(f"{kind}.*" for kind in MODELS))
+TEST: Final = "webhook.test"  # sent by the test of a webhook; cannot be subscribed to
+
+
+def wanted(events: Iterable[str], event: str) -> bool:
+    """Return whether a webhook subscribed to these events gets this one."""
+    return not {"*", event, f"{event.partition('.')[0]}.*"}.isdisjoint(events)
+
+
+def body(
+    delivery: Delivery, workspace_id: str, project_id: str | None, told: Mapping[str, Any] | None
+) -> str:
+    """Return the payload, which is the same for every attempt."""
+    return orjson.dumps(
+        {
+            "id": delivery.id,
+            "event": delivery.event,
+            "created_at": clock.to_text(delivery.created_at),
+            "workspace_id": workspace_id,
+            "project_id": project_id,
+            "object": told,
+        }
+    ).decode()
+
+
+def shown(kind: str, work: Work) -> dict[str, Any]:
+    """Return a job as it appears in events."""
+    own = _OWN[kind](work)
+    took = (work.finished_at - work.started_at) if work.finished_at and work.started_at else None
+    return {
+        "type": kind,
+        "id": work.id,
+        "status": work.status,
+        **own,
+        "attempt": work.attempt,
+        "error": {"code": work.error.get("code")} if work.error else None,
+        "created_by": work.created_by,  # type: ignore[attr-defined]  # a column of every kind of work
+        "created_at": clock.to_text(work.created_at),
+        "started_at": clock.to_text(work.started_at),
+        "finished_at": clock.to_text(work.finished_at),
+        "duration_ms": max(0, round(took.total_seconds() * 1000)) if took is not None else None,
+    }
+
+
+def _export(row: Any) -> dict[str, Any]:
+    return {
+        "template_id": row.template_id,
+        "template_version": row.template_version,
+        "dataset_id": row.dataset_id,
+        "dataset_version": row.dataset_version,
+        "format": row.format,
+        "file_name": row.file_name,
+        "count": row.count,
+        "rows_done": row.rows_done,
+        "bytes": row.bytes,
+        "sha256": row.sha256,
+    }
+
+
+def _push(row: Any) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "of_id": row.of_id,
+        "connection_id": row.connection_id,
+        "endpoint_id": row.endpoint_id,
+        "template_id": row.template_id,
+        "template_version": row.template_version,
+        "dataset_id": row.dataset_id,
+        "dataset_version": row.dataset_version,
+        "target": row.target,
+        "counts": read.counts(row),
+    }
+
+
+def _run(row: Any) -> dict[str, Any]:
+    return {
+        "scenario_id": row.scenario_id,
+        "scenario_version": row.scenario_version,
+        "trigger": row.trigger,
+        "exit_code": row.exit_code,
+        "rows_generated": row.rows_generated,
+    }
+
+
+_OWN: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = MappingProxyType(
+    {"export": _export, "push": _push, "run": _run}
+)
+
+
+# --- Delivery -----------------------------------------------------------------------------------------------
+
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - Standard Webhooks: what a secret begins with
+OFF: Final = "The webhook is turned off."
+Verdict = Literal["delivered", "again", "failed", "gone"]
+# Errors in the URL itself, which do not disappear with time.
+_LASTING: Final = frozenset({"not_allowed", "bad_url"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of one attempt. `asked`: the number of seconds that the receiver requested us to wait."""
+
+    verdict: Verdict
+    reason: str = ""
+    status: int | None = None
+    ms: int | None = None
+    head: str = ""
+    asked: float = 0.0
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """`v1,` and the base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` under the secret's bytes."""
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime, gate: Gate) -> Outcome:
+    """One attempt. `keys` are the secrets that sign. Never raises: what goes wrong is the outcome."""
+    body, timestamp = text.encode(), int(at.timestamp())
+    headers = {
+        "Content-Type": "application/json",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(signature(key, message_id, timestamp, body) for key in keys),
+    }
+    try:
+        reply = ask(
+            gate,
+            "POST",
+            url,
+            headers=headers,
+            body=body,
+            timeout_seconds=limits.WEBHOOK_TIMEOUT_SECONDS,
+            max_bytes=limits.WEBHOOK_ANSWER_BYTES,
+        )
+    except NetError as error:
+        return Outcome("failed" if error.reason in _LASTING else "again", error.message)
+    return _judged(reply, _head(reply.body, url, keys), at)
+
+
+def _judged(reply: Reply, head: str, at: datetime) -> Outcome:
+    answered = Outcome("failed", f"The receiver answered {reply.status}.", reply.status, reply.ms, head)
+    if 200 <= reply.status < 300:
+        return replace(answered, verdict="delivered", reason="")
+    if reply.status == 410:
+        return replace(answered, verdict="gone", reason="The receiver says that it is gone (410).")
+    if reply.status in (408, 429) or reply.status >= 500:
+        asked = _asked(reply.headers.get("Retry-After", ""), at)
+        return replace(answered, verdict="again", asked=asked)
+    if 300 <= reply.status < 400:
+        reason = f"The receiver redirects ({reply.status}), which is not followed."
+        return replace(answered, reason=reason)
+    return answered
+
+
+def _asked(text: str, at: datetime) -> float:
+    """Retry-After in seconds, capped; 0 for none, or one that cannot be read (RFC 9110, 10.2.3)."""
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        seconds = float(text[:10])
+    else:
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, TypeError):
+            return 0.0
+        seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - at).total_seconds()
+    return min(max(0.0, seconds), limits.WEBHOOK_RETRY_AFTER_SECONDS)
+
+
+def _head(body: bytes, url: str, keys: Sequence[str]) -> str:
+    """Return the beginning of a response in one line, with secrets redacted, because receivers may echo what they were
+    sent."""
+    private = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
+    bare = [key.removeprefix(SECRET_PREFIX) for key in keys]
+    text = redaction.without(body.decode("utf-8", "replace"), [*keys, *bare, *private])
+    return mail.plain(text, limits.WEBHOOK_HEAD_CHARS)
+
+
+# --- Claiming a delivery, and recording its result ------------------------------------------------------------
+
+
+def claim(now: datetime, full: Collection[str] = ()) -> Delivery | None:
+    """Return the next delivery that is due, claimed for this sender, except those of the webhooks in `full`."""
+    free = or_(Delivery.claimed_until.is_(None), Delivery.claimed_until < now)
+    due = select(Delivery.id).where(Delivery.status == "pending", Delivery.next_at <= now, free)
+    if full:
+        due = due.where(Delivery.webhook_id.not_in(list(full)))
+    with reading() as session:
+        found = session.scalars(due.order_by(Delivery.next_at).limit(limits.WEBHOOK_AT_ONCE)).all()
+    for delivery_id in found:
+        if taken := take(delivery_id, now):
+            return taken
+    return None
+
+
+def take(delivery_id: str, now: datetime) -> Delivery | None:
+    """Return one delivery, claimed for this sender; None if another sender has it, or it is finished."""
+    statement = (
+        update(Delivery)
+        .where(
+            Delivery.id == delivery_id,
+            Delivery.status == "pending",
+            or_(Delivery.claimed_until.is_(None), Delivery.claimed_until < now),
+        )
+        .values(
+            claimed_until=now + timedelta(seconds=limits.WEBHOOK_CLAIM_SECONDS),
+            attempts=Delivery.attempts + 1,
+        )
+        .execution_options(synchronize_session=False)
+    )
+    with writing() as session:
+        if changed_rows(session.execute(statement)) != 1:
+            return None
+        return session.get_one(Delivery, delivery_id)
+
+
+def deliver(delivery: Delivery, now: Callable[[], datetime] = clock.now, *, once: bool = False) -> Outcome:
+    """Send a delivery that was taken, and note what became of it. `once`: a test, which is not tried again, is sent
+    though its webhook is turned off, and says nothing of how the webhook fares."""
+    with reading() as session:
+        hook = session.get_one(Webhook, delivery.webhook_id)
+    began = now()
+    if not once and (not hook.active or hook.deleted_at is not None):
+        outcome = Outcome("failed", OFF)
+    else:
+        try:
+            outcome = send(hook.url, keys_of(hook, began), delivery.id, delivery.body, began, access.gate())
+        except VaultError as error:
+            outcome = Outcome("again", str(error))
+    if once and outcome.verdict == "again":
+        outcome = Outcome("failed", outcome.reason, outcome.status, outcome.ms, outcome.head)
+    _note(delivery, hook.id, outcome, began, now(), tested=once)
+    log.info(
+        "delivery %s: attempt %d: %s %s",
+        delivery.id,
+        delivery.attempts,
+        outcome.verdict,
+        outcome.status or "",
+    )
+    return outcome
+
+
+def keys_of(hook: Webhook, now: datetime) -> list[str]:
+    """The secrets that sign: the present one, and for a while the one before. Raises VaultError."""
+    sealed = [hook.sealed]
+    if hook.sealed_before is not None and hook.before_until is not None and hook.before_until > now:
+        sealed.append(hook.sealed_before)
+    return [app_vault.vault().open(one) for one in sealed]
+
+
+def _note(
+    delivery: Delivery, hook_id: str, outcome: Outcome, began: datetime, now: datetime, *, tested: bool
+) -> None:
+    """Written only while this sender holds the delivery."""
+    with writing() as session:
+        # The webhook first, as everybody does who changes both: two deliveries of it must not wait for each other.
+        hook = session.get(Webhook, hook_id, with_for_update=True)
+        row = session.get(Delivery, delivery.id, with_for_update=True)
+        if (
+            hook is None
+            or row is None
+            or row.claimed_until != delivery.claimed_until
+            or row.status != "pending"
+        ):
+            return
+        _write(row, outcome, began, now)
+        if tested or outcome.reason == OFF:
+            return
+        if outcome.verdict == "delivered":
+            hook.failures, hook.failing_since = 0, None
+            return
+        hook.failures += 1
+        hook.failing_since = hook.failing_since or began
+        failing = now - hook.failing_since >= timedelta(seconds=limits.WEBHOOK_FAILING_SECONDS)
+        if outcome.verdict == "gone":
+            _turn_off(session, hook, "gone", now)
+        elif hook.failures >= limits.WEBHOOK_FAILURES and failing:
+            _turn_off(session, hook, "failing", now)
+
+
+def _write(row: Delivery, outcome: Outcome, began: datetime, now: datetime) -> None:
+    row.claimed_until = None
+    row.response_status, row.ms = outcome.status, outcome.ms
+    row.reason, row.head = outcome.reason[:500], outcome.head
+    tried = {
+        "at": clock.to_text(began),
+        "response_status": outcome.status,
+        "ms": outcome.ms,
+        "reason": outcome.reason[: limits.WEBHOOK_HEAD_CHARS],
+    }
+    row.tries = [*row.tries, tried][-limits.WEBHOOK_TRIES_KEPT :]
+    if outcome.verdict == "again" and row.attempts <= len(limits.WEBHOOK_WAITS):
+        wait = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.asked)
+        row.next_at = now + timedelta(seconds=wait)
+        return
+    row.status = "delivered" if outcome.verdict == "delivered" else "failed"
+    row.ended_at, row.next_at = now, None
+
+
+def _turn_off(session: Session, hook: Webhook, why: str, now: datetime) -> None:
+    """Disable the webhook, with an audit entry and an e-mail to its creator. Waiting deliveries fail when they are
+    due."""
+    if not hook.active:
+        return
+    hook.active, hook.off_reason, hook.updated_at = False, why, now
+    details: dict[str, Any] = {"reason": why, "failures": hook.failures}
+    session.add(
+        AuditEntry(
+            id=ids.new("aud"),
+            at=now,
+            workspace_id=hook.workspace_id,
+            action="webhook.off",
+            object_type="webhook",
+            object_id=hook.id,
+            project_id=hook.project_id,
+            details=details,
+        )
+    )
+    maker = session.get(User, hook.created_by) if hook.created_by else None
+    if maker is not None and maker.disabled_at is None and mail.configured():
+        mail.post(
+            session,
+            _letter(hook, maker, why),
+            workspace_id=hook.workspace_id,
+            user_id=maker.id,
+            about=hook.id,
+        )
+
+
+def _letter(hook: Webhook, maker: User, why: str) -> mail.Letter:
+    told = {
+        "gone": "Its receiver answered 410: it is gone for good.",
+        "failing": f"{hook.failures:,} attempts in a row have failed, and none has succeeded for a day.",
+    }
+    return mail.Letter(
+        kind="webhook.off",
+        to=maker.email,
+        name=maker.name,
+        subject=f"A webhook to {_host(hook.url)} was turned off",
+        lines=[
+            f"Rowsmith has turned off a webhook that you created. {told[why]}",
+            "Events that end from now on are not kept for it. When the receiver works again, turn it on and send "
+            "again what it has missed, from its list of deliveries.",
+        ],
+        facts=[("Receiver", _host(hook.url)), ("Description", hook.description)],
+        link=("View webhook", mail.link(f"/webhooks/{hook.id}")),
+        because="You receive this e-mail because you created the webhook.",
+    )
+
+
+def _host(url: str) -> str:
+    """Return only the host name: a URL may contain a secret."""
+    return mail.plain(urlsplit(url).hostname or "")
+
+
+# --- Webhooks -----------------------------------------------------------------------------------------------
 
 SCOPES: Final = ("project", "workspace")
 
@@ -171,14 +561,14 @@ def change(actor: Actor, hook: Webhook, changes: Mapping[str, Any]) -> Webhook:
 
 def delete(actor: Actor, hook: Webhook) -> None:
     """Soft-delete a webhook; commits."""
-    versions.soft_delete(actor, hook)
+    versioning.soft_delete(actor, hook)
 
 
 def restore(actor: Actor, hook: Webhook) -> None:
     """Take a deletion back; commits. Errors: not_found after 30 days, conflict (too many)."""
     if hook.deleted_at is not None:
         _room(actor)
-    versions.restore(actor, hook)
+    versioning.restore(actor, hook)
 
 
 def new_secret(actor: Actor, hook: Webhook) -> str:
@@ -199,7 +589,7 @@ def _new_secret() -> str:
 def _checked(url: str, events: Sequence[str]) -> list[str]:
     """Validate the URL and the events, without duplicates. Errors: validation_error, target_not_allowed: reported now
     instead of at the first event."""
-    known = (*notifications_events.WILD, *notifications_events.EVENTS)
+    known = (*WILD, *EVENTS)
     faults = [
         Fault(
             f"events[{place}]",
@@ -267,20 +657,20 @@ def test(actor: Actor, hook: Webhook) -> Delivery:
     made = Delivery(
         id=ids.new("dlv"),
         webhook_id=hook.id,
-        event=notifications_events.TEST,
+        event=TEST,
         object_id=hook.id,
         created_at=now,
         next_at=now,
     )
     told = {"type": "webhook", "id": hook.id, "events": hook.events}
-    made.body = notifications_events.body(made, hook.workspace_id, hook.project_id, told)
+    made.body = body(made, hook.workspace_id, hook.project_id, told)
     # Claimed from the start: the notifier only takes it if this process dies.
     made.claimed_until = now + timedelta(seconds=limits.WEBHOOK_CLAIM_SECONDS)
     made.attempts = 1
     db.session.add(made)
     audit_log.record(actor, "webhook.test", hook, join=True, delivery=made.id)
     db.session.commit()
-    webhook_delivery.deliver(made, once=True)
+    deliver(made, once=True)
     db.session.refresh(made)
     db.session.commit()  # lets go of the writers' lock
     return made

@@ -1,7 +1,7 @@
 """Pushes send rows to a connection in a worker: create, dry-run, follow and cancel them.
 
 A push stores its request and its pinned versions, so every worker generates the same rows. `request` is `{ask, quota}`:
-the body as accepted, and the number of rows charged for it. The outcome of each row is in the ledger (`ledger.py`).
+the body as accepted, and the number of rows charged for it. The outcome of each row is in the ledger (`ledger`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connections.services import inspection
 from webapp.connectors.base import Session
+from webapp.connectors.http.channel import Channel, Rows
 from webapp.engine import processor_time
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean
 from webapp.extensions import db, redis_client
@@ -26,12 +27,50 @@ from webapp.generation.services.row_makers import Field
 from webapp.metering import stored_json
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import ExportDbInput, ExportInput, PushInput
-from webapp.pushes.services import completion, planning, request_checks, targets, value_checks
+from webapp.pushes.services import completion, planning, targets, value_checks
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.services.planning import Planned
+from webapp.pushes.services.preparation import Nobody, Prepared
 from webapp.row_templates.models import Template
 from webapp.work import jobs_queue
+
+
+def dry_run_requests(prepared: Prepared) -> dict[str, Any]:
+    """Return `{requests, misfits, checked_rows, tables}`, with the HTTP requests of the first three rows of each table,
+    credentials masked. Nothing is sent to the target. Errors: those of connections."""
+    found, checked, tables = [], 0, []
+    with targets.channel_of(prepared.destination) as channel:
+        for place, one in enumerate(prepared.tables):
+            sent = preview_requests(prepared.push_id, channel, place, one)
+            told, count = value_checks.check(
+                one, one.rows(place), None, prepared.targets, prepared.connection.type
+            )
+            found += told
+            checked += count
+            told_of = {"name": one.spec["name"], "target": one.spec["target"]}
+            tables.append({**told_of, "statements": None, "requests": sent})
+    return {
+        "statements": None,
+        "requests": [text for one in tables for text in one["requests"]],
+        "misfits": [one.as_json() for one in found],
+        "checked_rows": checked,
+        "tables": tables,
+    }
+
+
+def preview_requests(push_id: str, channel: Channel, place: int, one: Planned) -> list[str]:
+    """The HTTP of the first three rows of a table, as a push of that id would send them."""
+    rows = one.rows(place)
+    few = np.arange(rows.offset, rows.offset + min(limits.PREVIEW_ROWS, rows.count), dtype=np.uint64)
+    numbers = list(range(1, len(few) + 1))
+    table = f"{place}." if place else ""
+    keys = [f"{push_id}-{table}{number}" for number in numbers]
+    batch = rows.batch(few, value_checks.NoKeys())
+    return channel.sending(rows.writing(channel), Nobody()).requests(Rows(batch, numbers, keys))
+
+
+# --- Pushes -------------------------------------------------------------------------------------------------
 
 KIND: Final = "push"
 
@@ -248,7 +287,7 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
     prepared.check()
     db.session.remove()
     if prepared.can.by_row:
-        return request_checks.dry_run(prepared)
+        return dry_run_requests(prepared)
     found, checked = [], 0
     tables: list[dict[str, Any]] = []
     with targets.session_of(prepared.connection) as session:

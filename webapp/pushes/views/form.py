@@ -16,7 +16,7 @@ from webapp import limits
 from webapp.access import tenancy
 from webapp.access.actors import Actor
 from webapp.connections.models import Connection, Endpoint
-from webapp.connections.services import access, connections, endpoint_list
+from webapp.connections.services import access, connections
 from webapp.connectors import KINDS
 from webapp.connectors.http.channel import HttpConnector
 from webapp.connectors.http.request_template import RequestTemplate
@@ -96,9 +96,9 @@ def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
         for one in page.items
         if one.type in KINDS and KINDS[one.type].can.modes and (one.id == chosen or not _has_failed(one))
     }
-    made = {one.id: one for one in endpoint_list.listing(actor, limit=limits.PAGE_LIMIT_MAX).items}
+    made = {one.id: one for one in connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX).items}
     if is_endpoint(chosen) and chosen not in made:
-        made[chosen] = endpoint_list.get(actor, chosen)
+        made[chosen] = connections.get_endpoint(actor, chosen)
     elif chosen and not is_endpoint(chosen) and chosen not in found:
         found[chosen] = connections.get(actor, chosen)
     return [*map(_connection, found.values()), *map(_of_endpoint, made.values())]
@@ -113,7 +113,7 @@ def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[di
     """
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
     writable = [one for one in page.items if _is_writable(one)]
-    named = endpoint_list.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
+    named = connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
     found = [*map(_connection, writable), *filter(_writable, map(_of_endpoint, named.items))]
     more = page.total - len(page.items) + named.total - len(named.items) + max(0, len(found) - _MOST_FOUND)
     tables: list[tuple[dict[str, Any], str]] = []

@@ -18,7 +18,7 @@ from webapp.datasets.services import datasets, rows
 from webapp.errors import ApiError
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, SendingInput
-from webapp.pushes.services import failures, preparation, pushes, retries
+from webapp.pushes.services import preparation, pushes, retries
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import form, presentation
 from webapp.pushes.views.pushes import more_of_retry
@@ -381,9 +381,9 @@ class FailureQuery(Query):
     expected: bool = False
     after: int = Field(0, ge=0, le=2**62)
 
-    def selection(self) -> failures.Selection:
+    def selection(self) -> retries.Selection:
         """Return the group of failures that the query selects."""
-        return failures.Selection(
+        return retries.Selection(
             self.table, self.state, self.code, self.native, self.column, self.status, self.expected
         )
 
@@ -401,12 +401,12 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
     if query.table >= len(push.tables):
         raise tenancy.not_found("table", str(query.table))
     chosen = query.selection()
-    ends = failures.rows_of(push, chosen, query.after, _SHOWN + 1)
+    ends = retries.rows_of(push, chosen, query.after, _SHOWN + 1)
     more, ends = len(ends) > _SHOWN, ends[:_SHOWN]
     given = form_values(request.args)
     lines = given.get("r")
     fix = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], dict) else {}
-    found = [one for one in failures.groups(push) if one.key == chosen_key(query)]
+    found = [one for one in retries.groups(push) if one.key == chosen_key(query)]
     can_retry = actor.can("push") and push.ended and push.kind != "undo" and push.connection_id is not None
     context = presentation.repair_context(push)
     before: list[dict[str, Any]] = [{} for _ in ends]
@@ -419,7 +419,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
             ask = parse(RetryInput, {key: said[key] for key in said if key != "states"}, strict=False)
             tables = retries.repaired(actor, push_id, ask)
             push = pushes.get(actor, push_id)
-            after = failures.repaired_values(push, tables, ask, ends)
+            after = retries.repaired_values(push, tables, ask, ends)
     except ApiError as error:
         faults = (error.details or {}).get("fields") or []
         problem = " ".join(one["message"] for one in faults) or error.message
@@ -483,7 +483,7 @@ def _of_reason(push: Push, given: Mapping[str, Any], said: dict[str, Any]) -> di
     query = parse(FailureQuery, of, strict=False)
     if query.table >= len(push.tables):
         raise tenancy.not_found("table", str(query.table))
-    ends = failures.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
+    ends = retries.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
     return {**said, "table": push.tables[query.table]["name"], "rows": [one.row for one in ends]}
 
 

@@ -17,10 +17,10 @@ from webapp.connectors import KINDS
 from webapp.connectors.http.channel import HTTP_REASONS
 from webapp.datasets.models import Dataset
 from webapp.errors import ApiError
-from webapp.exports.views import exports
+from webapp.exports import views as exports_views
 from webapp.extensions import db
 from webapp.pushes.models import Push
-from webapp.pushes.services import completion, failures, pushes, retries
+from webapp.pushes.services import completion, pushes, retries
 from webapp.pushes.services.ledger import read
 from webapp.row_templates.models import Template
 from webapp.web import snippets
@@ -119,12 +119,12 @@ def context(
     items = [one.as_json(push.tables) for one in ends]
     last = [ends[-1].table, ends[-1].row] if len(found) > len(ends) else None
     return {
-        "pace": exports.pace({**data, "rows_done": total - counts["pending"], "count": total}),
+        "pace": exports_views.pace({**data, "rows_done": total - counts["pending"], "count": total}),
         "chart": chart(data["progress"]),
         "state": state,
         "shown": items,
         "after": pagination.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
-        "groups": failures.groups(push) if counts["failed"] or counts["unknown"] else [],
+        "groups": retries.groups(push) if counts["failed"] or counts["unknown"] else [],
         "by_table": read.by_table(db.session(), push) if len(push.tables) > 1 and push.kind == "push" else [],
         "explained": explained_rows([*items, *(_unknown(push) if state == "failed" else ())]),
         "stopped_by": explained_error(data["error"]),

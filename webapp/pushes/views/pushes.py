@@ -20,7 +20,7 @@ from webapp.pushes.services import completion, preparation, pushes, retries
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.preparation import Prepared
 from webapp.pushes.views import presentation
-from webapp.web import events, log_events
+from webapp.web import events
 from webapp.web.inputs import ListQuery, Query, with_more
 from webapp.web.responses import Listed, matching, reply, see_other
 from webapp.web.routing import route
@@ -238,7 +238,7 @@ def logs(actor: Actor, push_id: str, query: LogQuery) -> Response:
     push = pushes.get(actor, push_id)
     db.session.remove()
     if query.follow:
-        return log_events.follow(_Followed(push.id))
+        return events.follow_log(_Followed(push.id))
     text, after = "", 0
     while lines := read.lines(push.id, after, limits.PUSH_LINES):
         text += "".join(f"{clock.to_text(line.at)} {line.text}\n" for line in lines)

@@ -21,7 +21,7 @@ from webapp.engine.formulas.nodes import FOLDED
 from webapp.engine.plan import Plan
 from webapp.errors import Gathered
 from webapp.row_templates.services import compilation, field_ids, related_templates
-from webapp.row_templates.services.plan_memory import PlanMemory
+from webapp.row_templates.services.compilation import PlanMemory
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 

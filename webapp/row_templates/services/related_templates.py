@@ -19,8 +19,8 @@ from webapp.errors import Fault, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation
+from webapp.row_templates.services.compilation import PlanMemory
 from webapp.row_templates.services.field_ids import children
-from webapp.row_templates.services.plan_memory import PlanMemory
 
 Stored = Mapping[str, Any]
 Rows = Mapping[str, int]

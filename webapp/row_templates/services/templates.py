@@ -26,8 +26,7 @@ from webapp.errors import Fault, Gathered, validation_error
 from webapp.extensions import db
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.row_templates.services import compilation, field_ids, related_templates, vocabularies
-from webapp.versioning import usages
-from webapp.versioning.services import versions as objects_versions
+from webapp.versioning import services as versioning
 
 CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anchor", "source", "invalid")
 """The attributes that clients can set; together with `warnings` they are the stored spec of a version."""
@@ -60,11 +59,11 @@ def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
     }
 
 
-def _tally(template: Template, spec: objects_versions.Spec) -> None:
+def _tally(template: Template, spec: versioning.Spec) -> None:
     template.field_count = len(spec["fields"])
 
 
-KIND: Final = objects_versions.Kind(Template, TemplateVersion, as_json, _tally)
+KIND: Final = versioning.Kind(Template, TemplateVersion, as_json, _tally)
 listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
 restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 
@@ -213,7 +212,7 @@ def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> N
 def _check_connections(actor: Actor, spec: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Reject references to connections that do not exist or that the actor cannot see. References of the previous
     version are allowed. Error: validation_error with all of them."""
-    held = usages.named_in([before["fields"], before.get("source")])
+    held = versioning.named_in([before["fields"], before.get("source")])
     source = (spec["source"] or {}).get("connection_id")
     named = [("source.connection_id", source), *_connections_in(spec["fields"], "fields")]
     wanted = {item for _, item in named if isinstance(item, str) and item.startswith("con_")} - held

@@ -1,15 +1,27 @@
-"""Complete runs, whatever ended them: last log line, row count, API key, audit entry, and start of the next run.
+"""What remains of a run: its log, its outputs, and its completion, whatever ended it.
 
-`CODES` are the codes of a run's `error`. They describe how a program ended, not how a request failed, so they are no
-codes of the API's errors; like those they are never renamed or reused.
+A line is part of the log once it is in SQL. Redis only announces new lines, so emptying it loses nothing. Followers
+resume (SSE) after the last line number they received.
+
+The files in the output folder become files of the project under `outputs/<run id>/`. The folder was written by an
+untrusted program. Only regular files are stored. Each is opened relative to the open folder, without following links;
+the reason for every rejected entry is reported.
+
+Completion writes the last log line and the row count, revokes the API key, adds the audit entry, and starts the next
+run. `CODES` are the codes of a run's `error`. They describe how a program ended, not how a request failed, so they are
+no codes of the API's errors; like those they are never renamed or reused.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+import stat
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,14 +30,261 @@ from sqlalchemy import Select, case, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from webapp import clock, ids, limits
+from webapp.access import actors
 from webapp.access.models import ApiKey, Workspace
 from webapp.audit.models import AuditEntry
-from webapp.extensions import reading, redis_client, writing
-from webapp.scenarios.models import Run
-from webapp.scenarios.services import run_logs
+from webapp.errors import ApiError
+from webapp.extensions import db, reading, redis_client, writing
+from webapp.files import names
+from webapp.files import services as files
+from webapp.files.models import WorkspaceFile
+from webapp.files.services import type_of
+from webapp.scenarios.models import Run, RunChunk
 from webapp.security import keys
 from webapp.work import jobs_queue
+from webapp.work.log_lines import Piece, visible
 from webapp.work.models import END_STATES
+
+log = logging.getLogger(__name__)
+
+_CHUNKS: Final = 64  # chunks per query; a chunk has at most RUN_CHUNK_BYTES and a line
+
+
+def pieces(run_id: str, after: int = 0) -> list[Piece]:
+    """Return the next chunks of a run's log with a number above `after`, in order. Uses a separate short read
+    transaction."""
+    statement = (
+        select(RunChunk.first, RunChunk.last, RunChunk.text)
+        .where(RunChunk.run_id == run_id, RunChunk.last > after)
+        .order_by(RunChunk.first)
+        .limit(_CHUNKS)
+    )
+    found, size = [], 0
+    with reading() as session:
+        for first, last, text in session.execute(statement):
+            lines = text.split("\n")
+            found.append(Piece(max(first, after + 1), last, lines[max(0, after + 1 - first) :]))
+            size += len(text)
+            if size >= limits.RUN_TEXT_BYTES:
+                break
+    return found
+
+
+def text(run_id: str) -> Iterator[str]:
+    """Yield the whole log in pieces, with line feeds, for a terminal: see `visible`."""
+    after = 0
+    while found := pieces(run_id, after):
+        for piece in found:
+            yield visible("\n".join(piece.lines)) + "\n"
+        after = found[-1].last
+
+
+def last_lines(run_id: str, limit: int) -> list[tuple[int, str]]:
+    """Return the last lines with their numbers, in order. Uses a separate short read."""
+    statement = (
+        select(RunChunk.first, RunChunk.text)
+        .where(RunChunk.run_id == run_id)
+        .order_by(RunChunk.first.desc())
+        .execution_options(yield_per=8)
+    )
+    found: deque[tuple[int, str]] = deque()
+    with reading() as session:
+        for first, told in session.execute(statement):
+            lines = list(enumerate(told.split("\n"), first))
+            found.extendleft(reversed(lines[-(limit - len(found)) :]))
+            if len(found) >= limit:
+                break
+    return list(found)
+
+
+def write(session: Session, run: Run, lines: Sequence[str], at: datetime) -> None:
+    """Append lines to a log, in the caller's transaction, which has locked the run's row."""
+    if not lines:
+        return
+    joined = "\n".join(lines)
+    first = run.line_count + 1
+    run.line_count += len(lines)
+    run.log_bytes += len(joined.encode()) + 1
+    session.add(RunChunk(run_id=run.id, first=first, last=run.line_count, at=at, text=joined))
+
+
+# --- Notifying followers ---
+
+
+def channel(run_id: str) -> str:
+    """The Redis channel for new lines and state changes of a run."""
+    return f"rowsmith:log:{run_id}"
+
+
+def wake(run_id: str) -> bool:
+    """Notify followers. Return False if Redis is unavailable: followers then poll."""
+    try:
+        redis_client().publish(channel(run_id), b"")
+    except redis.RedisError as error:
+        log.debug("could not notify followers of %s: %s", run_id, error)
+        return False
+    return True
+
+
+# --- Outputs ------------------------------------------------------------------------------------------------
+
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_LINK: Final = "It is a link, and links are not followed."
+_OTHER: Final = "It is neither a file nor a folder."
+
+
+@dataclass(slots=True)
+class Stored:
+    """The result of storing outputs: `files` in the format of the run ([{name, size, file_id}], where `name` is the
+    full name of the workspace file), `refused` with pairs of the name in the folder and the reason, and the total
+    `bytes`."""
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    bytes: int = 0
+
+
+def store_outputs(run: Run, folder: Path) -> Stored:
+    """Store the files of a run's folder under `outputs/<run id>/`, ordered by name. Each is committed separately, and
+    replaces a file from an earlier attempt.
+
+    `db.session` must not have pending changes. Entries that cannot be stored are added to `refused` and do not
+    affect the others: links, devices, invalid names, and files beyond the quota, RUN_OUTPUTS_BYTES or
+    MAX_OUTPUT_FILES. If the storage fails, the remaining files are rejected for that reason. A missing folder
+    counts as empty.
+    """
+    run_id, created_by = run.id, run.created_by
+    actor = actors.system(run.workspace_id, run.project_id, run.team_id)
+    db.session.rollback()  # No transaction stays open during storage operations
+    done = Stored()
+    taken: set[str] = set()
+    try:
+        root = os.open(folder, _DIRECTORY)
+    except FileNotFoundError:
+        return done
+    except OSError as error:  # The program replaced it with a link or a file
+        reason = os.strerror(error.errno or 0)
+        _refuse(done.refused, folder.name, f"The folder of outputs cannot be read: {reason}.")
+        return done
+    walk = _walk(root, "", done.refused)
+    try:
+        for path, handle in walk:
+            with os.fdopen(handle, "rb") as file:
+                told = _store(actor, run_id, created_by, path, file, taken, done)
+            if not told:
+                break
+    finally:
+        walk.close()
+        os.close(root)
+    return done
+
+
+def _store(
+    actor: actors.Actor,
+    run_id: str,
+    created_by: str | None,
+    path: str,
+    file: Any,
+    taken: set[str],
+    done: Stored,
+) -> bool:
+    """Store one open file. Return False if storing further files would fail too."""
+    shown = _shown(path)
+    if len(done.files) >= limits.MAX_OUTPUT_FILES:
+        _refuse(
+            done.refused,
+            shown,
+            f"{limits.MAX_OUTPUT_FILES:,} files are kept of a run: this and more are left out.",
+        )
+        return False
+    name = f"{names.OUTPUTS}/{run_id}/{names.cleaned(shown)}"
+    wrong = names.faults(name)
+    if wrong:
+        _refuse(done.refused, shown, " ".join(fault.message for fault in wrong))
+        return True
+    if name in taken:
+        _refuse(done.refused, shown, f"Another file of this run is stored as `{name}` already.")
+        return True
+    # The size in the storage: a sparse file occupies fewer bytes on the disk, and a hard-linked file counts once for
+    # each name.
+    size = os.fstat(file.fileno()).st_size
+    if done.bytes + size > limits.RUN_OUTPUTS_BYTES:
+        most = limits.RUN_OUTPUTS_BYTES
+        text = f"The outputs of a run may have {most:,} bytes; {done.bytes:,} are kept, and this file has {size:,}."
+        _refuse(done.refused, shown, text)
+        return True
+    here = files.seen(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
+    try:
+        replaces = db.session.scalar(select(WorkspaceFile.size).where(here))
+        files.refuse_over(actor.workspace_id, size, replaces=replaces)
+        db.session.rollback()
+        held = files.put(actor, size, _pieces(file, size), replaces=replaces)
+        row, _ = files.keep(
+            actor, name, held, content_type=type_of(name), run_id=run_id, created_by=created_by
+        )
+    except ApiError as error:
+        db.session.rollback()
+        _refuse(done.refused, shown, error.message)
+        return error.status < 500
+    taken.add(name)
+    done.bytes += row.size
+    done.files.append({"name": name, "size": row.size, "file_id": row.id})
+    return True
+
+
+def _pieces(file: Any, size: int) -> Iterator[bytes]:
+    """Yield the content of a file, up to its size when it was listed."""
+    left = size
+    while left > 0 and (chunk := file.read(min(limits.STORAGE_CHUNK_BYTES, left))):
+        left -= len(chunk)
+        yield chunk
+
+
+def _walk(directory: int, prefix: str, refused: list[tuple[str, str]]) -> Generator[tuple[str, int]]:
+    """Yield every regular file under an open folder as (path, descriptor that the caller closes), by name."""
+    with os.scandir(directory) as entries:
+        found = sorted(entry.name for entry in entries)
+    for name in found:
+        path = prefix + name
+        try:
+            kind = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(kind):
+                if len(path) > limits.MAX_FILE_NAME_CHARS:
+                    _refuse(refused, _shown(path), "The name of this folder is too long for a file in it.")
+                    continue
+                inner = os.open(name, _DIRECTORY, dir_fd=directory)
+                try:
+                    yield from _walk(inner, f"{path}/", refused)
+                finally:
+                    os.close(inner)
+            elif stat.S_ISREG(kind):
+                handle = os.open(name, _FILE, dir_fd=directory)
+                if not stat.S_ISREG(os.fstat(handle).st_mode):  # It was replaced after it was listed
+                    os.close(handle)
+                    _refuse(refused, _shown(path), _OTHER)
+                    continue
+                yield path, handle
+            else:
+                _refuse(refused, _shown(path), _LINK if stat.S_ISLNK(kind) else _OTHER)
+        except OSError as error:
+            _refuse(refused, _shown(path), f"It cannot be read: {os.strerror(error.errno or 0)}.")
+
+
+def _refuse(refused: list[tuple[str, str]], path: str, why: str) -> None:
+    """Add a rejected entry; beyond MAX_FAULTS, report only that there are more."""
+    if len(refused) < limits.MAX_FAULTS:
+        refused.append((path, why))
+    elif len(refused) == limits.MAX_FAULTS:
+        refused.append(("…", "More than these are not kept."))
+
+
+def _shown(path: str) -> str:
+    """Return a path as text, with bytes that are not UTF-8 replaced by U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+# --- Completion ---------------------------------------------------------------------------------------------
 
 SCOPES: Final = ("read", "write", "generate", "push", "run")
 API_VERSION: Final = "2026-11-21"  # the newest; a test compares it with what the views know
@@ -133,8 +392,6 @@ def ring_next(client: redis.Redis, workspace_id: str) -> None:
             jobs_queue.ring(client, KIND, run_id)
 
 
-log = logging.getLogger(__name__)
-
 CODES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "program_failed": "The program failed.",
@@ -175,7 +432,7 @@ def settle(run_id: str) -> None:
             return
         close(session, run_id)
         workspace_id = run.workspace_id
-    run_logs.wake(run_id)
+    wake(run_id)
     ring_next(redis_client(), workspace_id)
 
 
@@ -197,7 +454,7 @@ def close(session: Session, run_id: str) -> None:
     revoke(session, run_id, now)
     run.rows_generated = rows_made(session, run)
     if run.status != "completed":
-        run_logs.write(session, run, [_line(run)], now)
+        write(session, run, [_line(run)], now)
     session.add(_entry(run))
 
 

@@ -21,7 +21,7 @@ from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading, redis_client
 from webapp.metering import stored_json
 from webapp.scenarios.models import Run, Scenario
-from webapp.scenarios.services import environment_variables, run_completion, run_logs
+from webapp.scenarios.services import environment_variables, run_completion
 from webapp.work import jobs_queue
 from webapp.work.models import END_STATES
 
@@ -259,7 +259,7 @@ def cancel(actor: Actor, run: Run) -> Run:
         run.status, run.finished_at = "cancelled", clock.now()
         run_completion.close(db.session(), run.id)
     db.session.commit()
-    run_logs.wake(run.id)
+    run_completion.wake(run.id)
     return run
 
 

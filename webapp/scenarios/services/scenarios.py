@@ -27,7 +27,7 @@ from webapp.scenarios.models import Scenario, ScenarioVersion
 from webapp.scenarios.services import requirements, schedules
 from webapp.scenarios.services.environment_variables import env_faults, name_fault
 from webapp.scenarios.services.requirements import Resolved
-from webapp.versioning.services import versions as objects_versions
+from webapp.versioning import services as versioning
 
 _UNKNOWN: Final = {
     "message": "it is too large or nested too deeply to be read in time", "line": None, "column": None,
@@ -127,7 +127,7 @@ def _refuse_programs(actor: Actor) -> None:
         raise ApiError("forbidden", text, {"needs": "person"})
 
 
-class _Scenarios(objects_versions.Kind[Scenario, ScenarioVersion]):
+class _Scenarios(versioning.Kind[Scenario, ScenarioVersion]):
     """Scenarios among the objects with versions."""
 
     def get(

@@ -14,10 +14,10 @@ from webapp.access.actors import Actor
 from webapp.errors import ApiError
 from webapp.extensions import application, db
 from webapp.scenarios.models import Run, Scenario
-from webapp.scenarios.services import run_logs, runs
+from webapp.scenarios.services import run_completion, runs
 from webapp.scenarios.views import run_pages
 from webapp.scenarios.views.run_pages import Followed
-from webapp.web import log_events
+from webapp.web import events
 from webapp.web.inputs import Input, ListQuery, Query, with_more
 from webapp.web.responses import Listed, Output, matching, reply, see_other
 from webapp.web.routing import route
@@ -149,7 +149,7 @@ def _begun(actor: Actor, run: Run, *, wait: bool) -> Response:
     where = url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id)
     if wait and g.face == "program":
         run_id = run.id
-        log_events.await_end(Followed(run_id), limits.WAIT_SECONDS)
+        events.await_end(Followed(run_id), limits.WAIT_SECONDS)
         run = tenancy.get(actor, Run, run_id)
         return reply(runs.as_json(run), headers={"Location": where})
     return reply(runs.as_json(run), status=201, see=where, headers={"Location": where})
@@ -233,7 +233,7 @@ def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respon
     runs.get(actor, scenario_id, run_id)
     db.session.remove()
     if query.follow:
-        return log_events.follow(Followed(run_id))
+        return events.follow_log(Followed(run_id))
     return Response(_text(run_id), mimetype="text/plain")
 
 
@@ -242,7 +242,7 @@ def _text(run_id: str) -> Iterator[bytes]:
     app = application()
 
     def made() -> Iterator[bytes]:
-        pieces = run_logs.text(run_id)
+        pieces = run_completion.text(run_id)
         while True:
             with app.app_context():
                 piece = next(pieces, None)
@@ -263,4 +263,4 @@ def _text(run_id: str) -> Iterator[bytes]:
 def follow(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Follow a run's status, lines, rows and resources as server-sent events, until it finishes."""
     runs.get(actor, scenario_id, run_id)
-    return log_events.progress(Followed(run_id))
+    return events.log_progress(Followed(run_id))

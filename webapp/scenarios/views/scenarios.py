@@ -1,24 +1,411 @@
-"""Scenarios: programs and how they are run; their versions and their checks. Their runs: see runs.py."""
+"""Scenarios: programs and how they are run; their versions and their checks. See runs.py and run_pages.py for runs.
+
+The page shows the program in an editor, how it is run, and its versions. The editor is a textarea in a form, so it
+works without JavaScript. When a script saves it, only the part next to the text (`told`) is replaced.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import ast
+import builtins
+import hashlib
+import keyword
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Final
 
-from flask import Blueprint, Response, g, url_for
+from flask import Blueprint, Response, current_app, flash, g, render_template, request, url_for
 from pydantic import Field
 
+from webapp import limits
 from webapp.access.actors import Actor
-from webapp.errors import ApiError
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.paths import ROOT
+from webapp.scenarios import examples
+from webapp.scenarios import forms as scenarios_forms
+from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.schemas import CheckInput, CodeInput, Network, ScenarioInput, ScenarioPatch
-from webapp.scenarios.services import scenarios
-from webapp.scenarios.views import pages, presentation
+from webapp.scenarios.services import runs, scenarios, schedules
+from webapp.scenarios.services import scenarios as scenarios_scenarios
+from webapp.scenarios.views import run_pages
 from webapp.versioning import views as versioned_routes
 from webapp.versioning.views import OtherQuery
-from webapp.web.inputs import with_more
-from webapp.web.responses import Output, matching, reply
+from webapp.web.inputs import Query, form_values, parse, with_more
+from webapp.web.responses import Output, json_reply, matching, render_block, reply, see_other
 from webapp.web.routing import route
 
+SOURCE: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
+INJECTED: Final = (
+    "SERVICE_API_KEY",
+    "SERVICE_API_URL",
+    "SERVICE_PROJECT_ID",
+    "SERVICE_TEAM_ID",
+    "SERVICE_SCENARIO_ID",
+    "SERVICE_WORKSPACE_UPLOADS",
+    "SERVICE_WORKSPACE_OUTPUTS",
+)
+"""Specification, Scenario runtime: variables of every run."""
+_CLIENT: Final = "Client"
+_OFFERED: Final = frozenset({"api", "client", "error", "fields", "template"})
+"""Modules of the package that programs use directly; all others are nested in them."""
+_NOT_OFFERED: Final = frozenset({"self", "cls", "common"})
+
+
+@lru_cache(maxsize=1)
+def found() -> dict[str, Any]:
+    """Return `{client, names, words}`: the client's methods and the package's classes, each `{name, args, doc}`, and
+    Python's keywords. Empty if the SDK is not installed next to the service."""
+    client: list[dict[str, str]] = []
+    names: list[dict[str, str]] = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.relative_to(SOURCE).parts[0].removesuffix(".py") not in _OFFERED:
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                if node.name == _CLIENT:
+                    client = [_told(one) for one in _methods(node)]
+                names.append(_class(node, path))
+    ordered = sorted({one["name"]: one for one in names}.values(), key=lambda one: one["name"])
+    plain = [one for one in dir(builtins) if not one.startswith("_")]
+    return {"client": client, "names": ordered, "words": sorted({*keyword.kwlist, *plain})}
+
+
+def mark() -> str:
+    """Return a hash of these names, for a URL that changes with each release."""
+    return _mark()
+
+
+@lru_cache(maxsize=1)
+def _mark() -> str:
+    return hashlib.blake2b(json_reply(found()).get_data(), digest_size=5).hexdigest()
+
+
+def _methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
+            yield one
+
+
+def _told(node: ast.FunctionDef) -> dict[str, str]:
+    return {"name": node.name, "args": _arguments(node), "doc": _first(node)}
+
+
+def _class(node: ast.ClassDef, path: Path) -> dict[str, str]:
+    made = next(
+        (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None
+    )
+    module = ".".join(("rowsmith", *path.relative_to(SOURCE).with_suffix("").parts))
+    place = module.removesuffix(".__init__")
+    if place.startswith("rowsmith.fields"):
+        place = "rowsmith.fields"
+    return {"name": node.name, "args": _arguments(made) if made else "", "doc": _first(node), "from": place}
+
+
+def _arguments(node: ast.FunctionDef) -> str:
+    """The arguments that a caller gives, without their types: `template, quantity=…`."""
+    told = node.args
+    plain = [one.arg for one in (*told.posonlyargs, *told.args)]
+    needed = len(plain) - len(told.defaults)
+    made = [name if place < needed else f"{name}=…" for place, name in enumerate(plain)]
+    made += [
+        one.arg if default is None else f"{one.arg}=…"
+        for one, default in zip(told.kwonlyargs, told.kw_defaults, strict=True)
+    ]
+    return ", ".join(one for one in made if one.removesuffix("=…") not in _NOT_OFFERED)
+
+
+def _first(node: ast.ClassDef | ast.FunctionDef) -> str:
+    """The first sentence of its documentation."""
+    message = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
+    return message[:160]
+
+
+pages_bp = Blueprint("scenario_pages", __name__)
+PAGE: Final = "scenarios/show.html"
+SETTINGS: Final = "scenarios/settings.html"
+_RECENT: Final = 6  # runs listed next to the program
+
+
+class NewQuery(Query):
+    """Which worked example the program begins with."""
+
+    example: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
+
+
+def page(
+    actor: Actor,
+    scenario: Scenario | None,
+    given: dict[str, str] | None = None,
+    *,
+    status: int = 200,
+    found: Sequence[Fault] = (),
+    clash: bool = False,
+) -> Response:
+    """The page of a saved scenario, of a new one (`scenario` None), or of what its form holds (`given`)."""
+    data = scenarios_scenarios.show(scenario) if scenario is not None else None
+    draft = {"name": "", "code": "", **(data or {}), **(given or {})}
+    told = run_pages.placed([one.as_dict() for one in found], draft["code"])
+    context: dict[str, Any] = {
+        "data": data,
+        "draft": draft,
+        "faults": told,
+        "bad": {one["path"]: one for one in told},
+        "clash": run_pages.diff_lines(
+            scenarios_scenarios.unified(data["code"], draft["code"], "saved", "yours")
+        )
+        if clash and data
+        else None,
+        "loaded": (request.form.get("version", "") if given else "") or (data["version"] if data else ""),
+        "action": url_for("scenario_pages.save", scenario_id=data["id"])
+        if data
+        else url_for("scenario_pages.make"),
+        "can_write": actor.can("write"),
+        "can_run": actor.can("run"),
+        "params": scenarios_forms.padded(_last_params(scenario)),
+        **_beside(data, draft["code"] if given else None),
+    }
+    if "HX-Request" in request.headers:
+        return Response(render_block(PAGE, "told", **context), status)
+    if scenario is not None and data is not None:
+        context |= {
+            "recent": runs.listing(actor, scenario_id=scenario.id, limit=_RECENT).items,
+            "use": run_pages.scenario_snippets(data),
+        }
+    context["examples"] = examples.EXAMPLES if data is None else ()
+    context["names"] = url_for("scenario_pages.names", v=mark())
+    context["variables"] = [*INJECTED, *((*data["env"], *data["secrets"]) if data else ())]
+    return Response(render_template(PAGE, **context), status, mimetype="text/html")
+
+
+def _beside(data: dict[str, Any] | None, code: str | None) -> dict[str, Any]:
+    """Return the check results of a program: the saved one, or the unsaved `code`."""
+    if code is None:
+        said = run_pages.placed(data["warnings"], data["code"]) if data else []
+        return {"warnings": said, "required": run_pages.required(data) if data else None, "unsaved": False}
+    told = scenarios_scenarios.check(code)
+    plain = {"requirements": told["requirements"], "lock": None}
+    same = data is not None and data["requirements"] == told["requirements"]
+    return {
+        "warnings": run_pages.placed([*told["faults"], *told["warnings"]], code),
+        "required": run_pages.required(data if same and data else plain),
+        "unsaved": not same and bool(told["requirements"]),
+    }
+
+
+def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
+    """The parameters of its last run: who runs it again mostly wants the same."""
+    if scenario is None:
+        return []
+    last = db.session.scalar(
+        db.select(Run.params).where(Run.scenario_id == scenario.id).order_by(Run.id.desc()).limit(1)
+    )
+    return scenarios_forms.rows_of(last or {})
+
+
+# --- Creating and saving ----------------------------------------------------------------------------------------
+
+
+@route(pages_bp, "/scenarios/new", scope="write", query=NewQuery, hidden=True, programs=False)
+def new(actor: Actor, query: NewQuery) -> Response:
+    """An unsaved program, which starts with an example if one is named."""
+    one = examples.example(query.example)
+    given = {"name": one.name if query.example else "", "code": one.code}
+    return page(actor, None, given)
+
+
+@route(pages_bp, "/scenarios/new", ["POST"], scope="write", hidden=True, programs=False)
+def make(actor: Actor) -> Response:
+    """Save a new scenario; with `do=run` run it too."""
+    given = scenarios_forms.program(form_values(request.form))
+    try:
+        body = parse(ScenarioInput, given, strict=False)
+        made = scenarios_scenarios.create(actor, name=body.name, code=body.code)
+    except ApiError as error:
+        return _refused(actor, None, given, error)
+    if request.form.get("do") == "run":
+        return _run(actor, scenarios_scenarios.get(actor, made["id"], "run"))
+    return _see(url_for("scenarios.show", scenario_id=made["id"]))
+
+
+@route(pages_bp, "/scenarios/<scenario_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
+def save(actor: Actor, scenario_id: str) -> Response:
+    """Save a program as the next version, unless another one was saved since it was loaded; with `do=run` run it."""
+    given = scenarios_forms.program(form_values(request.form))
+    word, _, over = request.form.get("do", "save").partition(":")
+    told = over or request.form.get("version", "")
+    scenario = scenarios_scenarios.get(actor, scenario_id, "write")
+    data = scenarios_scenarios.show(scenario)
+    changes = {key: value for key, value in given.items() if value != data[key]}
+    try:
+        if changes and told != str(scenario.version):
+            return _clash(actor, scenario_id, given)
+        if changes:
+            parse(ScenarioPatch, changes, strict=False)
+            # Resolve the requirements before locking the scenario, because the package index can be slow.
+            program = scenarios_scenarios.prepared(actor, scenario, changes)
+            scenario = scenarios_scenarios.get(actor, scenario_id, "write", lock=True)
+            if told != str(scenario.version):
+                return _clash(actor, scenario_id, given)
+            data = scenarios_scenarios.change(actor, scenario, changes, program)
+        scenario = scenarios_scenarios.get(actor, scenario_id)
+        if word == "run":
+            return _run(actor, scenarios_scenarios.get(actor, scenario_id, "run"))
+    except ApiError as error:
+        return _refused(actor, scenario_id, given, error)
+    if "HX-Request" in request.headers:
+        response = page(actor, scenario)
+        response.headers["HX-Trigger"] = "saved"
+        return response
+    flash(f"Saved as version {data['version']}" if changes else "Nothing has changed", "")
+    return _see(url_for("scenarios.show", scenario_id=scenario_id))
+
+
+def _clash(actor: Actor, scenario_id: str, given: dict[str, str]) -> Response:
+    """Show both versions if another one was saved in the meantime, so that nothing is lost."""
+    db.session.rollback()
+    return page(actor, scenarios_scenarios.get(actor, scenario_id), given, status=412, clash=True)
+
+
+def _refused(actor: Actor, scenario_id: str | None, given: dict[str, str], error: ApiError) -> Response:
+    if error.code not in ("validation_error", "unavailable", "quota_exceeded"):
+        raise error
+    db.session.rollback()
+    told = error.details.get("fields") or [{"path": "", "code": error.code, "message": error.message}]
+    found = [
+        Fault(one["path"], one["code"], one["message"], one.get("hint"), one.get("position")) for one in told
+    ]
+    back = scenarios_scenarios.get(actor, scenario_id) if scenario_id is not None else None
+    return page(actor, back, given, status=error.status, found=found)
+
+
+def _run(actor: Actor, scenario: Scenario) -> Response:
+    """Queue a run with the parameters of the form, and go to its page."""
+    run = runs.queue(actor, scenario, run_pages.asked_params(scenario))
+    return _see(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
+
+
+def _see(where: str) -> Response:
+    if "HX-Request" in request.headers:
+        return Response(status=204, headers={"HX-Redirect": where})
+    return see_other(where)
+
+
+@route(pages_bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, programs=False)
+def said(actor: Actor) -> Response:
+    """Render the check results of an unsaved program: errors with their lines, and requirements."""
+    code = scenarios_forms.program(form_values(request.form)).get("code", "")
+    scenario_id = request.form.get("scenario_id", "")
+    data = scenarios_scenarios.show(scenarios_scenarios.get(actor, scenario_id)) if scenario_id else None
+    return Response(render_block(PAGE, "said", data=data, can_write=True, **_beside(data, code)))
+
+
+@route(pages_bp, "/scenarios/names", scope="read", hidden=True, programs=False)
+def names() -> Response:
+    """Names that the editor completes, as JSON: of the SDK, from its source."""
+    answer = json_reply(found())
+    answer.headers["Cache-Control"] = f"private, max-age={limits.ASSET_SECONDS}"
+    return answer
+
+
+# --- How it is run ----------------------------------------------------------------------------------------------
+
+
+def _settings(
+    actor: Actor, scenario: Scenario, given: dict[str, Any] | None = None, *, error: ApiError | None = None
+) -> Response:
+    data = scenarios_scenarios.show(scenario)
+    draft = {**data, **(given or {})}
+    schedule = draft["schedule"] or {"cron": "", "timezone": "UTC", "enabled": True, "params": {}}
+    values = form_values(request.form) if given is not None else {}
+    fields = error.details.get("fields", []) if error else []
+    context = {
+        "data": data,
+        "draft": draft,
+        "schedule": schedule,
+        "env": scenarios_forms.padded(
+            scenarios_forms.rows(values, "env") if values else scenarios_forms.rows_of(draft["env"])
+        ),
+        "params": scenarios_forms.padded(
+            scenarios_forms.rows(values, "params") if values else scenarios_forms.rows_of(schedule["params"])
+        ),
+        "times": run_pages.next_times(schedule),
+        "secrets": run_pages.secret_names(actor, scenario),
+        "zones": run_pages.ZONES,
+        "networks": current_app.config["SETTINGS"].program_networks,
+        "error": error,
+        "bad": {one["path"]: one["message"] for one in fields},
+        "can_write": actor.can("write"),
+        "can_secrets": actor.can("secrets"),
+    }
+    return Response(
+        render_template(SETTINGS, **context), error.status if error else 200, mimetype="text/html"
+    )
+
+
+@route(pages_bp, "/scenarios/<scenario_id>/settings", scope="read", hidden=True, programs=False)
+def settings(actor: Actor, scenario_id: str) -> Response:
+    """The settings of a scenario's runs: time limit, network, variables, secrets, schedule."""
+    return _settings(actor, scenarios_scenarios.get(actor, scenario_id))
+
+
+@route(pages_bp, "/scenarios/<scenario_id>/settings", ["POST"], scope="write", hidden=True, programs=False)
+def save_settings(actor: Actor, scenario_id: str) -> Response:
+    """Keep how a scenario is run."""
+    given, faults = scenarios_forms.settings(form_values(request.form))
+    try:
+        body = parse(ScenarioPatch, given, strict=False)
+        changes = body.model_dump(exclude_unset=True)
+        scenario = scenarios_scenarios.get(actor, scenario_id, "write")
+        if faults:
+            raise validation_error(faults)
+        scenarios_scenarios.prepared(actor, scenario, changes)
+        scenarios_scenarios.change(
+            actor, scenarios_scenarios.get(actor, scenario_id, "write", lock=True), changes
+        )
+    except ApiError as error:
+        if error.code not in ("validation_error", "forbidden"):
+            raise
+        db.session.rollback()
+        return _settings(actor, scenarios_scenarios.get(actor, scenario_id, "write"), given, error=error)
+    flash("Settings saved", "")
+    return _see(url_for("scenario_pages.settings", scenario_id=scenario_id))
+
+
+@route(pages_bp, "/scenarios/times", ["POST"], scope="read", reads=True, hidden=True, programs=False)
+def times(actor: Actor) -> Response:
+    """When a schedule that is being written would be due."""
+    given, _ = scenarios_forms.settings(form_values(request.form))
+    schedule = given["schedule"]
+    faults = schedules.faults(schedule, set()) if schedule else []
+    said_of = {"schedule": schedule or {}, "times": run_pages.next_times(schedule)}
+    return Response(render_block(SETTINGS, "times", **said_of, bad={one.path: one.message for one in faults}))
+
+
+# --- Versions ---------------------------------------------------------------------------------------------------
+
+
+@route(pages_bp, "/scenarios/<scenario_id>/history", scope="read", hidden=True, programs=False)
+def history(actor: Actor, scenario_id: str) -> Response:
+    """The versions of a scenario, with who saved them."""
+    scenario = scenarios_scenarios.get(actor, scenario_id)
+    listed = [
+        {
+            "number": version.number,
+            "at": version.created_at,
+            "who": who,
+            "lines": version.spec["code"].count("\n") + 1,
+            "packages": version.pins.get("requirements", []),
+        }
+        for version, who in scenarios_scenarios.KIND.history(scenario)
+    ]
+    return reply(scenarios_scenarios.show(scenario), template="scenarios/versions.html", versions=listed)
+
+
 bp = Blueprint("scenarios", __name__)
+# --- Routes -------------------------------------------------------------------------------------------------
+
 ONE = "/scenarios/<scenario_id>"
 
 
@@ -95,7 +482,7 @@ class CheckOut(Output):
     warnings: list[WarningOut]
 
 
-versioned_routes.declare_list(bp, scenarios.KIND, ScenarioOut, presentation.last_runs)
+versioned_routes.declare_list(bp, scenarios.KIND, ScenarioOut, run_pages.last_runs)
 versioned_routes.declare_deletion(bp, scenarios.KIND, ScenarioOut)
 versioned_routes.declare_versions(
     bp, scenarios.KIND, ScenarioOut,
@@ -132,7 +519,7 @@ def show(actor: Actor, scenario_id: str) -> Response:
     """Get a scenario."""
     scenario = scenarios.get(actor, scenario_id)
     if g.face == "person":
-        return pages.page(actor, scenario)
+        return page(actor, scenario)
     return reply(scenarios.show(scenario), tag=True)
 
 
@@ -190,7 +577,7 @@ def diff(actor: Actor, scenario_id: str, number: int, query: OtherQuery) -> Resp
     scenario = scenarios.get(actor, scenario_id)
     other = scenario.version if query.to is None else query.to
     found = scenarios.between(scenario, number, other)
-    shown = presentation.of_difference(scenario.name, found) if g.face == "person" else {}
+    shown = run_pages.of_difference(scenario.name, found) if g.face == "person" else {}
     return reply(found, template="scenarios/diff.html", block="diff", **shown)
 
 

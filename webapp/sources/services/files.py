@@ -3,6 +3,11 @@
 CSV contains only texts: `007` is not 7 unless the type of the field says so. The other formats have types; a column
 with several types of values, which JSON and workbooks allow, becomes text. Files are untrusted: the unpacked size of
 workbooks is limited, and errors contain the position.
+
+Column names and supported types are the same for all kinds of sources. Rows are spooled to unnamed Arrow files on the
+disk of the process while they are read, so a source takes no more memory than one block. A spool is unlinked when it is
+opened, so the real data are deleted when the process exits for any reason. The latest sources stay open for the next
+request, within `limits.SOURCE_CACHE_BYTES`.
 """
 
 from __future__ import annotations
@@ -10,10 +15,16 @@ from __future__ import annotations
 import codecs
 import csv
 import datetime
+import hashlib
 import io
 import json
+import os
+import tempfile
+import threading
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import IO, Any, Final
 
@@ -23,20 +34,267 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from webapp import limits
-from webapp.engine import budget
-from webapp.errors import Fault, validation_error
+from webapp.engine import budget, external_values
+from webapp.engine.source_data import SourceTable
+from webapp.errors import ApiError, Fault, validation_error
 from webapp.files import workbooks
-from webapp.sources.services.columns import (
-    JSON_TEXT,
-    Kinds,
-    NotReadable,
-    again,
-    column_kind,
-    kind_of_value,
-    named,
-    text_of,
-)
-from webapp.sources.services.spool import too_large
+
+
+def too_large() -> ApiError:
+    """The error for a source beyond the limits."""
+    text = f"A source may have {limits.SOURCE_ROWS:,} rows and {limits.SOURCE_BYTES // 2**30} GB; this one has more."
+    hint = "Choose among its rows: by a condition, a query, or limit."
+    return ApiError("payload_too_large", text, {"max_rows": limits.SOURCE_ROWS, "hint": hint})
+
+
+@contextmanager
+def unnamed() -> Iterator[IO[bytes]]:
+    """Create a temporary file that no other process can open."""
+    with tempfile.TemporaryFile() as file:
+        yield file
+
+
+class Spool:
+    """A source being read into a file, and the file's bytes as long as this is open."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.NamedTemporaryFile(prefix="rowsmith-source-")  # noqa: SIM115
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()  # and its name is gone; what is mapped stays
+
+    def write(self, batches: Iterable[pa.RecordBatch], limit: int | None = None) -> None:
+        """Take in the batches, which share a schema. Error: payload_too_large."""
+        most = min(limit or limits.SOURCE_ROWS, limits.SOURCE_ROWS)
+        _write(batches, self._file, most, limit is None)
+        self._file.flush()
+
+    def fill(self, pieces: Iterable[bytes]) -> None:
+        """Take in the bytes of an Arrow file."""
+        for piece in pieces:
+            self._file.write(piece)
+        self._file.flush()
+
+    def bytes(self) -> Iterator[bytes]:
+        """The number of bytes written."""
+        self._file.seek(0)
+        while piece := self._file.read(limits.STORAGE_CHUNK_BYTES):
+            yield piece
+
+    def size(self) -> int:
+        """Return the size of the file in bytes."""
+        return self._file.seek(0, os.SEEK_END)
+
+    def sha256(self) -> str:
+        """Of what was written, in hexadecimal."""
+        digest = hashlib.sha256()
+        for piece in self.bytes():
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def real(self, snapshot: str) -> SourceTable:
+        """Return the source, mapped into memory. It is valid as long as it is referenced."""
+        return SourceTable(pa.ipc.open_file(pa.memory_map(self._file.name)).read_all(), snapshot)
+
+
+def _write(batches: Iterable[pa.RecordBatch], file: IO[bytes], most: int, refuse: bool) -> int:
+    rows, writer = 0, None
+    try:
+        for batch in batches:
+            if writer is None:
+                writer = pa.ipc.new_file(pa.PythonFile(file, "w"), batch.schema)
+            if rows + batch.num_rows > most and refuse:
+                raise too_large()
+            for start in range(0, batch.num_rows, limits.SOURCE_BLOCK_ROWS):
+                piece = batch.slice(start, min(limits.SOURCE_BLOCK_ROWS, most - rows))
+                if piece.num_rows:
+                    writer.write_batch(piece)
+                rows += piece.num_rows
+            if file.tell() > limits.SOURCE_BYTES:
+                raise too_large()
+            if rows >= most and not refuse:
+                break
+        if writer is None:
+            raise ApiError("validation_error", "The source has no columns.", {"fields": []})
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+class _Open:
+    """Sources that are open in this process; the least recently used are closed first. Thread-safe:
+    concurrent requests for one source read it once."""
+
+    def __init__(self, most: int = limits.SOURCE_CACHE_BYTES) -> None:
+        self._most, self._held = most, 0
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[SourceTable, int]] = OrderedDict()
+        self._doing: dict[str, threading.Lock] = {}
+
+    def get(self, key: str, make: Callable[[], SourceTable]) -> SourceTable:
+        """Return the source with the key `key`, created by `make` if it is not open."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+            turn = self._doing.setdefault(key, threading.Lock())
+        with turn:
+            with self._lock:
+                if key in self._kept:
+                    return self._kept[key][0]
+            try:
+                made = make()
+            finally:
+                with self._lock:
+                    self._doing.pop(key, None)
+            self._put(key, made)
+            return made
+
+    def _put(self, key: str, made: SourceTable) -> None:
+        size = made.table.nbytes
+        with self._lock:
+            if key in self._kept or size > self._most:
+                return
+            self._kept[key] = (made, size)
+            self._held += size
+            while self._held > self._most:
+                self._held -= self._kept.popitem(last=False)[1][1]
+
+    def clear(self) -> None:
+        """Let go of all of them."""
+        with self._lock:
+            self._kept.clear()
+            self._held = 0
+
+
+OPEN: Final = _Open()
+
+
+# --- Columns ------------------------------------------------------------------------------------------------
+
+
+class NotReadable(Exception):
+    """The content does not match the file's format. The text is for users."""
+
+
+def named(names: Sequence[Any]) -> list[str]:
+    """Return the column names of a header row. Raises `NotReadable`."""
+    found = ["" if name is None else str(name).strip() for name in names]
+    while found and not found[-1]:
+        found.pop()
+    if not found:
+        raise NotReadable("it has no header row with column names")
+    if len(found) > limits.SOURCE_COLUMNS:
+        raise NotReadable(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
+    for place, name in enumerate(found):
+        if not name:
+            raise NotReadable(f"column {place + 1} has no name")
+        if name in found[:place]:
+            raise NotReadable(f'two columns are called "{name}"')
+    return found
+
+
+def again(file: IO[bytes]) -> IO[bytes]:
+    """Rewind a file."""
+    file.seek(0)
+    return file
+
+
+_SINGLE: Final = {"truth": pa.bool_(), "whole": pa.int64(), "number": pa.float64()}
+JSON_TEXT: Final = {b"json": b"1"}
+"""Metadata of Arrow fields that contain JSON text."""
+
+
+def column_kind(kinds: set[str]) -> tuple[pa.DataType, bool]:
+    """Return the type of a column by the kinds of its values, and whether its text is JSON."""
+    if kinds == {"whole", "number"}:
+        return pa.float64(), False
+    if len(kinds) == 1 and (single := _SINGLE.get(next(iter(kinds)))) is not None:
+        return single, False
+    return pa.string(), bool(kinds) and kinds <= {"nested", "list", "empty"}
+
+
+class Kinds:
+    """Convert batches of a schema to types that the engine supports. Other types become text."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._found = [(field.name, *_settled(field.type)) for field in schema]
+        self.schema = pa.schema(
+            [
+                pa.field(name, kind, metadata=JSON_TEXT if nested else None)
+                for name, kind, nested in self._found
+            ]
+        )
+
+    def settled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Convert one batch."""
+        arrays = [
+            _as_settled(column, kind) for column, (_, kind, _) in zip(batch.columns, self._found, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _settled(kind: pa.DataType) -> tuple[pa.DataType, bool]:
+    if pa.types.is_dictionary(kind):
+        return _settled(kind.value_type)
+    if pa.types.is_boolean(kind):
+        return kind, False
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        return pa.int64(), False
+    if pa.types.is_floating(kind):
+        return pa.float64(), False
+    if pa.types.is_decimal(kind) and 0 <= kind.scale <= limits.MAX_DECIMALS and kind.precision <= 18:
+        return pa.decimal128(38, kind.scale), False
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC" if kind.tz else None), False
+    if pa.types.is_date(kind):
+        return pa.date32(), False
+    return pa.string(), pa.types.is_nested(kind)
+
+
+def _as_settled(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.type == kind:
+        return column
+    if pa.types.is_string(kind):
+        if pa.types.is_large_string(column.type):
+            return column.cast(kind)
+        return pa.array([external_values.spelled(value) for value in column.to_pylist()], kind)
+    return column.cast(kind, safe=not pa.types.is_timestamp(kind))
+
+
+_WHOLE: Final = range(-(2**63), 2**63)
+
+
+def kind_of_value(value: Any) -> str:
+    """Return the kind of a JSON value: truth, whole, long, number, text, list, empty (a list of nulls),
+    nested."""
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, int):
+        return "whole" if value in _WHOLE else "long" if abs(value) < 10**38 else "text"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        return "list" if any(item is not None for item in value) else "empty"
+    return "text" if isinstance(value, str) else "nested"
+
+
+def text_of(value: Any) -> str:
+    """Return a JSON value as text; objects and arrays as JSON."""
+    if isinstance(value, str):
+        return value
+    return (
+        str(value) if isinstance(value, int) and not isinstance(value, bool) else orjson.dumps(value).decode()
+    )
+
+
+# --- Files --------------------------------------------------------------------------------------------------
 
 
 def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:

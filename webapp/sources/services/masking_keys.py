@@ -23,7 +23,7 @@ from webapp.engine.masking import Keys
 from webapp.engine.masking.keys import KEY_BYTES
 from webapp.errors import ApiError
 from webapp.extensions import db, reading, writing
-from webapp.security.vault import VaultError
+from webapp.security.sealing import VaultError
 
 
 def ring(workspace_id: str) -> Keys:

@@ -37,15 +37,12 @@ from webapp.engine.masking import Keys
 from webapp.engine.source_data import SourceSpec, SourceTable
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db, reading
+from webapp.files import services as files_services
 from webapp.files.models import WorkspaceFile
-from webapp.files.services import file_store
-from webapp.files.services import files as files_files
 from webapp.row_templates.models import Template
 from webapp.row_templates.services.compiled_plans import Source
 from webapp.sources.services import fetched_files, files, masking_keys
-from webapp.sources.services import spool as real_data_spool
-from webapp.sources.services.columns import Kinds
-from webapp.sources.services.spool import too_large
+from webapp.sources.services.files import Kinds, too_large
 
 
 def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -272,7 +269,7 @@ def _faults_of(error: ApiError) -> list[Fault]:
 def load(place: str) -> Answer:
     """Return the pinned source. Errors: conflict if its file has changed since, unavailable if it no longer exists."""
     said = _Place.read(place)
-    real = real_data_spool.OPEN.get(said.key, lambda: _file_again(said) if said.file else _rows_again(said))
+    real = files.OPEN.get(said.key, lambda: _file_again(said) if said.file else _rows_again(said))
     if not said.version:
         return Answer(pa.table({}), real.snapshot, taken=ReadSource(real, Keys(0, {}), place))
     ring = masking_keys.ring(said.workspace)
@@ -339,7 +336,7 @@ def _ring(workspace_id: str, source: Source) -> Keys:
 def _of_file(actor: Actor, spec: SourceSpec, ring: Keys, project_id: str | None = None) -> ReadSource:
     assert spec.file is not None
     try:
-        file = files_files.find(actor, spec.file, project_id=project_id)
+        file = files_services.find(actor, spec.file, project_id=project_id)
     except ApiError as error:
         if error.code != "not_found":
             raise
@@ -349,7 +346,7 @@ def _of_file(actor: Actor, spec: SourceSpec, ring: Keys, project_id: str | None 
     place = _Place(
         actor.workspace_id, file.sha256, ring.current, file.id, file.name, spec.sheet or "", spec.limit or 0
     )
-    return ReadSource(real_data_spool.OPEN.get(place.key, lambda: _read(file, place)), ring, place.text())
+    return ReadSource(files.OPEN.get(place.key, lambda: _read(file, place)), ring, place.text())
 
 
 def _file_again(place: _Place) -> SourceTable:
@@ -375,8 +372,8 @@ def _file_again(place: _Place) -> SourceTable:
 
 def _read(file: WorkspaceFile, place: _Place) -> SourceTable:
     try:
-        with real_data_spool.unnamed() as copy, real_data_spool.Spool() as spool:
-            for piece in file_store.pieces(file.storage_key):
+        with files.unnamed() as copy, files.Spool() as spool:
+            for piece in files_services.pieces(file.storage_key):
                 copy.write(piece)
             copy.seek(0)
             limit = place.limit or None
@@ -406,7 +403,7 @@ def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole
     try:
         with (
             access.open_reader(found, limits.SOURCE_SECONDS) as session,
-            real_data_spool.Spool() as spool,
+            files.Spool() as spool,
         ):
             db.session.remove()  # nothing is held while the target is read
             with limited(session, until - time.monotonic(), limits.SOURCE_SECONDS):
@@ -451,7 +448,7 @@ def _batches(session: TableReader, spec: SourceSpec, *, few: bool = False) -> It
         yield pa.RecordBatch.from_arrays([pa.array([], pa.string())] * len(names), names)
 
 
-def _keep(place: _Place, connection_id: str, spool: real_data_spool.Spool) -> None:
+def _keep(place: _Place, connection_id: str, spool: files.Spool) -> None:
     """Store the rows for a worker."""
 
     fetched_files.put_file(place.workspace, place.stored, spool.size(), spool.bytes())
@@ -461,7 +458,7 @@ def _keep(place: _Place, connection_id: str, spool: real_data_spool.Spool) -> No
 
 def _rows_again(place: _Place) -> SourceTable:
     try:
-        with real_data_spool.Spool() as spool:
+        with files.Spool() as spool:
             spool.fill(storage.of(current_app).get(place.stored))
             return spool.real(place.sha256)
     except storage.MissingError:

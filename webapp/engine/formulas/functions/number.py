@@ -14,9 +14,8 @@ from webapp import limits
 from webapp.engine.formulas import operators, reductions, text_kernels, vectors
 from webapp.engine.formulas import types as formulas_types
 from webapp.engine.formulas.declarations import Call, function
-from webapp.engine.formulas.errors import FormulaError
 from webapp.engine.formulas.nodes import Node, converted, elementwise, literal
-from webapp.engine.formulas.types import Kind
+from webapp.engine.formulas.types import FormulaError, Kind
 from webapp.engine.formulas.vectors import Vector, all_valid
 
 _ROOT_PLACES = 6

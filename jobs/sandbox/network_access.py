@@ -1,0 +1,475 @@
+"""What a program reaches of the network: the allowed addresses, DNS, and proxies.
+
+A program may reach the public internet, and networks that the operator allows for programs. The rules are those of the
+SSRF guard of connections, with two additions: cloud metadata services and the components of Rowsmith itself are always
+blocked.
+
+DNS queries are forwarded from port 53 of the sandbox's loopback interface to the host's name servers, and only to
+those.
+
+Without seccomp notifications, sockets in the sandbox's network are served from outside: one leads to the API, one is an
+HTTP proxy, and everything else is blocked.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jobs.sandbox.seccomp import AF_INET, AF_INET6
+from jobs.sandbox.spec import SandboxSpec
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Net = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Metadata services of clouds: link-local; Azure; AWS over IPv6; Alibaba; Oracle; Google over IPv6.
+_METADATA: Final[tuple[Net, ...]] = tuple(
+    ipaddress.ip_network(name)
+    for name in (
+        "169.254.0.0/16", "fe80::/10", "168.63.129.16/32", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32",
+        "fd20:ce::/32",
+    )
+)  # fmt: skip
+# Tunnels: 6to4 and its relays (RFC 7526), Teredo (RFC 4380); documentation (RFC 9637).
+_DETOURS: Final[tuple[Net, ...]] = tuple(
+    ipaddress.ip_network(name) for name in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
+)
+_UNICAST: Final = ipaddress.IPv6Network("2000::/3")  # the only range that IANA assigns
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: IPv4 addresses for IPv6-only machines
+_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1
+
+
+@dataclass(frozen=True)
+class Target:
+    """An IP address and port that a program passed. `raw`: the bytes of its struct sockaddr."""
+
+    address: Address
+    port: int
+    raw: bytes
+
+    @property
+    def inside(self) -> bool:
+        """Whether it is in the sandbox's own network. The kernel treats the unspecified address as loopback."""
+        return self.address.is_loopback or self.address.is_unspecified
+
+
+def target(raw: bytes) -> Target | None:
+    """Parse a `struct sockaddr_in` or `sockaddr_in6`. Return None for other families and truncated ones."""
+    if len(raw) < 8:
+        return None
+    family = struct.unpack_from("=H", raw)[0]
+    port = struct.unpack_from("!H", raw, 2)[0]
+    if family == AF_INET and len(raw) >= 16:
+        return Target(ipaddress.IPv4Address(raw[4:8]), port, raw)
+    if family == AF_INET6 and len(raw) >= 24:
+        return Target(plain(ipaddress.IPv6Address(raw[8:24])), port, raw)
+    return None
+
+
+def plain(address: Address) -> Address:
+    """Convert an IPv4-mapped IPv6 address to IPv4: the kernel treats them as the same."""
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def is_open(address: Address, opened: tuple[Net, ...]) -> bool:
+    """Whether a program may reach an address. An IPv6 address that embeds an IPv4 address is allowed only if
+    that is."""
+    inner = _ipv4_in(address)
+    if (
+        address.is_unspecified
+        or _is_in(address, _METADATA)
+        or (inner is not None and not is_open(inner, opened))
+    ):
+        return False
+    return _is_in(address, opened) or _is_public(address)
+
+
+class Reach:
+    """The addresses that a program of network `full` may connect to.
+
+    `networks` are allowed in addition to the public internet. `hidden` are the service's own components, each a host,
+    an address or a network, with its port: they are blocked even in allowed networks. The port of a component on this
+    machine is blocked at all addresses of the machine, because it may listen on each of them.
+    """
+
+    def __init__(self, networks: Iterable[str] = (), hidden: Iterable[tuple[str, int]] = ()) -> None:
+        self._opened = tuple(ipaddress.ip_network(network) for network in networks)
+        self._hidden: list[tuple[Net, int]] = []
+        self._here: set[int] = set()
+        for host, port in hidden:
+            found = _networks_of(host)
+            self._hidden += [(item, port) for item in found]
+            if any(item.num_addresses == 1 and is_of_this_machine(item.network_address) for item in found):
+                self._here.add(port)
+
+    def allows(self, address: Address, port: int) -> bool:
+        """Whether a program may connect to this address and port."""
+        inner = _ipv4_in(address)
+        if inner is not None and not self.allows(inner, port):
+            return False
+        if port in self._here and is_of_this_machine(address):
+            return False
+        if not _is_public(address) and any(
+            port == item and _is_in(address, (net,)) for net, item in self._hidden
+        ):
+            return False
+        return is_open(address, self._opened)
+
+
+def is_of_this_machine(address: Address) -> bool:
+    """Whether connecting to an address reaches this machine: loopback, or an address of one of its
+    interfaces."""
+    if address.is_loopback or address.is_unspecified:
+        return True
+    with socket.socket(AF_INET if address.version == 4 else AF_INET6, socket.SOCK_STREAM) as one:
+        try:
+            one.bind((str(address), 0))
+        except OSError:
+            return False
+    return True
+
+
+def _networks_of(host: str) -> list[Net]:
+    """Return a network as it is, or each address of a host. Empty if the host does not exist."""
+    try:
+        return [ipaddress.ip_network(host)]
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    texts = {str(item[4][0]).partition("%")[0] for item in found}
+    return [ipaddress.ip_network(plain(ipaddress.ip_address(text))) for text in texts]
+
+
+def _is_in(address: Address, networks: Iterable[Net]) -> bool:
+    return any(address.version == network.version and address in network for network in networks)
+
+
+def _ipv4_in(address: Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one stands for (NAT64, IPv4-compatible, 6to4, Teredo); None for others."""
+    if not isinstance(address, ipaddress.IPv6Address) or address.is_loopback or address.is_unspecified:
+        return None
+    if address in _NAT64 or address in _COMPATIBLE:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.sixtofour or (address.teredo[1] if address.teredo else None)
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64:
+            return _is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _UNICAST:
+            return False
+    return address.is_global and not address.is_multicast and not _is_in(address, (*_DETOURS, *_METADATA))
+
+
+DNS_ADDRESS: Final = "127.0.0.1"
+DNS_PORT: Final = 53
+_LARGEST_DNS_MESSAGE: Final = 65_535
+# --- DNS ----------------------------------------------------------------------------------------------------
+
+_MAX_PENDING: Final = 64  # unanswered queries; the oldest is dropped
+_DNS_SECONDS: Final = 15.0
+_MAX_BATCH: Final = 32  # queries accepted before other events are handled
+
+
+@dataclass
+class _Query:
+    """A query that waits for its response."""
+
+    client: tuple[str, int]
+    outside: socket.socket
+    until: float
+
+
+class DnsProxy:
+    """Forwards queries and responses. `register` and `forget` add and remove descriptors of the supervisor's
+    poll."""
+
+    def __init__(
+        self,
+        inside: socket.socket,
+        resolvers: tuple[str, ...],
+        register: Callable[[int], None],
+        forget: Callable[[int], None],
+    ) -> None:
+        self._inside, self._resolvers = inside, resolvers
+        self._register, self._forget = register, forget
+        self._pending: dict[int, _Query] = {}
+        self._server = 0
+        self._last: tuple[tuple[str, int], bytes] | None = None
+        inside.setblocking(False)
+        register(inside.fileno())
+
+    def ready(self, descriptor: int) -> bool:
+        """Handle a descriptor that is ready. Return False if it belongs to another component."""
+        if descriptor == self._inside.fileno():
+            for _ in range(_MAX_BATCH):
+                if not self._forward():
+                    break
+            return True
+        query = self._pending.get(descriptor)
+        if query is None:
+            return False
+        try:
+            self._inside.sendto(query.outside.recv(_LARGEST_DNS_MESSAGE), query.client)
+        except OSError:
+            pass  # the server or the client is gone; clients retry
+        self._discard(descriptor)
+        return True
+
+    def tick(self) -> None:
+        """Drop queries that timed out."""
+        now = time.monotonic()
+        for descriptor in [item for item, query in self._pending.items() if now > query.until]:
+            self._discard(descriptor)
+
+    def close(self) -> None:
+        """Close everything except for the socket inside."""
+        for descriptor in list(self._pending):
+            self._discard(descriptor)
+        self._forget(self._inside.fileno())
+
+    def _forward(self) -> bool:
+        try:
+            notification, client = self._inside.recvfrom(_LARGEST_DNS_MESSAGE)
+        except OSError:
+            return False
+        if (client, notification[:2]) == self._last:
+            self._server += 1  # repeated query: try the next server
+        self._last = (client, notification[:2])
+        server = self._resolvers[self._server % len(self._resolvers)]
+        outside = socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM)
+        outside.setblocking(False)
+        try:
+            outside.connect((server, DNS_PORT))
+            outside.send(notification)
+        except OSError:
+            outside.close()
+            return True
+        if len(self._pending) >= _MAX_PENDING:
+            self._discard(next(iter(self._pending)))
+        self._pending[outside.fileno()] = _Query(client, outside, time.monotonic() + _DNS_SECONDS)
+        self._register(outside.fileno())
+        return True
+
+    def _discard(self, descriptor: int) -> None:
+        self._forget(descriptor)
+        self._pending.pop(descriptor).outside.close()
+
+
+def dns_of_host() -> tuple[tuple[str, ...], list[str]]:
+    """Return the host's name servers, and the other lines of its /etc/resolv.conf."""
+    try:
+        lines = Path("/etc/resolv.conf").read_text().splitlines()
+    except OSError:
+        lines = []
+    words = [line.split() for line in lines if line.split() and line[0] not in "#;"]
+    servers = tuple(word[1].partition("%")[0] for word in words if word[0] == "nameserver" and len(word) > 1)
+    other_lines = [" ".join(word) for word in words if word[0] in ("search", "domain", "options")]
+    return servers[:3] or (DNS_ADDRESS,), other_lines
+
+
+def dns_files(
+    user: int, home: str, api_host: str, api: list[str], other_lines: list[str], named: bool
+) -> dict[str, bytes]:
+    """Return the files of /etc for users and name resolution. `named`: whether DNS is available."""
+    hosts = ["127.0.0.1 localhost scenario", "::1 localhost"]
+    hosts += [f"{address} {api_host}" for address in api if address != api_host and api_host != "localhost"]
+    resolv = [f"nameserver {DNS_ADDRESS}", *other_lines] if named else []
+    made = {
+        "passwd": [f"scenario:x:{user}:{user}:scenario:{home}:/bin/sh", "nobody:x:65534:65534::/:/bin/false"],
+        "group": [f"scenario:x:{user}:", "nogroup:x:65534:"],
+        "hosts": hosts,
+        "resolv.conf": resolv,
+        "nsswitch.conf": [
+            "passwd: files",
+            "group: files",
+            "hosts: files dns",
+            "services: files",
+            "protocols: files",
+        ],
+    }
+    return {f"/etc/{name}": ("\n".join(lines) + "\n").encode() for name, lines in made.items()}
+
+
+PROXY_HOST: Final = "127.0.0.1"
+# --- Proxies ------------------------------------------------------------------------------------------------
+
+PROXY_PORT: Final = 3128
+_AT_ONCE: Final = 64  # connections
+_PIECE: Final = 65_536
+_HEAD: Final = 32_768  # bytes of a request before its body
+_PROXY_SECONDS: Final = 30.0  # for a request's header, and for connecting
+_IDLE_SECONDS: Final = 900.0
+_DENIED: Final = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def proxy_variables(spec: SandboxSpec) -> dict[str, str]:
+    """Return the environment variables that configure the proxy."""
+    if spec.network == "none":
+        return {}
+    here = f"http://{PROXY_HOST}:{PROXY_PORT}"
+    named = {f"{kind}_proxy": here for kind in ("http", "https", "all")}
+    return {
+        **named,
+        **{name.upper(): here for name in named},
+        "no_proxy": "localhost,127.0.0.1",
+        "NO_PROXY": "localhost,127.0.0.1",
+    }
+
+
+class SocketProxy:
+    """Serves the sockets of one sandbox until it ends."""
+
+    def __init__(
+        self,
+        spec: SandboxSpec,
+        api: Set[tuple[Address, int]],
+        reach: Reach,
+        inside: list[tuple[socket.socket, bool]],
+    ) -> None:
+        self._spec, self._api, self._allowed, self._inside = spec, api, reach, inside
+        self._slots = threading.BoundedSemaphore(_AT_ONCE)
+        self._stopped = threading.Event()
+        for item, proxy in inside:
+            item.settimeout(None)
+            threading.Thread(target=self._accept, args=(item, proxy), name="relay", daemon=True).start()
+
+    def ready(self, _: int) -> bool:
+        """The supervisor polls none of these sockets."""
+        return False
+
+    def tick(self) -> None:
+        """Threads have their own timeouts."""
+
+    def close(self) -> None:
+        """Accept no more connections. Open ones end with the program."""
+        self._stopped.set()
+        for item, _ in self._inside:
+            try:
+                item.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it was not connected, but accept() has returned
+
+    def _accept(self, inside: socket.socket, proxy: bool) -> None:
+        while not self._stopped.is_set():
+            try:
+                client, _ = inside.accept()
+            except OSError:
+                return
+            if not self._slots.acquire(blocking=False):
+                client.close()
+                continue
+            threading.Thread(target=self._serve, args=(client, proxy), name="relay", daemon=True).start()
+
+    def _serve(self, client: socket.socket, proxy: bool) -> None:
+        try:
+            with client:
+                client.settimeout(_PROXY_SECONDS)
+                if proxy:
+                    self._proxy(client)
+                else:
+                    with self._to_api() as outside:
+                        pump(client, outside)
+        except (OSError, ValueError):
+            pass  # one side has closed the connection
+        finally:
+            self._slots.release()
+
+    def _to_api(self) -> socket.socket:
+        """Connect to the first address of the API that responds."""
+        error = OSError("no address")
+        for *_, found in socket.getaddrinfo(*self._spec.api, type=socket.SOCK_STREAM):
+            try:
+                return self._reach(str(found[0]), self._spec.api[1])
+            except OSError as fault:
+                error = fault
+        raise error
+
+    def _reach(self, address: str, port: int) -> socket.socket:
+        """Connect. On IPv4 loopback, use the source address by which the API identifies programs."""
+        local = plain(ipaddress.ip_address(address.partition("%")[0]))
+        known = bool(self._spec.api_source) and local.version == 4 and local.is_loopback
+        return socket.create_connection(
+            (address, port), _PROXY_SECONDS, (self._spec.api_source, 0) if known else None
+        )
+
+    def _proxy(self, client: socket.socket) -> None:
+        """Serve one proxy request, then forward bytes in both directions (RFC 9110, 7.6 and 9.3.6)."""
+        head = b""
+        while b"\r\n\r\n" not in head:
+            part = client.recv(_PIECE)
+            if not part or len(head) > _HEAD:
+                return
+            head += part
+        line, _, rest = head.partition(b"\r\n")
+        method, place, version = line.split(b" ", 2)
+        tunnel = method == b"CONNECT"
+        authority, path = place, b""
+        if not tunnel:
+            authority, slash, tail = place.removeprefix(b"http://").partition(b"/")
+            path = slash + tail or b"/"
+        outside = self._connect(authority.rpartition(b"@")[2].decode("ascii"), 443 if tunnel else 80)
+        if outside is None:
+            client.sendall(_DENIED % b"403 Forbidden")
+            return
+        with outside:
+            if tunnel:
+                client.sendall(version + b" 200 Connection established\r\n\r\n")
+            else:
+                kept = [
+                    item
+                    for item in rest.split(b"\r\n")
+                    if not item.lower().startswith((b"proxy-", b"connection:"))
+                ]
+                outside.sendall(
+                    b" ".join((method, path, version)) + b"\r\nConnection: close\r\n" + b"\r\n".join(kept)
+                )
+            pump(client, outside)
+
+    def _connect(self, authority: str, port: int) -> socket.socket | None:
+        """Connect to the first address that is allowed and responds, or return None."""
+        host, colon, tail = authority.rpartition(":")
+        if colon and tail.isdigit():
+            port = int(tail)
+        else:
+            host = authority
+        for *_, found in socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM):
+            address = plain(ipaddress.ip_address(str(found[0]).partition("%")[0]))
+            allowed = self._spec.network == "full" and self._allowed.allows(address, port)
+            if allowed or (address, port) in self._api:
+                try:
+                    return self._reach(str(address), port)
+                except OSError:
+                    continue
+        return None
+
+
+def pump(one: socket.socket, other: socket.socket) -> None:
+    """Forward bytes in both directions until both sides have ended or the connection is idle for too long."""
+    to = {one: other, other: one}
+    for item in to:
+        item.settimeout(_IDLE_SECONDS)
+    open_ = set(to)
+    while open_:
+        ready, _, _ = select.select(list(open_), [], [], _IDLE_SECONDS)
+        if not ready:
+            return
+        for source in ready:
+            part = source.recv(_PIECE)
+            if part:
+                to[source].sendall(part)
+            else:
+                open_.discard(source)
+                to[source].shutdown(socket.SHUT_WR)

@@ -1,0 +1,237 @@
+"""The database of a backup: the revisions of its schema, and its tables as named columns of seven kinds.
+
+Revisions are those of Alembic (Flask-Migrate). Importing Alembic takes a third of a second, so this is not among the
+extensions: no server or worker migrates.
+
+Tables are the same for SQLite and PostgreSQL. They are read from the database itself, not from our models, so that a
+database of an earlier release can be backed up and restored by a later one. A row is a JSON array. Times are RFC 3339
+in UTC, bytes base 64, and a JSON document is its own text: its keys keep their order and its numbers their form.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+from alembic import command
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from flask import Flask
+from flask_migrate import Migrate
+
+from webapp import create_app, limits
+from webapp.backup.archive import UpkeepError
+from webapp.config import Settings
+from webapp.extensions import db
+from webapp.paths import ROOT
+
+FOLDER = ROOT / "webapp" / "migrations"
+
+
+def init_app(app: Flask) -> Migrate:
+    """Let `flask_migrate` functions work on the database of an application. Nothing is connected yet."""
+    return Migrate(app, db, directory=str(FOLDER), compare_type=True, render_as_batch=True)
+
+
+# --- Revisions ----------------------------------------------------------------------------------------------
+
+
+def head() -> str:
+    """The revision of this release."""
+    found = ScriptDirectory(str(FOLDER)).get_current_head()
+    assert found
+    return found
+
+
+def known(revision: str) -> bool:
+    """Return whether this release knows a revision: an unknown one is from a newer release."""
+    try:
+        return ScriptDirectory(str(FOLDER)).get_revision(revision) is not None
+    except CommandError:
+        return False
+
+
+def on(settings: Settings, url: str) -> Settings:
+    """The settings with another database."""
+    return dataclasses.replace(settings, database_url=url)
+
+
+def bring(settings: Settings, revision: str = "head") -> None:
+    """Migrate the database of these settings to a revision, from any other one. Raises the error of the migration."""
+    app = create_app(settings, routes=False)
+    quiet = logging.getLogger("alembic").level
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    try:
+        with app.app_context():
+            try:
+                # Flask-Migrate's own function would exit the process if a migration fails.
+                command.upgrade(init_app(app).get_config(str(FOLDER)), revision)
+            finally:
+                db.session.remove()
+                db.engine.dispose()
+    finally:
+        logging.getLogger("alembic").setLevel(quiet)
+
+
+# --- Tables -------------------------------------------------------------------------------------------------
+
+REVISION: Final = "alembic_version"
+"""The table that says which revision a database has; no part of a backup's rows."""
+_KINDS: Final[tuple[tuple[str, Any], ...]] = (
+    ("boolean", sa.Boolean),
+    ("time", sa.DateTime),
+    ("json", sa.JSON),
+    ("binary", sa.LargeBinary),
+    ("integer", sa.Integer),
+    ("number", sa.Numeric),
+    ("text", sa.String),
+)
+_READ: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "boolean": sa.Boolean(),
+        "time": sa.DateTime(timezone=True),
+        "json": sa.Text(),
+        "binary": sa.LargeBinary(),
+        "integer": sa.Integer(),
+        "number": sa.Float(),
+        "text": sa.Text(),
+    }
+)
+_NUL: Final = (
+    "\ufffd"  # PostgreSQL's text holds no NUL: Unicode, "Specials", the character that stands for another
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its columns with their kinds, in order, and those of its primary key."""
+
+    name: str
+    columns: Mapping[str, str]
+    key: tuple[str, ...]
+
+
+def tables(connection: sa.Connection) -> list[Table]:
+    """The tables of a database, by name. Error: UpkeepError for a column of a kind that we have none of."""
+    inspector = sa.inspect(connection)
+    return [_table(inspector, name) for name in sorted(inspector.get_table_names()) if name != REVISION]
+
+
+def _table(inspector: Any, name: str) -> Table:
+    columns = {one["name"]: _kind(name, one) for one in inspector.get_columns(name)}
+    return Table(name, columns, tuple(inspector.get_pk_constraint(name)["constrained_columns"]))
+
+
+def _kind(table: str, column: Mapping[str, Any]) -> str:
+    for kind, family in _KINDS:
+        if isinstance(column["type"], family):
+            return kind
+    raise UpkeepError(
+        f"The column {table}.{column['name']} is of a type that is not ours: {column['type']!r}."
+    )
+
+
+def revision(connection: sa.Connection) -> str | None:
+    """The revision of a database; None for one without our tables."""
+    if not sa.inspect(connection).has_table(REVISION):
+        return None
+    version = sa.column("version_num", sa.String)
+    found = connection.execute(sa.select(version).select_from(sa.table(REVISION))).scalars().all()
+    return found[0] if found else None
+
+
+# --- Out of a database ----------------------------------------------------------------------------------------
+
+
+def lines(connection: sa.Connection, table: Table) -> Iterator[bytes]:
+    """The rows of a table in the order of its key, each a line of JSON; a few at a time are in memory."""
+    stated = sa.select(*_columns(connection, table)).select_from(sa.table(table.name))
+    stated = stated.order_by(*(sa.column(name) for name in table.key))
+    found = connection.execute(stated.execution_options(yield_per=limits.UPKEEP_ROWS))
+    turned = [(at, _OUT[kind]) for at, kind in enumerate(table.columns.values()) if kind in _OUT]
+    for row in found:
+        values = list(row)
+        for at, turn in turned:
+            if values[at] is not None:
+                values[at] = turn(values[at])
+        yield orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _columns(connection: sa.Connection, table: Table) -> Iterator[Any]:
+    for name, kind in table.columns.items():
+        column: Any = sa.column(name, _READ[kind])
+        if kind == "json" and connection.dialect.name == "postgresql":
+            column = sa.cast(sa.column(name), sa.Text).label(name)
+        yield column
+
+
+def _time_out(value: datetime) -> str:
+    aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return aware.isoformat().replace("+00:00", "Z")
+
+
+def _json_out(value: Any) -> str:
+    return (
+        value if isinstance(value, str) else json.dumps(value)
+    )  # SQLite converts texts that look like numbers
+
+
+_OUT: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+    {"time": _time_out, "json": _json_out, "binary": lambda value: base64.b64encode(value).decode()}
+)
+
+
+# --- Into a database ------------------------------------------------------------------------------------------
+
+
+def rows(
+    table: Table, read: Iterator[bytes], turns: Mapping[str, Callable[[Any], Any]]
+) -> Iterator[list[Any]]:
+    """Rows of lines, each value turned by what `turns` has for its kind."""
+    turned = [(at, turns[kind]) for at, kind in enumerate(table.columns.values()) if kind in turns]
+    width = len(table.columns)
+    for line in read:
+        values = orjson.loads(line)
+        if len(values) != width:
+            raise UpkeepError(f"A row of {table.name} in the backup has {len(values)} values, not {width}.")
+        for at, turn in turned:
+            if values[at] is not None:
+                values[at] = turn(values[at])
+        yield values
+
+
+def _sqlite_time(text: str) -> str:
+    return datetime.fromisoformat(text).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+def _without_nul(text: str) -> str:
+    return text.replace("\0", _NUL)
+
+
+INTO_SQLITE: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+    {"time": _sqlite_time, "boolean": int, "binary": base64.b64decode}
+)
+INTO_POSTGRESQL: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+    {"text": _without_nul, "binary": base64.b64decode}
+)
+
+
+def matching(ours: Sequence[Table], theirs: Sequence[Table]) -> None:
+    """That the tables of a backup are those of the database that it goes to. Error: UpkeepError."""
+    here = {one.name: one.columns for one in ours}
+    there = {one.name: one.columns for one in theirs}
+    for name in sorted({*here, *there}):
+        if here.get(name, {}).items() ^ there.get(name, {}).items():
+            raise UpkeepError(
+                f"The table {name} of the backup is not the one of its revision here. Was the database changed by "
+                "hand? Restore it with the release that made the backup."
+            )

@@ -1,0 +1,615 @@
+"""The forms of the builder's page: one field in the inspector, and the edits of a whole draft.
+
+The names of the inputs of a field begin with its key (`r7K2M9X.name`, `r7K2M9X.o.min`), which is the end of its id.
+The hidden input `row` says which field the form shows and with which type (see `FieldForm.mark`). Values that the form
+does not show stay as they are in the draft.
+
+A draft is a template as a client would send it. These functions accept everything that a browser can send: the template
+parser validates the result and reports all errors together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from werkzeug.datastructures import MultiDict
+
+from webapp import ids, limits
+from webapp.document_process import DocumentError, check_depth
+from webapp.engine import guess
+from webapp.engine.invalid_data.settings import Invalid
+from webapp.engine.source_data import SourceSpec
+from webapp.engine.spec import ELEMENT, CommonKeys
+from webapp.engine.types.base import FieldType
+from webapp.engine.types.registry import find
+from webapp.errors import Fault, validation_error
+from webapp.web.forms import controls
+from webapp.web.forms.from_model import ModelForm, bound, keys, label_of
+
+NewId = Callable[[], str]
+Kind = type[FieldType]
+
+HEAD: Final = ("name", "description", "quantity", "locale", "anchor")
+TABS: Final = (("values", "Values"), ("format", "Format"), ("rules", "Rules"), ("privacy", "Privacy"))
+COMMON: Final[Mapping[str, tuple[str, ...]]] = {
+    "values": ("percent_blank", "formula"),
+    "format": ("prefix", "suffix", "text_case", "locale"),
+    "rules": ("unique", "unique_together", "group", "hidden", "invalid", "description"),
+    "privacy": ("sensitive", "masking", "column"),
+}
+"""The keys that fields of all types have, by the tab that shows them."""
+COMMON_NAMES: Final = tuple(name for names in COMMON.values() for name in names)
+FORMAT_OPTIONS: Final = frozenset(
+    {"format", "decimals", "precision", "stringify", "separator", "case", "symbol"}
+)
+"""Options of types that say how a value is written; the tab Format shows them."""
+OWN: Final = frozenset({"id", "name", "type", "options", "label"})
+_KEY_CHARS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The line of a text at which something is wrong, cut at the character: `line` counts from 1."""
+
+    line: int
+    before: str
+    at: str
+    after: str
+
+    @property
+    def space(self) -> str:
+        """Whitespace as wide as `before`, which aligns a caret in the next line."""
+        return "".join("\t" if one == "\t" else " " for one in self.before)
+
+
+def marked(text: Any, position: int | None) -> Marked | None:
+    """Split a text at `position`, in characters from 1. A position beyond the end is treated as the end."""
+    if position is None or not isinstance(text, str):
+        return None
+    text = text.replace("\r\n", "\n")
+    at = max(0, min(position - 1, len(text)))
+    begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    end = len(text) if end < 0 else end
+    return Marked(
+        text.count("\n", 0, at) + 1, text[begin:at], text[at : at + 1].strip("\n") or " ", text[at + 1 : end]
+    )
+
+
+def at_path(given: Any, path: str) -> Any:
+    """Return the value at the path of an error (`fields[3].options.cases[0].when`), or None."""
+    for step in path.replace("[", ".").replace("]", "").split("."):
+        if isinstance(given, Mapping):
+            given = given.get(step)
+        elif isinstance(given, list) and step.isdecimal() and int(step) < len(given):
+            given = given[int(step)]
+        else:
+            return None
+    return given
+
+
+@dataclass(slots=True)
+class Place:
+    """A field of a draft, at its place."""
+
+    key: str  # prefix of the names of its inputs
+    id: str
+    parent: Place | None
+    path: str  # of its fault paths: `fields[3].options.fields[0]`
+    given: Mapping[str, Any]
+    kind: Kind | None
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its name as it was entered."""
+        return str(self.given.get("name", ""))
+
+    @property
+    def type(self) -> str:
+        """The name of its type; the text as entered for an unknown type."""
+        return self.kind.name if self.kind else str(self.given.get("type", ""))
+
+    @property
+    def label(self) -> str:
+        """The title of its type; the text as entered for an unknown type."""
+        return self.kind.label if self.kind else self.type
+
+    @property
+    def depth(self) -> int:
+        """How many fields are around it."""
+        return self.parent.depth + 1 if self.parent else 0
+
+    @property
+    def top(self) -> Place:
+        """The field of the first level that contains it."""
+        return self.parent.top if self.parent else self
+
+    @property
+    def names(self) -> list[str]:
+        """The names that lead to it: its own last."""
+        return [*(self.parent.names if self.parent else ()), self.name]
+
+    @property
+    def holds_fields(self) -> bool:
+        """Whether fields of its type have nested fields."""
+        return holds_fields(self.kind)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Its options without nested fields."""
+        raw = self.given.get("options")
+        return (
+            {name: value for name, value in raw.items() if name != "fields"}
+            if isinstance(raw, Mapping)
+            else {}
+        )
+
+    @property
+    def group(self) -> str:
+        """The group that it names; "" for none."""
+        named = self.given.get("group")
+        return named if isinstance(named, str) else ""
+
+    def options_value(self, name: str) -> Any:
+        """Return the value of an option; None if it has none."""
+        return self.options.get(name)
+
+
+def holds_fields(kind: Kind | None) -> bool:
+    """Return whether fields of this type have nested fields."""
+    return kind is not None and "fields" in kind.Options.model_fields
+
+
+def places(fields: Any) -> list[Place]:
+    """Return all fields, nested ones after the field that contains them. What is not an object is left out: the parser
+    reports it with its path."""
+    return list(_places(fields, None, "fields", set()))
+
+
+def _places(fields: Any, parent: Place | None, path: str, taken: set[str]) -> Iterator[Place]:
+    for number, given in enumerate(fields if isinstance(fields, list) else ()):
+        if not isinstance(given, Mapping):
+            continue
+        found = Place(
+            key=key_of(str(given.get("id", "")), taken),
+            id=str(given.get("id", "")),
+            parent=parent,
+            path=f"{path}[{number}]",
+            given=given,
+            kind=find(str(given.get("type", ""))),
+        )
+        yield found
+        if found.holds_fields and isinstance(given.get("options"), Mapping):
+            yield from _places(given["options"].get("fields"), found, f"{found.path}.options.fields", taken)
+
+
+def key_of(field_id: str, taken: set[str]) -> str:
+    """The key of a field: the end of its id, which is random, so that its inputs have short names."""
+    key = "r" + "".join(ch for ch in field_id if ch.isalnum())[-_KEY_CHARS:]
+    while key in taken:
+        key += "_"
+    taken.add(key)
+    return key
+
+
+def place_faults(found: Sequence[Place], faults: Iterable[Fault]) -> list[tuple[Place | None, Fault]]:
+    """Add each fault to its field. Return all of them in order with their fields; None for those of the template."""
+    by_path = {one.path: one for one in found}
+    placed = []
+    for fault in faults:
+        path, owner = fault.path, None
+        while path and owner is None:
+            owner = by_path.get(path)
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        if owner is not None:
+            owner.faults.append(fault)
+        placed.append((owner, fault))
+    return placed
+
+
+_DEFAULTS: Final[tuple[Any, ...]] = ({}, None, False, "", 0, "0")
+
+
+def same(field: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two fields are the same; the label, which the service adds, and defaults do not count."""
+    return _plain(field) == _plain(other)
+
+
+def _plain(field: Mapping[str, Any]) -> dict[str, Any]:
+    options = field.get("options")
+    options = dict(options) if isinstance(options, Mapping) else {}
+    nested = [_plain(one) for one in options.pop("fields", None) or () if isinstance(one, Mapping)]
+    found = {
+        key: _text(value)
+        for key, value in field.items()
+        if key not in ("label", "options") and value not in _DEFAULTS
+    }
+    return found | {"options": {key: _text(value) for key, value in options.items()}, "fields": nested}
+
+
+def _text(value: Any) -> Any:
+    """Decimals are numbers or text, which mean the same."""
+    if isinstance(value, Mapping):
+        return {key: _text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_text(item) for item in value]
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def sentence(fault: Fault) -> str:
+    """A fault and its advice. An option that is missing is called by its name: a field may lack several."""
+    if fault.code == "required" and ".options." in fault.path:
+        return f"{label_of(fault.path.rpartition('.')[2]).removesuffix(' id')} is required."
+    return f"{fault.message} {fault.hint}" if fault.hint else fault.message
+
+
+class FieldForm:
+    """One field as the form of the inspector. `given` are the fields of the draft."""
+
+    def __init__(self, place: Place, given: Sequence[Any] = ()) -> None:
+        self.place, self.kind = place, place.kind
+        self.key, self.id = place.key, place.id
+        self.name, self.type, self.label = place.name, place.type, place.label
+        common = {
+            name: value for name, value in place.given.items() if name not in OWN and value not in (None, "")
+        }
+        if isinstance(common.get("unique"), str):
+            common |= {"unique": True, "unique_together": common["unique"]}
+        self.common = bound(CommonKeys, common, prefix=f"{self.key}.", names=COMMON_NAMES)
+        self.options: ModelForm | None = None
+        if self.kind is not None:
+            shown = shown_options(self.kind, place.options)
+            self.options = bound(self.kind.Options, place.options, prefix=f"{self.key}.o.", names=shown)
+        self.faults: dict[str, str] = {}  # by input name; "" for the field as a whole
+        self.marks: dict[str, Marked] = {}  # by input name: position of an error in a formula
+        for fault in place.faults:
+            name = self.input_name(fault.path[len(place.path) :])
+            if name not in self.faults:
+                self.faults[name] = sentence(fault)
+                mark = marked(at_path({"fields": given}, fault.path), fault.position)
+                self.marks |= {name: mark} if mark else {}
+
+    @property
+    def mark(self) -> str:
+        """The value of the hidden input `row`: key, field id, and the type whose options the form shows."""
+        return f"{self.key} {self.id} {self.kind.name if self.kind else '-'}"
+
+    @property
+    def group(self) -> str:
+        """The group that the field names; "" for none."""
+        return self.place.group
+
+    def options_value(self, name: str) -> Any:
+        """Return the value of an option; None if it has none."""
+        return self.place.options_value(name)
+
+    def of(self, tab: str) -> list[Any]:
+        """The controls of a tab: options of the type first."""
+        options = [
+            one for one in self.options or () if (one.short_name in FORMAT_OPTIONS) == (tab == "format")
+        ]
+        return [
+            *(options if tab in ("values", "format") else ()),
+            *(self.common[name] for name in COMMON[tab]),
+        ]
+
+    def wrong(self, tab: str) -> int:
+        """How many errors are on a tab."""
+        names = [one.name for one in self.of(tab)]
+        extra = tab == "values" and sum(
+            name in ("", f"{self.key}.name", f"{self.key}.type") for name in self.faults
+        )
+        return int(extra) + sum(
+            any(fault == name or fault.startswith(f"{name}.") for name in names) for fault in self.faults
+        )
+
+    def input_name(self, rest: str) -> str:
+        """Return the name of the input for the end of an error's path: `.options.min` is `r1.o.min`. "" if the form has
+        none."""
+        rest = rest.lstrip(".")
+        if rest in ("name", "type"):
+            return f"{self.key}.{rest}"
+        form = self.options if rest.startswith("options.") else self.common
+        key = rest.removeprefix("options.")
+        short = key.replace("[", ".").split(".")[0]
+        if form is None or short not in form:
+            return ""
+        inner = getattr(form[short], "form", None)
+        deeper = key[len(short) + 1 :]
+        return form[short].name + (f".{deeper}" if inner is not None and deeper in inner else "")
+
+
+def shown_options(kind: Kind, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The options that the form shows: without the parameters of other distributions than the chosen one."""
+    hidden: set[str] = set()
+    for name, by_value in kind.Options.parameters.items():
+        default = kind.Options.model_fields[name].default
+        taken = by_value.get(str(options.get(name) or default), ())
+        hidden |= {one for names in by_value.values() for one in names} - set(taken)
+    return tuple(name for name in keys(kind.Options) if name not in hidden)
+
+
+# --- Edits of a draft ---------------------------------------------------------------------------------------
+
+Values = MultiDict[str, str]
+Field = dict[str, Any]
+INVALID: Final = "invalid."
+"""Prefix of the inputs for invalid data of the template."""
+
+
+def new_id() -> str:
+    """A field's id; it is kept when the draft is saved, and the field's values with it."""
+    return ids.new("fld")
+
+
+def with_ids(fields: Any, new_id: NewId = new_id) -> list[Any]:
+    """Return field definitions in which every field has an id, so that its values stay when others change."""
+    found = []
+    for one in fields if isinstance(fields, list) else ():
+        if isinstance(one, Mapping):
+            one = {"id": new_id(), **one}
+            options = one.get("options")
+            if isinstance(options, Mapping) and isinstance(options.get("fields"), list):
+                one["options"] = {**options, "fields": with_ids(options["fields"], new_id)}
+        found.append(one)
+    return found
+
+
+def check_size(spec: Mapping[str, Any]) -> None:
+    """Check that a draft is small enough for a page: it has at most as many fields as a template, and is not nested
+    deeper. Other errors are allowed in a draft. Error: validation_error."""
+    level, number = [spec.get("fields")], 0
+    for _ in range(limits.MAX_NESTING + 1):
+        found = [one for fields in level if isinstance(fields, list) for one in fields]
+        number += len(found)
+        if number > limits.MAX_FIELDS:
+            text = f"A template has at most {limits.MAX_FIELDS} fields; this one has {number:,} or more."
+            raise validation_error([Fault("fields", "too_many", text)])
+        options = [one.get("options") for one in found if isinstance(one, Mapping)]
+        level = [one.get("fields") for one in options if isinstance(one, Mapping)]
+    try:
+        check_depth(spec, limits.DRAFT_LEVELS)
+    except DocumentError:
+        text = "The template is nested too deeply. Flatten it."
+        raise validation_error([Fault("fields", "too_deep", text)]) from None
+
+
+# --- Inputs -----------------------------------------------------------------------------------------------
+
+
+def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
+    """Return the draft with what the inputs of a form say: the name, the settings and the field in the inspector. What
+    the form does not show stays as it is."""
+    changed = dict(draft)
+    if "settings" in form:
+        changed = {key: value for key, value in changed.items() if key not in ("invalid", "source")}
+        changed |= (
+            {"invalid": bad} if (bad := bound(Invalid, formdata=form, prefix=INVALID).payload()) else {}
+        )
+        changed |= {"source": source} if (source := read_source(form)) else {}
+    for key in HEAD:
+        text = form.get(key, "").strip()
+        if key in form and (text or key in ("name", "description")):
+            changed[key] = controls.integer(text) if key == "quantity" else text
+        elif key in form:
+            changed.pop(key, None)
+    if form.get("row"):
+        key, field_id, drawn = (*form["row"].split(" "), "", "")[:3]
+
+        def read_it(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+            found = read_field(form, key, drawn, one)
+            return [one if same(one, found) else found]  # what is the same stays as it was written
+
+        changed["fields"] = replaced(changed.get("fields"), field_id, read_it)
+    return changed
+
+
+def read_field(form: Values, key: str, drawn: str, field: Mapping[str, Any]) -> Field:
+    """Return a field with what its form says. `drawn` is the type whose options the form shows."""
+    found: Field = {name: value for name, value in field.items() if name not in COMMON_NAMES}
+    found |= {"name": form.get(f"{key}.name", "").strip(), "type": form.get(f"{key}.type", "").strip()}
+    options = dict(field["options"]) if isinstance(field.get("options"), Mapping) else {}
+    kind = find(drawn)
+    if kind is not None:
+        shown = shown_options(kind, options)
+        read = bound(kind.Options, formdata=form, prefix=f"{key}.o.", names=shown).payload()
+        options = {name: value for name, value in options.items() if name not in keys(kind.Options)} | read
+        taken = shown_options(kind, options)  # the parameters of a distribution go when another one is chosen
+        options = {
+            name: value for name, value in options.items() if name not in keys(kind.Options) or name in taken
+        }
+    now = find(found["type"])
+    if now is not None and now is not kind:
+        options = {name: value for name, value in options.items() if name in (*keys(now.Options), "fields")}
+    if now is not None:
+        options = {name: value for name, value in options.items() if name != "fields" or holds_fields(now)}
+        if holds_fields(now):
+            options.setdefault("fields", [])
+    common = bound(CommonKeys, formdata=form, prefix=f"{key}.", names=COMMON_NAMES).payload()
+    if common.get("masking") == {"consistent": False}:
+        del common["masking"]  # an unchecked box, where masking is not possible
+    return found | {"options": options} | _unique(common, field.get("unique"))
+
+
+def _unique(common: dict[str, Any], before: Any) -> dict[str, Any]:
+    """Return the checkbox and the label next to it as one value: a field that is unique in combination with others has
+    both. Clearing the checkbox also clears the label, unless another label was entered."""
+    word = common.pop("unique_together", None)
+    if isinstance(word, str) and word and (common.get("unique") or word != before):
+        common["unique"] = word
+    return common
+
+
+def field_id(draft: Mapping[str, Any], key: str) -> str:
+    """Return the id of the field with this key; the text itself if there is none."""
+    return next((one.id for one in places(draft.get("fields")) if one.key == key), key)
+
+
+def key_for(draft: Mapping[str, Any], field_id: str) -> str:
+    """Return the key of the field with this id; "" if there is none."""
+    return next((one.key for one in places(draft.get("fields")) if one.id == field_id), "")
+
+
+# --- Buttons ----------------------------------------------------------------------------------------------
+
+
+def pasted(text: str) -> list[Field]:
+    """New fields from a list of names, each `name` or `name: type`."""
+    found = []
+    for line in re.split(r"[\n,;\t]+", text)[: limits.MAX_FIELDS]:
+        name, _, kind = (part.strip().strip('"`') for part in line.partition(":"))
+        if name:
+            made = blank(new_id, name[: limits.MAX_NAME_CHARS])
+            found.append({**made, "type": kind or made["type"]})
+    return found
+
+
+def edit(
+    fields: list[Field], verb: str, field_id: str, more: str = "", new_id: NewId = new_id
+) -> tuple[list[Field], str]:
+    """Return the fields after one press of a button, and the id of the field that the user then works on.
+
+    Verbs: `add` (a field called `more`), `insert` and `inside` (an empty one, after the field or in it), `remove`,
+    `left`, `right`, `first`, `last`, `duplicate`, `type` (`more` is the name of a type, with options as JSON after it).
+    """
+    fields = json.loads(json.dumps(fields, default=str))
+    if verb == "add":
+        made = blank(new_id, more)
+        return [*fields, made], made["id"]
+    siblings = _siblings(fields, field_id)
+    if siblings is None:
+        return fields, field_id
+    at = next(i for i, one in enumerate(siblings) if one["id"] == field_id)
+    to = {"left": at - 1, "right": at + 1, "first": 0, "last": len(siblings) - 1}.get(verb)
+    if verb == "remove":
+        del siblings[at]
+        return fields, siblings[min(at, len(siblings) - 1)]["id"] if siblings else ""
+    if to is not None:
+        siblings.insert(max(0, to), siblings.pop(at))
+    elif verb == "duplicate":
+        made = copy_of(siblings[at], new_id, {str(one.get("name")) for one in siblings})
+        siblings.insert(at + 1, made)
+        return fields, made["id"]
+    elif verb == "insert":
+        siblings.insert(at + 1, made := blank(new_id))
+        return fields, made["id"]
+    elif verb == "inside":
+        siblings[at].setdefault("options", {}).setdefault("fields", []).append(made := blank(new_id))
+        return fields, made["id"]
+    elif verb == "type":
+        siblings[at] = _retyped(siblings[at], more)
+    return fields, field_id
+
+
+def _retyped(given: Field, word: str) -> Field:
+    word, brace, more = word.partition(" {")  # a suggestion brings its options
+    kind = find(word)
+    if kind is None:
+        return {**given, "type": word}
+    known = {"fields", *keys(kind.Options)} if holds_fields(kind) else set(keys(kind.Options))
+    options = {name: value for name, value in (given.get("options") or {}).items() if name in known}
+    if brace:
+        options = {name: value for name, value in _json(f"{{{more}").items() if name in known}
+    if holds_fields(kind):
+        options.setdefault("fields", [])
+    return {**given, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def blank(new_id: NewId, name: str = "") -> Field:
+    """A new field; its type is guessed from its name."""
+    kind = guess.type_of(name)
+    return {"id": new_id(), "name": name, "type": kind, "options": dict(guess.STARTERS.get(kind, {}))}
+
+
+def copy_of(given: Mapping[str, Any], new_id: NewId, taken: set[str]) -> Field:
+    """Copy a field, including its nested fields, with a new id and an unused name."""
+    base, number = str(given["name"]) or "field", 2
+    while f"{base}_{number}" in taken:
+        number += 1
+    return {**_fresh(given, new_id), "name": f"{base}_{number}"}
+
+
+def _fresh(given: Mapping[str, Any], new_id: NewId) -> Field:
+    options = dict(given.get("options") or {})
+    if isinstance(options.get("fields"), list):
+        options["fields"] = [_fresh(inner, new_id) for inner in options["fields"]]
+    if isinstance(options.get(ELEMENT), Mapping):
+        options[ELEMENT] = _fresh(options[ELEMENT], new_id)
+    return {**given, "id": new_id(), "options": options}
+
+
+def _siblings(fields: list[Field], field_id: str) -> list[Field] | None:
+    if any(one.get("id") == field_id for one in fields if isinstance(one, dict)):
+        return fields
+    for one in fields:
+        inner = one.get("options", {}).get("fields") if isinstance(one, dict) else None
+        found = _siblings(inner, field_id) if isinstance(inner, list) else None
+        if found is not None:
+            return found
+    return None
+
+
+def replaced(fields: Any, field_id: str, change: Any) -> list[Any]:
+    """Return the fields with one of them, on any level, replaced by what `change` returns for it."""
+    found: list[Any] = []
+    for one in fields if isinstance(fields, list) else ():
+        options = one.get("options") if isinstance(one, Mapping) else None
+        if isinstance(one, Mapping) and one.get("id") == field_id:
+            found += change(one)
+        elif isinstance(options, Mapping) and isinstance(options.get("fields"), list):
+            found.append(
+                {**one, "options": {**options, "fields": replaced(options["fields"], field_id, change)}}
+            )
+        else:
+            found.append(one)
+    return found
+
+
+def without(fields: Sequence[Any], field_ids: set[str]) -> list[Any]:
+    """Return the fields without those with these ids, on all levels."""
+    found = list(fields)
+    for one in field_ids:
+        found = replaced(found, one, lambda _: [])
+    return found
+
+
+# --- The source of the rows ----------------------------------------------------------------------------------
+
+PREFIX: Final = "source."
+WAY: Final = "source.from"
+"""The input that says which way: "" for none."""
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "file": ("file", "sheet", "limit"),
+    "table": ("connection_id", "table", "where", "limit"),
+    "query": ("connection_id", "query", "limit"),
+}
+"""Return the options of the selected source; inputs of the other sources are ignored."""
+
+
+def read_source(form: Any) -> dict[str, Any] | None:
+    """The source that a form holds, as it would be sent; None for none. One that is half filled in is sent so, for its
+    model to say what is missing."""
+    names = KEYS.get(form.get(WAY, ""))
+    if names is None:
+        return None
+    found = bound(SourceSpec, formdata=form, prefix=PREFIX, names=names).payload()
+    return {name: value.strip() if isinstance(value, str) else value for name, value in found.items()}
+
+
+def way_of(given: Mapping[str, Any] | None) -> str:
+    """Which way a source takes; "" for none."""
+    if not given:
+        return ""
+    return next((way for way in ("file", "query", "table") if given.get(way)), "table")

@@ -1,0 +1,885 @@
+"""Exports: files that a worker creates from a template or a dataset, with the same recipe as generate.
+
+An export stores its request and its pins, so every worker and every attempt produces the same bytes. Its rows are
+counted toward the quota when it is requested; rows that a failed or cancelled export did not deliver are returned,
+once.
+
+Parts are ranges of rows that workers create in parallel, each with a separate lease. The parts are the work. The
+export's row follows them: it starts with its first part, shows their progress, and ends with its last part. Code that
+changes both locks the export first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any, Final, Literal
+
+import orjson
+import redis
+from sqlalchemy import Select, case, func, select, update
+from sqlalchemy.orm import Session, aliased, scoped_session
+
+from webapp import clock, ids, limits, pagination, quotas
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.audit.models import AuditEntry
+from webapp.audit.services import audit_log
+from webapp.datasets.schemas import DatasetExportInput
+from webapp.datasets.services import datasets, rows
+from webapp.datasets.services.rows import Bundle
+from webapp.engine import leaks
+from webapp.engine.formats import FORMATS, write
+from webapp.engine.formats.base import Format
+from webapp.engine.invalid_data.answer_key import AnswerKey
+from webapp.engine.plan import ENGINE, ENGINES
+from webapp.errors import ApiError, Fault, Gathered, validation_error
+from webapp.exports.models import Export, ExportPart
+from webapp.extensions import changed_rows, db, reading, redis_client, writing
+from webapp.generation.services import external_values, generate, pins
+from webapp.generation.services import rows as generation_rows
+from webapp.generation.services.pins import Pins
+from webapp.generation.services.rows import Recipe, attachment, content_type
+from webapp.metering import stored_json
+from webapp.quotas import Reservation
+from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
+from webapp.storage import Storage
+from webapp.work import jobs_queue
+from webapp.work.models import END_STATES
+
+log = logging.getLogger(__name__)
+
+PART_KIND: Final = "part"
+OPEN: Final = ("queued", "running")
+
+# Lease owner and expiry of an export in parts: it is never considered lost, and sweepers do not enqueue it.
+_HOLDER: Final = "its parts"
+_FOREVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+def planned(recipe: Recipe, part_rows: int | None) -> int | None:
+    """Return the rows per part; None for a single file, because there are few rows or no parts were
+    requested.
+
+    Raises validation_error for too many parts, or for parts that would split an INSERT.
+    """
+    if part_rows is None or recipe.count <= limits.PARTS_FROM_ROWS or recipe.count <= part_rows:
+        return None
+    parts = -(-recipe.count // part_rows)
+    if parts > limits.MAX_PARTS:
+        least = -(-recipe.count // limits.MAX_PARTS)
+        text = f"{recipe.count:,} rows are {parts:,} parts of {part_rows:,}; the maximum is {limits.MAX_PARTS:,} parts."
+        raise validation_error([Fault("part_rows", "too_small", text, f"Use {least:,} or more.")])
+    together = recipe.writer().together if recipe.format.continues else 1
+    if part_rows % together:
+        text = f"An INSERT has {together:,} rows, and a part may not end inside of one."
+        hint = f"Use a multiple of {together:,}, or set sql.rows_per_statement."
+        raise validation_error([Fault("part_rows", "not_a_multiple", text, hint)])
+    return part_rows
+
+
+def fitting(count: int) -> int | None:
+    """Return the rows per part for this number of rows; None for a single file."""
+    if count <= limits.PARTS_FROM_ROWS:
+        return None
+    return limits.PARTS_FROM_ROWS * -(-count // (limits.PARTS_FROM_ROWS * limits.MAX_PARTS))
+
+
+def add(
+    session: Session | scoped_session[Any], export: Export, offset: int, made: Sequence[ExportPart] = ()
+) -> None:
+    """Add parts to a new export. The first one starts with row `offset` of the template; `made` are parts of
+    an earlier export whose files are reused. The others are enqueued after `session` commits."""
+    taken = {part.number: part for part in made}
+    rows = export.part_rows or export.count
+    waiting = []
+    for at in range(0, export.count, rows):
+        number = at // rows + 1
+        part = ExportPart(
+            export_id=export.id, number=number, offset=offset + at, count=min(rows, export.count - at)
+        )
+        if before := taken.get(number):
+            for column in ("status", "attempt", "rows_done", "bytes", "sha256", "leaks", "storage_key"):
+                setattr(part, column, getattr(before, column))
+            part.started_at, part.finished_at = before.started_at, before.finished_at
+        else:
+            waiting.append(part)
+        session.add(part)
+    session.flush()
+    for part in waiting:
+        jobs_queue.after_commit(session, redis_client(), PART_KIND, part.id)
+    export.parts_done = len(taken)
+    export.rows_done = sum(part.count for part in made)
+
+
+def parts_of(export: Export) -> list[ExportPart]:
+    """Return all parts of an export in the order of its rows."""
+    return list(
+        db.session.scalars(
+            select(ExportPart).where(ExportPart.export_id == export.id).order_by(ExportPart.number)
+        )
+    )
+
+
+def some(export: Export, first: int) -> list[ExportPart]:
+    """Return one page of parts, from number `first` on."""
+    statement = select(ExportPart).where(ExportPart.export_id == export.id, ExportPart.number >= first)
+    return list(db.session.scalars(statement.order_by(ExportPart.number).limit(limits.PARTS_SHOWN)))
+
+
+def one(export: Export, number: int) -> ExportPart | None:
+    """Return one part of an export."""
+    return db.session.scalar(
+        select(ExportPart).where(ExportPart.export_id == export.id, ExportPart.number == number)
+    )
+
+
+def part_as_json(part: ExportPart) -> dict[str, Any]:
+    """Return a part for the manifest. `download_url` is a path, and None until there is a file."""
+    made = part.status == "completed" and part.storage_key is not None
+    return {
+        "number": part.number,
+        "offset": part.offset,
+        "rows": part.count,
+        "status": part.status,
+        "attempt": part.attempt,
+        "rows_done": part.rows_done,
+        "bytes": part.bytes,
+        "sha256": part.sha256,
+        "download_url": f"/exports/{part.export_id}/parts/{part.number}" if made else None,
+        "error": part.error,
+    }
+
+
+def as_one(export: Export) -> dict[str, Any]:
+    """Return the only part of an export that is a single file."""
+    made = export.status == "completed" and export.file_removed_at is None
+    return {
+        "number": 1,
+        "offset": export.request["ask"].get("offset", 0),
+        "rows": export.count,
+        "status": export.status,
+        "attempt": export.attempt,
+        "rows_done": export.rows_done,
+        "bytes": export.bytes,
+        "sha256": export.sha256,
+        "download_url": f"/exports/{export.id}/parts/1" if made else None,
+        "error": export.error,
+    }
+
+
+def manifest(export: Export) -> dict[str, Any]:
+    """Return the manifest: parts and pins, with paths as URLs. A single file has one part."""
+    kept = pins.shown(export.pins)
+    return {
+        "export_id": export.id,
+        "status": export.status,
+        "template_id": export.template_id,
+        "template_version": export.template_version,
+        "dataset_id": export.dataset_id,
+        "dataset_version": export.dataset_version,
+        "seed": kept["seed"],
+        "now": kept["now"],
+        "engine": kept["engine"],
+        "vocabulary": kept["vocabulary"],
+        "locale": kept["locale"],
+        "format": export.format,
+        "file_name": export.file_name,
+        "concatenates": export.parts is None or FORMATS[export.format].continues,
+        "offset": export.request["ask"].get("offset", 0),
+        "rows": export.count,
+        "part_rows": export.part_rows,
+        "bytes": export.bytes,
+        "sha256": export.sha256,
+        "download_url": f"/exports/{export.id}/download" if in_one_piece(export) else None,
+        "parts": [part_as_json(part) for part in parts_of(export)] if export.parts else [as_one(export)],
+    }
+
+
+def in_one_piece(export: Export) -> bool:
+    """Whether the whole file can be downloaded: it exists, or its parts do and can be concatenated."""
+    if export.status != "completed" or export.file_removed_at is not None:
+        return False
+    return export.parts is None or FORMATS[export.format].continues
+
+
+def joined(store: Storage, parts: Sequence[tuple[str, int]], first: int, last: int) -> Iterator[bytes]:
+    """Yield bytes from `first` up to, but not including, `last` of files (key, size) as if they were
+    concatenated. Each file is opened when needed, the first immediately. Raises MissingError."""
+    wanted, at = [], 0
+    for key, size in parts:
+        begin, end = max(first - at, 0), min(last - at, size)
+        if begin < end:
+            wanted.append((key, begin, end))
+        at += size
+    if not wanted:
+        return iter(())
+    opened = store.get(*wanted[0])
+    return chain(opened, chain.from_iterable(store.get(*item) for item in wanted[1:]))
+
+
+def in_one(statement: Select[Any]) -> Select[Any]:
+    """Return a select of exports without those in parts, which are not enqueued."""
+    return statement.where(Export.part_rows.is_(None))
+
+
+def whole(export_id: str) -> Callable[[Session], bool]:
+    """Whether an export may start. A worker calls this in the transaction that acquires it: only single files
+    do."""
+
+    def ask(session: Session) -> bool:
+        found = select(Export.id).where(Export.id == export_id, Export.part_rows.is_(None))
+        return session.scalar(found) is not None
+
+    return ask
+
+
+def may_start(part_id: str) -> Callable[[Session], bool]:
+    """Whether a part may start, because its export is still in progress. Marks the export as running. A
+    worker calls this in the transaction that acquires the part."""
+
+    def ask(session: Session) -> bool:
+        of_part = select(ExportPart.export_id).where(ExportPart.id == part_id).scalar_subquery()
+        statement = (
+            update(Export)
+            .where(Export.id == of_part, Export.status.in_(OPEN), Export.cancel_requested_at.is_(None))
+            .values(
+                status="running",
+                attempt=case((Export.attempt == 0, 1), else_=Export.attempt),
+                lease_owner=_HOLDER,
+                lease_until=_FOREVER,
+                started_at=func.coalesce(Export.started_at, clock.now()),
+            )
+            .execution_options(synchronize_session=False)
+        )
+        return bool(changed_rows(session.execute(statement)))
+
+    return ask
+
+
+def stop(export: Export) -> None:
+    """Cancel all parts of a locked export. Queued ones end immediately. Does not commit."""
+    mine = update(ExportPart).where(ExportPart.export_id == export.id)
+    quiet = {"synchronize_session": False}
+    now = clock.now()
+    waiting = mine.where(ExportPart.status == "queued")
+    ended = {"status": "cancelled", "finished_at": now, "epoch": ExportPart.epoch + 1}
+    db.session.execute(waiting.values(**ended), execution_options=quiet)
+    running = mine.where(ExportPart.status == "running", ExportPart.cancel_requested_at.is_(None))
+    db.session.execute(running.values(cancel_requested_at=now), execution_options=quiet)
+
+
+def progress(part_id: str) -> None:
+    """Update the number of rows that the parts of an export have generated."""
+    with writing() as session:
+        export_id = session.scalar(select(ExportPart.export_id).where(ExportPart.id == part_id))
+        made = select(func.sum(ExportPart.rows_done)).where(ExportPart.export_id == export_id)
+        statement = update(Export).where(Export.id == export_id, Export.status == "running")
+        session.execute(
+            statement.values(rows_done=func.coalesce(made.scalar_subquery(), 0)),
+            execution_options={"synchronize_session": False},
+        )
+
+
+def gather(export_id: str) -> None:
+    """Update an export from its parts, and end it when all of them have ended. Safe to call at any time,
+    repeatedly."""
+    with writing() as session:
+        locked = select(Export).where(Export.id == export_id).with_for_update()
+        export = session.scalar(locked)
+        if export is None or export.ended:
+            return
+        parts = ExportPart.export_id == export_id
+        columns = (
+            ExportPart.status,
+            func.count(),
+            func.sum(ExportPart.rows_done),
+            func.sum(ExportPart.count),
+            func.sum(ExportPart.bytes),
+        )
+        found = {
+            row[0]: [int(value or 0) for value in row[1:]]
+            for row in session.execute(select(*columns).where(parts).group_by(ExportPart.status))
+        }
+        done, _, rows, size = found.get("completed", [0, 0, 0, 0])
+        export.parts_done = done
+        if not found.keys().isdisjoint(OPEN):
+            export.rows_done = sum(item[1] for item in found.values())
+            return
+        export.rows_done, export.finished_at = rows, clock.now()
+        export.lease_owner = export.lease_until = None
+        if found.keys() == {"completed"}:
+            export.status, export.bytes = "completed", size
+            seen = list(session.scalars(select(ExportPart.leaks).where(parts, ExportPart.leaks.is_not(None))))
+            if seen:
+                looked = leaks.merged(entry[0]["columns"] for entry in seen)
+                unmasked = seen[0][0].get("unmasked", [])
+                export.leaks = [{"table": seen[0][0]["table"], "columns": looked, "unmasked": unmasked}]
+        elif export.cancel_requested_at is not None or "failed" not in found:
+            export.status = "cancelled"
+        else:
+            export.status, export.error = "failed", _failure(session, export_id)
+
+
+def _failure(session: Session, export_id: str) -> dict[str, Any]:
+    """Return the error of a failed export: that of its first failed part, and how many failed."""
+    failed = select(ExportPart.number, ExportPart.error).where(
+        ExportPart.export_id == export_id, ExportPart.status == "failed"
+    )
+    found = session.execute(failed.order_by(ExportPart.number)).all()
+    first = found[0].error or ApiError("internal_error").as_dict()["error"]
+    more = f" {len(found) - 1} more failed." if len(found) > 1 else ""
+    details = {**first.get("details", {}), "parts": [row.number for row in found]}
+    return {**first, "message": f"Part {found[0].number}: {first['message']}{more}", "details": details}
+
+
+def export_of(part_id: str) -> str | None:
+    """Return the id of a part's export."""
+    with reading() as session:
+        return session.scalar(select(ExportPart.export_id).where(ExportPart.id == part_id))
+
+
+def untold() -> list[str]:
+    """Return a part of each export that is still in progress although all its parts have ended, because the
+    process that ended the last one died."""
+    other = aliased(ExportPart)
+    going = select(other.id).where(other.export_id == Export.id, other.status.in_(OPEN)).correlate(Export)
+    statement = (
+        select(func.min(ExportPart.id))
+        .join(Export, Export.id == ExportPart.export_id)
+        .where(Export.part_rows.is_not(None), Export.status.in_(OPEN), ~going.exists())
+        .group_by(ExportPart.export_id)
+    )
+    with reading() as session:
+        return list(session.scalars(statement))
+
+
+# --- Exports ------------------------------------------------------------------------------------------------
+
+KIND: Final = "export"
+_SETTLED: Final = "settled"  # in the request of an export whose follow-up is done
+
+
+def as_json(export: Export) -> dict[str, Any]:
+    """Return an export for the API. `download_url` is a path, and None until there is a file."""
+    return {
+        "id": export.id,
+        "status": export.status,
+        "template_id": export.template_id,
+        "template_version": export.template_version,
+        "dataset_id": export.dataset_id,
+        "dataset_version": export.dataset_version,
+        "format": export.format,
+        "count": export.count,
+        "offset": export.request["ask"].get("offset", 0),
+        "rows_done": export.rows_done,
+        "bytes": export.bytes,
+        "sha256": export.sha256,
+        "file_name": export.file_name,
+        "download_url": f"/exports/{export.id}/download" if in_one_piece(export) else None,
+        "manifest_url": f"/exports/{export.id}/manifest",
+        "answers_url": f"/exports/{export.id}/answers" if export.request.get("bad") else None,
+        "part_rows": export.part_rows,
+        "parts": export.parts,
+        "parts_done": export.parts_done if export.parts else None,
+        "of_id": export.of_id,
+        "attempt": export.attempt,
+        "seed": export.pins["seed"],
+        "now": export.pins["now"],
+        "pins": pins.shown(export.pins),
+        "request": asked_again(export),
+        "leaks": export.leaks,
+        "error": export.error,
+        "project_id": export.project_id,
+        "team_id": export.team_id,
+        "created_by": export.created_by,
+        "created_at": clock.to_text(export.created_at),
+        "started_at": clock.to_text(export.started_at),
+        "finished_at": clock.to_text(export.finished_at),
+        "cancel_requested_at": clock.to_text(export.cancel_requested_at),
+    }
+
+
+def asked_again(export: Export) -> dict[str, Any]:
+    """Return a body that produces the same bytes: the original one with defaults filled in. generate accepts
+    it too, except for `part_rows`; the version is not included."""
+    ask = export.request["ask"]
+    unsaid = {"offset": 0}
+    given = {name: value for name, value in ask.items() if value not in (None, {}, unsaid.get(name))}
+    count = {} if "tables" in export.pins else {"count": export.count}
+    now = {"now": export.pins["now"]} if export.pins["now"] else {}
+    parts = {"part_rows": export.part_rows} if export.part_rows else {}
+    return {**given, **count, **parts, "format": export.format, "seed": export.pins["seed"], **now}
+
+
+def create(
+    actor: Actor,
+    template_id: str,
+    ask: GenerateInput,
+    format: str | None = None,
+    claim: Callable[[Export], None] | None = None,
+) -> Export:
+    """Create an export of a template's newest version, commit, and notify a worker, or one for each part.
+
+    The first block is generated and discarded, so that errors are reported here and not by a worker. Raises
+    the errors of `generate.saved` and of `planned`. `claim`: see `queue`.
+    """
+    found = generate.find_template(actor, template_id, "generate")
+    recipe = generate.requested(actor, found, ask, format=format, keep=True)
+    count = recipe.count
+    recipe.open().close()
+    part_rows = planned(recipe, ask.part_rows if isinstance(ask, TemplateExportInput) else None)
+    export = Export(
+        project_id=found.project_id,
+        team_id=found.team_id,
+        template_id=found.id,
+        template_version=found.version,
+        format=recipe.format.name,
+        count=count,
+        file_name=recipe.file_name,
+        request={
+            "ask": ask.model_dump(mode="json", exclude={"part_rows"}),
+            "bad": recipe.bound.bad is not None,
+        },
+        pins=recipe.pins.to_json(),
+        part_rows=part_rows,
+    )
+    told: dict[str, Any] = {
+        "version": found.version,
+        "seed": recipe.pins.seed,
+        "format": recipe.format.name,
+        "offset": recipe.offset,
+        **({"part_rows": part_rows} if part_rows else {}),
+    }
+    inside, of = recipe.records(), ("template", found.id)
+    return queue(actor, export, "template.export", of, largest=count, records=inside, claim=claim, **told)
+
+
+def create_of_dataset(
+    actor: Actor, dataset_id: str, ask: DatasetExportInput, claim: Callable[[Export], None] | None = None
+) -> Export:
+    """Create an export of all tables of a dataset's newest version, commit, and notify a worker.
+
+    The first block of each table is generated and discarded. Raises not_found, forbidden, row_limit_exceeded
+    (for any table), validation_error with paths such as `templates[1].fields[0]`, quota_exceeded for the sum.
+    `claim`: see `queue`.
+    """
+    dataset = datasets.get(actor, dataset_id, "generate")
+    version = datasets.version_of(dataset)
+    datasets.known_templates(actor, version.spec, "generate")
+    members = rows.members(version.spec, version.pins["templates"])
+    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, ask)
+    largest = max(recipe.count for recipe in bundle.recipes)
+    quotas.check_rows(actor, largest)
+    for member, recipe in zip(bundle.members, bundle.recipes, strict=True):
+        with rows.placed(member):
+            recipe.open().close()
+    bundle.open().close()
+    export = Export(
+        project_id=dataset.project_id,
+        team_id=dataset.team_id,
+        dataset_id=dataset.id,
+        dataset_version=version.number,
+        format=bundle.format.name,
+        count=bundle.count,
+        file_name=bundle.file_name,
+        request={
+            "ask": ask.model_dump(mode="json"),
+            "bad": any(recipe.bound.bad is not None for recipe in bundle.recipes),
+        },
+        pins=bundle.pins(),
+    )
+    told: dict[str, Any] = {
+        "version": version.number,
+        "seed": bundle.seed,
+        "format": export.format,
+        "tables": len(members),
+    }
+    inside, of = sum(recipe.records() for recipe in bundle.recipes), ("dataset", dataset.id)
+    return queue(actor, export, "dataset.export", of, largest=largest, records=inside, claim=claim, **told)
+
+
+def queue(
+    actor: Actor,
+    export: Export,
+    action: str,
+    of: tuple[str, str],
+    *,
+    largest: int,
+    made: Sequence[ExportPart] = (),
+    records: int = 0,
+    claim: Callable[[Export], None] | None = None,
+    **told: Any,
+) -> Export:
+    """Reserve the quota of a new export, save it with its audit entry, commit, and notify workers.
+
+    `largest`: rows of its largest table; `made`: reused parts, whose rows were counted before; `records`:
+    objects in arrays, which count as rows. `claim` is called in the transaction that saves the export, and can
+    end it with an exception. Raises row_limit_exceeded, quota_exceeded.
+    """
+    spent = export.count - sum(part.count for part in made)
+    stored_json.take(actor, export.request, export.pins)
+    reservation = quotas.reserve_rows(actor, spent + records, largest=largest)
+    try:
+        export.id = ids.new("exp")
+        export.workspace_id = actor.workspace_id
+        export.created_by, export.key_id = actor.user_id, actor.key_id
+        quota = {"rows": reservation.rows, "second": reservation.second, "records": records}
+        told |= quotas.records_told(records)
+        export.request = {**export.request, "quota": quota}
+        db.session.add(export)
+        db.session.flush()
+        if claim is not None:
+            claim(export)
+        audit_log.record(actor, action, of, join=True, rows=spent, export=export.id, **told)
+        if export.part_rows:
+            add(db.session, export, export.request["ask"]["offset"], made)
+        else:
+            jobs_queue.after_commit(db.session, redis_client(), KIND, export.id)
+        db.session.commit()
+    except BaseException:
+        db.session.rollback()
+        quotas.give_back(reservation, reservation.rows)
+        raise
+    return export
+
+
+def get(actor: Actor, export_id: str, scope: str = "read", *, lock: bool = False) -> Export:
+    """Return an export. Raises not_found, forbidden."""
+    return tenancy.get(actor, Export, export_id, scope, lock=lock)
+
+
+def check_kept(export: Export) -> None:
+    """Raise `not_found` if the files of an export were removed because of the plan's limits."""
+    if export.file_removed_at is not None:
+        at = clock.to_text(export.file_removed_at.replace(microsecond=0))
+        text = (
+            f"This export's file was removed at {at}: its plan keeps files no longer, or a newer export needed the "
+            "space. An export with the same body, seed and now produces the same bytes again."
+        )
+        raise ApiError("not_found", text, {"id": export.id, "file_removed_at": at})
+
+
+def listing(
+    actor: Actor,
+    *,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+    q: str | None = None,
+    template_id: str | None = None,
+    dataset_id: str | None = None,
+    status: str | None = None,
+) -> pagination.Page[Export]:
+    """Return a page of the project's exports, newest first. `q` searches file names."""
+    statement = tenancy.listing(actor, Export)
+    if template_id is not None:
+        statement = statement.where(Export.template_id == template_id)
+    if dataset_id is not None:
+        statement = statement.where(Export.dataset_id == dataset_id)
+    if status is not None:
+        statement = statement.where(Export.status == status)
+    return pagination.page(
+        statement,
+        name="exports",
+        identity=Export.id,
+        cursor=cursor,
+        limit=limit,
+        search=(q, Export.file_name),
+        context=f"{actor.project_id} {template_id} {dataset_id} {status}",
+        sizes=(Export.request, Export.pins, Export.leaks),
+    )
+
+
+def cancel(actor: Actor, export: Export) -> Export:
+    """Cancel a locked export and commit. A queued one ends immediately, a running one at its worker's next
+    check, one in parts with its last worker. Raises run_finished if it has ended."""
+    export_id = export.id
+    if export.ended:
+        raise ApiError("run_finished", "This export has already finished.", {"status": export.status})
+    if export.cancel_requested_at is None:
+        export.cancel_requested_at = clock.now()
+        audit_log.record(actor, "export.cancel", export, join=True, rows_done=export.rows_done)
+    if export.part_rows:
+        stop(export)
+    elif export.status == "queued":
+        export.status, export.finished_at = "cancelled", clock.now()
+    in_parts = export.part_rows is not None
+    db.session.commit()
+    if in_parts:
+        gather(export_id)
+        db.session.refresh(export)
+        db.session.commit()  # releases the write lock
+    settle(export_id)
+    return export
+
+
+# --- For workers ---
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a worker needs to create an export's file."""
+
+    recipe: Recipe | Bundle
+    folder: str
+    """The storage folder of all attempts at this export."""
+    extension: str
+
+
+def order(export_id: str) -> Order:
+    """Return an export's recipe from its pins. Needs no request.
+
+    Raises unavailable (the vocabulary of the request is missing, or the engine has changed), not_found (its
+    template was deleted).
+    """
+    with reading() as session:
+        export = session.get_one(Export, export_id)
+        stored, workspace_id, template_id = export.pins, export.workspace_id, export.template_id
+        asked, count, kind = export.request["ask"], export.count, export.format
+    if stored["engine"] not in ENGINES:
+        message = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
+        raise ApiError("unavailable", message, {"pinned": stored["engine"], "present": ENGINE})
+    folder = f"exports/{workspace_id}/{export_id}"
+    if "tables" in stored:
+        bundle = rows.again(stored, asked, kind)
+        db.session.remove()
+        return Order(bundle, folder, bundle.extension)
+    ask = GenerateInput.model_validate_json(orjson.dumps(asked))
+    ask = ask.model_copy(update={"count": count, "format": kind})
+    kept = Pins.from_json(stored)
+    if template_id is None or kept.version is None:
+        raise tenancy.not_found("template", kept.template_id or "")
+    found = generate.TemplateRef(template_id, kept.version, "", "")
+    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    source = external_values.pinned(source, kept)
+    db.session.remove()
+    recipe = generation_rows.recipe(source, ask, present=kept.now, pins=kept)
+    return Order(recipe, folder, recipe.format.extension)
+
+
+def part_order(part_id: str) -> Order:
+    """Return a part's recipe from the pins of its export. Raises what `order` raises."""
+    with reading() as session:
+        part = session.get_one(ExportPart, part_id)
+    found = order(part.export_id)
+    assert isinstance(found.recipe, Recipe)  # datasets have no parts
+    recipe = found.recipe.part(part.offset, part.count)
+    return Order(recipe, f"{found.folder}/parts/{part.number:06}", found.extension)
+
+
+def settle_part(part_id: str) -> None:
+    """Update an export after one of its parts has ended."""
+    export_id = export_of(part_id)
+    if export_id is not None:
+        gather(export_id)
+        settle(export_id)
+
+
+def settle(export_id: str) -> None:
+    """Return the quota of rows that an ended export did not deliver: all of a failed one, the remaining ones
+    of a cancelled one, or those of missing parts. Runs once, and does nothing for an export that is in
+    progress or completed."""
+    with writing() as session:
+        export = session.get(Export, export_id, with_for_update=True)
+        if export is None or not export.ended or export.status == "completed" or export.request.get(_SETTLED):
+            return
+        held = export.request["quota"]
+        in_part = export.status == "cancelled" or export.part_rows
+        unused = held["rows"]
+        if in_part:
+            inside = held.get("records", 0)
+            plain = max(1, held["rows"] - inside)
+            left = min(plain, export.count - export.rows_done)
+            unused = min(held["rows"], left + inside * left // plain)
+        export.request = {**export.request, _SETTLED: True}
+        session.add(_end_entry(export, unused))
+        reservation = Reservation(export.workspace_id, held["rows"], held["second"])
+    try:
+        quotas.give_back(reservation, unused)
+    except redis.RedisError as error:
+        log.warning("could not return the quota of %s: %s", export_id, error)
+
+
+def _end_entry(export: Export, given_back: int) -> AuditEntry:
+    """Write an audit entry for an export that did not deliver all rows."""
+    return AuditEntry(
+        id=ids.new("aud"),
+        at=clock.now(),
+        workspace_id=export.workspace_id,
+        action="export.end",
+        object_type="export",
+        object_id=export.id,
+        project_id=export.project_id,
+        user_id=export.created_by,
+        key_id=export.key_id,
+        details={
+            "status": export.status,
+            "rows_done": export.rows_done,
+            "given_back": given_back,
+            "template_id": export.template_id or export.dataset_id,
+        },
+    )
+
+
+# Retry an export in parts: reuse finished parts and create the others.
+
+
+def retry(actor: Actor, export_id: str) -> Export:
+    """Create a new export of the same rows that reuses finished parts, commit, and notify workers. The quota
+    of the other parts was returned when the export ended, and is reserved again.
+
+    Raises not_found, forbidden, conflict (it is in progress, was completed, or has no parts), unavailable
+    (its pins can no longer be used), row_limit_exceeded, quota_exceeded.
+    """
+    _checked(get(actor, export_id, "generate"))
+    order(export_id)  # report errors here and not in a worker
+    before = _checked(get(actor, export_id, "generate", lock=True))
+    made = [part for part in parts_of(before) if part.status == "completed" and part.storage_key]
+    again = Export(
+        project_id=before.project_id,
+        team_id=before.team_id,
+        template_id=before.template_id,
+        template_version=before.template_version,
+        format=before.format,
+        count=before.count,
+        file_name=before.file_name,
+        request={"ask": before.request["ask"], "bad": before.request.get("bad", False)},
+        pins=before.pins,
+        part_rows=before.part_rows,
+        of_id=before.id,
+    )
+    left = before.count - sum(part.count for part in made)
+    told = {"version": before.template_version, "seed": before.pins["seed"], "format": before.format}
+    of = ("template", before.template_id or "")
+    inside = before.request.get("quota", {}).get("records", 0) * left // max(1, before.count)
+    return queue(
+        actor, again, "export.retry", of, largest=left, made=made, records=inside, of_export=before.id, **told
+    )
+
+
+def _checked(export: Export) -> Export:
+    """Return an export whose parts can be retried. Raises conflict."""
+    if export.part_rows is None:
+        text = "This export is a single file. Create a new export with its `request`."
+    elif not export.ended:
+        text = "This export is still in progress. Cancel it first, or wait until it finishes."
+    elif export.status == "completed":
+        text = "All parts of this export exist."
+    else:
+        return export
+    raise ApiError("conflict", text, {"id": export.id, "status": export.status})
+
+
+# The state of an export for followers of its events.
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The state of an export that followers receive."""
+
+    status: str
+    attempt: int
+    rows_done: int
+    count: int
+    bytes: int | None
+    sha256: str | None
+    error: dict[str, Any] | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the state is final."""
+        return self.status in END_STATES
+
+    @property
+    def mark(self) -> str:
+        """The event id, which identifies this state."""
+        return f"{self.attempt}-{self.status}-{self.rows_done}"
+
+    def counts(self) -> dict[str, Any]:
+        """Return the data of a `progress` event."""
+        return {
+            "status": self.status,
+            "attempt": self.attempt,
+            "rows_done": self.rows_done,
+            "count": self.count,
+        }
+
+    def end(self) -> dict[str, Any]:
+        """Return the data of the `end` event."""
+        return {**self.counts(), "bytes": self.bytes, "sha256": self.sha256, "error": self.error}
+
+
+def of(export_id: str) -> State | None:
+    """Return the state of an export in a separate short read; None if it was deleted."""
+    columns = (
+        Export.status,
+        Export.attempt,
+        Export.rows_done,
+        Export.count,
+        Export.bytes,
+        Export.sha256,
+        Export.error,
+    )
+    with reading() as session:
+        row = session.execute(select(*columns).where(Export.id == export_id)).one_or_none()
+    return State(*row) if row is not None else None
+
+
+KeyFormat = Literal["ndjson", "csv", "json"]
+"""Formats of an answer key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer key as a stream. `pieces` are generated on demand; `pins` are those of the rows."""
+
+    pieces: Iterator[bytes]
+    file_name: str
+    content_type: str
+    pins: Pins | None = None
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that describe it."""
+        told = self.pins.headers() if self.pins is not None else {}
+        return {**told, "Content-Disposition": attachment(self.file_name), "X-Accel-Buffering": "no"}
+
+
+def of_export(export_id: str, file_name: str, kind: KeyFormat) -> Written:
+    """Return the answer key of an export's file from its pins. Rows count from 1 in the file, or in each of
+    its tables. Raises what `order` raises."""
+    recipe = order(export_id).recipe
+    if isinstance(recipe, Bundle):
+        pairs = zip(recipe.members, recipe.recipes, strict=True)
+        keys = [item.answers(member.name) for member, item in pairs]
+    else:
+        keys = [recipe.answers()]
+    options = FORMATS[kind].Options()
+    return _written(keys, FORMATS[kind], options, file_name.rpartition(".")[0])
+
+
+def of_template(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Written:
+    """Return the answer key of the rows that `generate.saved` returns for the same `ask`, which must have a
+    seed. Not counted toward the quota.
+
+    Raises not_found, forbidden, row_limit_exceeded, validation_error.
+    """
+    found, errors = generate.find_template(actor, template_id, "generate"), Gathered()
+    if ask.seed is None:
+        text = "`seed` is required: an answer key belongs to a specific generation."
+        errors.add([Fault("seed", "required", text, "generate returns it in the X-Seed header.")])
+    with errors.check():
+        recipe = generate.requested(actor, found, ask, format=format, fetch=not errors)
+    errors.raise_all()
+    made = _written([recipe.answers()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0])
+    return Written(made.pieces, made.file_name, made.content_type, recipe.pins)
+
+
+def _written(keys: Sequence[AnswerKey], kind: type[Format], options: Format.Options, stem: str) -> Written:
+    as_json = kind.name in ("json", "ndjson")
+    writer = kind(keys[0].schema(json=as_json), options, title=f"{stem}_answers")
+    blocks = chain.from_iterable(key.blocks(json=as_json) for key in keys)
+    name = f"{stem}-answers.{kind.extension}"
+    return Written(write(writer, blocks), name, content_type(kind, options))

@@ -1,0 +1,589 @@
+"""Routes and pages of exports: whole files, parts, and answer keys.
+
+Parts have a manifest, a file each, and retries of the missing ones. An answer key lists the injected invalid data of an
+export's file, or of the rows of a generate call.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from flask import Blueprint, Response, g, request, url_for
+from pydantic import Field
+
+from webapp import clock, limits, storage
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.datasets.schemas import DatasetExportInput
+from webapp.datasets.services import rows as datasets_rows
+from webapp.datasets.views import datasets
+from webapp.engine.formats import FORMATS
+from webapp.errors import ApiError
+from webapp.exports import services
+from webapp.exports.models import Export, ExportPart
+from webapp.exports.services import KeyFormat, Written
+from webapp.extensions import application, db
+from webapp.generation import views as generation_views
+from webapp.generation.services import rows as generation_rows
+from webapp.generation.services.pins import Pins
+from webapp.generation.views import LeakReport, format_by_accept, more_of_saved
+from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
+from webapp.web import events, page_shell, snippets
+from webapp.web.inputs import ListQuery, Query
+from webapp.web.responses import Listed, Output, Raw, asked_range, matching, reply, see_other
+from webapp.web.routing import route
+
+
+def context(data: Mapping[str, Any], export: Export) -> dict[str, Any]:
+    """Return `pace`, `parts` and `code` for the page of an export (and as JSON)."""
+    return {"pace": pace(data), "parts": parts(export) if export.parts else None, "code": _code(data)}
+
+
+def parts(export: Export, first: int = 1) -> dict[str, Any]:
+    """Return one page of an export's parts: `{items, before, after}`. The last two are the first numbers of
+    the previous and next page, or None."""
+    shown = [services.part_as_json(part) for part in services.some(export, first)]
+    after = first + limits.PARTS_SHOWN
+    return {
+        "items": shown,
+        "before": max(1, first - limits.PARTS_SHOWN) if first > 1 else None,
+        "after": after if after <= (export.parts or 0) else None,
+    }
+
+
+_SETTLED_SECONDS: Final = 2  # chosen: earlier, the rate is that of starting up, and the time left would jump
+
+
+def pace(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `{rate, left, took}`: rows per second so far, remaining and elapsed time in words; None if
+    unknown."""
+    started, finished = (_moment(data[key]) for key in ("started_at", "finished_at"))
+    if started is None:
+        return {"rate": None, "left": None, "took": None}
+    spent = ((finished or clock.now()) - started).total_seconds()
+    rate = data["rows_done"] / spent if spent > 0 and data["rows_done"] else None
+    known = rate and finished is None and spent >= _SETTLED_SECONDS
+    left = page_shell.duration((data["count"] - data["rows_done"]) / rate) if known and rate else None
+    return {
+        "rate": round(rate) if rate else None,
+        "left": left,
+        "took": page_shell.duration(spent) if finished else None,
+    }
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    base = snippets.origin()
+    ask = data["request"]
+    made = []
+    if data["template_id"]:
+        made.append(
+            ("Create it", snippets.curl("POST", f"{base}/templates/{data['template_id']}/exports", ask))
+        )
+    if data["dataset_id"]:
+        made.append(
+            ("Create it", snippets.curl("POST", f"{base}/datasets/{data['dataset_id']}/exports", ask))
+        )
+    made.append(
+        ("Follow its progress", snippets.curl("GET", f"{base}/exports/{data['id']}/events", more="-N"))
+    )
+    if data["parts"]:
+        manifest = snippets.curl("GET", f"{base}/exports/{data['id']}/manifest")
+        made.append(("Its contents: rows, size and checksum of each part", manifest))
+    if data["answers_url"]:
+        key = snippets.curl("GET", f"{base}/exports/{data['id']}/answers")
+        made.append(("Which cells are injected invalid data, and their original values", key))
+    if data["parts"] and not FORMATS[data["format"]].continues:
+        part = snippets.curl("GET", f"{base}/exports/{data['id']}/parts/1", more="-OJ")
+        made.append(("Download one part", part))
+        return made
+    download = snippets.curl(
+        "GET", f"{base}/exports/{data['id']}/download", more=f"-C - -o {data['file_name']!r}"
+    )
+    made.append(("Download it, resuming an interrupted download", download))
+    return made
+
+
+bp = Blueprint("exports", __name__)
+
+FILE = (*(kind.media_type for name, kind in FORMATS.items() if name != "json"), "application/zip")
+
+
+class ExportQuery(ListQuery):
+    """Which exports to list. `q` searches file names."""
+
+    template_id: str | None = None
+    dataset_id: str | None = None
+    status: str | None = None
+
+
+class ReferencePin(Output):
+    """A template that is reached through relations: its version, and the number of rows used in calculations."""
+
+    template_id: str
+    version: int
+    rows: int
+
+
+class TablePins(Output):
+    """The values with which one table of a dataset's file was generated."""
+
+    name: str
+    template_id: str
+    template_version: int
+    rows: int
+    now: str
+    vocabulary: str
+    locale: str | None
+    references: list[ReferencePin]
+
+
+class ExportPins(Output):
+    """The values with which a file was generated. The same values and the same request produce the same bytes.
+
+    `now` is null for a dataset whose tables use their own anchors; `vocabulary` is null if they use different ones.
+    """
+
+    engine: int
+    seed: str
+    now: str | None
+    vocabulary: str | None
+    template_version: int | None
+    dataset_version: int | None
+    locale: str | None
+    references: list[ReferencePin]
+    tables: list[TablePins]
+
+
+class ExportOut(Output):
+    """An export: one file, or `parts` files of `part_rows` rows each.
+
+    `leaks` is the result of the leak check for rows from real data.
+
+    `of_id` is the export that it retries. `answers_url` is the URL of the answer key, if the export contains injected
+    invalid data.
+    """
+
+    id: str
+    status: str
+    template_id: str | None
+    template_version: int | None
+    dataset_id: str | None
+    dataset_version: int | None
+    format: str
+    count: int
+    offset: int
+    rows_done: int
+    bytes: int | None
+    sha256: str | None
+    file_name: str | None
+    download_url: str | None
+    manifest_url: str
+    answers_url: str | None
+    part_rows: int | None
+    parts: int | None
+    parts_done: int | None
+    of_id: str | None
+    attempt: int
+    seed: str
+    now: str | None
+    pins: ExportPins
+    request: dict[str, Any]
+    leaks: list[LeakReport] | None
+    error: dict[str, Any] | None
+    project_id: str
+    team_id: str
+    created_by: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cancel_requested_at: str | None
+
+
+def as_dict(export: Export) -> dict[str, Any]:
+    """Return an export as JSON with an absolute download URL."""
+    return with_addresses(services.as_json(export))
+
+
+def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest with absolute URLs."""
+    for name in ("download_url", "manifest_url", "answers_url"):
+        if data.get(name):
+            data[name] = snippets.origin() + data[name]
+    return data
+
+
+@route(
+    bp,
+    "/templates/<template_id>/exports",
+    ["POST"],
+    scope="generate",
+    body=TemplateExportInput,
+    returns=ExportOut,
+    status=201,
+    idempotent=True,
+    errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
+    on_fault=generation_views.again,
+    more_faults=more_of_saved,
+)
+def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Response:
+    """Create a file of rows in the background, with one worker or with several in parts."""
+    export = services.create(actor, template_id, body, format_by_accept())
+    where = url_for("exports.show", export_id=export.id)
+    return reply(as_dict(export), status=201, see=where, headers={"Location": where})
+
+
+@route(bp, "/exports", scope="read", query=ExportQuery, returns=Listed(ExportOut))
+def index(actor: Actor, query: ExportQuery) -> Response:
+    """List the exports of the project, newest first."""
+    if g.face == "person":
+        of = query.template_id or query.dataset_id
+        return see_other(url_for("activity.index", kind="export", q=query.q, of=of, days=0))
+    page = services.listing(actor, **query.model_dump())
+    return reply(page.as_dict(as_dict))
+
+
+@route(bp, "/exports/<export_id>", scope="read", returns=ExportOut)
+def show(actor: Actor, export_id: str) -> Response:
+    """Get an export."""
+    export = services.get(actor, export_id)
+    data = as_dict(export)
+    shown = context(data, export) if g.face == "person" else {}
+    return reply(data, template="exports/show.html", block="work", tag=True, **shown)
+
+
+@route(
+    bp,
+    "/exports/<export_id>",
+    ["DELETE"],
+    scope="generate",
+    returns=ExportOut,
+    errors=("run_finished", "version_conflict"),
+)
+def cancel(actor: Actor, export_id: str) -> Response:
+    """Cancel an export that has not finished."""
+    export = services.get(actor, export_id, "generate", lock=True)
+    matching(as_dict(export))
+    return reply(as_dict(services.cancel(actor, export)), see=url_for("exports.show", export_id=export_id))
+
+
+@route(
+    bp,
+    "/exports/<export_id>/events",
+    scope="read",
+    produces=("text/event-stream",),
+)
+def follow(actor: Actor, export_id: str) -> Response:
+    """Follow an export's progress as server-sent events, until it finishes."""
+    services.get(actor, export_id)
+    db.session.remove()
+    return events.follow(lambda: services.of(export_id))
+
+
+@route(
+    bp,
+    "/exports/<export_id>/download",
+    scope="read",
+    returns=Raw({}),
+    produces=FILE,
+    errors=("conflict",),
+)
+def download(actor: Actor, export_id: str) -> Response:
+    """Download an export's file, completely or a range of it (RFC 9110, section 14).
+
+    Its ETag is its SHA-256. Parts are concatenated to one file. XLSX and Parquet parts cannot be
+    concatenated, so only the single parts are available (`conflict`).
+    """
+    export = services.get(actor, export_id)
+    if export.status != "completed":
+        raise ApiError("not_found", "This export has no file.", {"id": export.id, "status": export.status})
+    services.check_kept(export)
+    headers = describe(export)
+    if export.parts is None:
+        file, sha256 = stored(export)
+        return sent(headers, [file], sha256, export_id)
+    if not services.in_one_piece(export):
+        text = f"Parts in {export.format} format are separate files, listed at /exports/{export.id}/manifest."
+        raise ApiError("conflict", text, {"id": export.id, "format": export.format})
+    parts = [stored(part) for part in services.parts_of(export)]
+    # Only the parts have digests; the whole was never read to calculate one.
+    tag = hashlib.sha256("".join(sha256 for _, sha256 in parts).encode()).hexdigest()
+    return sent(headers, [file for file, _ in parts], f"parts-{tag}", export_id)
+
+
+def stored(done: Export | ExportPart) -> tuple[tuple[str, int], str]:
+    """Return the file (key, bytes) of a completed export or part, and its digest."""
+    assert done.storage_key is not None
+    assert done.bytes is not None
+    assert done.sha256 is not None
+    return (done.storage_key, done.bytes), done.sha256
+
+
+def sent(headers: dict[str, str], files: Sequence[tuple[str, int]], tag: str, export_id: str) -> Response:
+    """Return files (key, bytes) as one, or the requested range of it. Ends the database session.
+
+    Raises not_found if the storage has lost one, invalid_request as `asked_range` does.
+    """
+    db.session.remove()
+    headers |= {"Accept-Ranges": "bytes", "ETag": f'"{tag}"'}
+    if request.if_none_match.contains_weak(tag):
+        return Response(status=304, headers={"ETag": headers["ETag"]})
+    size = sum(length for _, length in files)
+    first, last = asked_range(size, headers["ETag"])
+    partial = (first, last) != (0, size)
+    if partial:
+        headers["Content-Range"] = f"bytes {first}-{last - 1}/{size}"
+    headers["Content-Length"] = str(last - first)
+    store = storage.of(application())
+    try:
+        pieces = services.joined(store, files, first, last)
+    except storage.MissingError:
+        raise tenancy.not_found("file", export_id) from None
+    return Response(pieces, 206 if partial else 200, headers=headers)
+
+
+def describe(export: Export, part: ExportPart | None = None) -> dict[str, str]:
+    """Return the headers that describe an export's file or that of a part."""
+    kind = FORMATS[export.format]
+    file_name, sha256 = export.file_name or "", export.sha256
+    if "tables" in export.pins:
+        told = {"Content-Type": datasets_rows.content_type(kind), **datasets_rows.headers(export.pins)}
+    else:
+        ask = GenerateInput.model_validate(export.request["ask"], strict=False)
+        options = ask.options_for(kind)
+        if part is not None and part.number > 1 and kind.name == "csv":
+            options = options.model_copy(update={"header": False})
+        told = {
+            "Content-Type": generation_rows.content_type(kind, options),
+            **Pins.from_json(export.pins).headers(),
+        }
+    if part is not None:
+        stem, _, extension = file_name.rpartition(".")
+        file_name, sha256 = f"{stem}-{part.number:04}.{extension}", part.sha256
+    if sha256:
+        told["Repr-Digest"] = f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"  # RFC 9530
+    return {**told, "Content-Disposition": generation_rows.attachment(file_name)}
+
+
+@route(
+    datasets.bp,
+    "/datasets/<dataset_id>/exports",
+    ["POST"],
+    scope="generate",
+    body=DatasetExportInput,
+    returns=ExportOut,
+    status=201,
+    idempotent=True,
+    errors=("row_limit_exceeded", "quota_exceeded", "leak_found"),
+)
+def export(actor: Actor, dataset_id: str, body: DatasetExportInput) -> Response:
+    """Create one file with all tables in the background.
+
+    XLSX produces a workbook, SQL a script, every other format a ZIP archive. Parent tables come before their child
+    tables.
+    """
+    made = services.create_of_dataset(actor, dataset_id, body)
+    where = url_for("exports.show", export_id=made.id)
+    return reply(as_dict(made), status=201, see=where, headers={"Location": where})
+
+
+# --- Parts --------------------------------------------------------------------------------------------------
+
+parts_bp = Blueprint("export_parts", __name__)
+
+
+class PartOut(Output):
+    """One part: `rows` rows from row `offset` of the template on, and its file once it exists."""
+
+    number: int
+    offset: int
+    rows: int
+    status: str
+    attempt: int
+    rows_done: int
+    bytes: int | None
+    sha256: str | None
+    download_url: str | None
+    error: dict[str, Any] | None
+
+
+class ManifestOut(Output):
+    """The contents of an export: its rows and parts. An export without parts has one part.
+
+    `concatenates`: the concatenated parts are the whole file, byte for byte.
+    """
+
+    export_id: str
+    status: str
+    template_id: str | None
+    template_version: int | None
+    dataset_id: str | None
+    dataset_version: int | None
+    seed: str
+    now: str | None
+    engine: int
+    vocabulary: str | None
+    locale: str | None
+    format: str
+    file_name: str
+    concatenates: bool
+    offset: int
+    rows: int
+    part_rows: int | None
+    bytes: int | None
+    sha256: str | None
+    download_url: str | None
+    parts: list[PartOut]
+
+
+@route(parts_bp, "/exports/<export_id>/manifest", scope="read", returns=ManifestOut)
+def manifest(actor: Actor, export_id: str) -> Response:
+    """Get the manifest of an export: its rows, and the file and checksum of each part."""
+    data = with_addresses(services.manifest(services.get(actor, export_id)))
+    data["parts"] = [with_addresses(part) for part in data["parts"]]
+    return reply(data, tag=True)
+
+
+class PageQuery(Query):
+    """The first part of a page."""
+
+    first: Annotated[int, Field(ge=1, le=limits.MAX_PARTS)] = 1
+
+
+@route(parts_bp, "/exports/<export_id>/parts", scope="read", query=PageQuery, hidden=True, programs=False)
+def page(actor: Actor, export_id: str, query: PageQuery) -> Response:
+    """Return a page of an export's parts."""
+    export = services.get(actor, export_id)
+    first = min(query.first, export.parts or 0)
+    if not first:
+        raise ApiError("not_found", "This export has no parts.", {"id": export.id})
+    shown = parts(export, first)
+    return reply(as_dict(export), template="exports/parts.html", block="parts", parts=shown)
+
+
+@route(parts_bp, "/exports/<export_id>/parts/<int:number>", scope="read", returns=Raw({}), produces=FILE)
+def download_part(actor: Actor, export_id: str, number: int) -> Response:
+    """Download the file of one part, completely or a range of it. Its ETag is its SHA-256.
+
+    The finished parts of a failed or cancelled export are also available.
+    """
+    export = services.get(actor, export_id)
+    services.check_kept(export)
+    if export.parts is None:
+        return _whole(export, number)
+    part = services.one(export, number)
+    if part is None or part.status != "completed":
+        details = {"id": export.id, "part": number, "status": part.status if part else None}
+        text = "This part has no file yet." if part else f"This export has {export.parts:,} parts."
+        raise ApiError("not_found", text, details)
+    file, sha256 = stored(part)
+    return sent(describe(export, part), [file], sha256, export_id)
+
+
+def _whole(export: Export, number: int) -> Response:
+    """Return the only part of an export that is a single file."""
+    if number != 1 or export.status != "completed":
+        text = "This export has no file." if number == 1 else "This export has one part."
+        raise ApiError("not_found", text, {"id": export.id, "part": number, "status": export.status})
+    file, sha256 = stored(export)
+    return sent(describe(export), [file], sha256, export.id)
+
+
+@route(
+    parts_bp,
+    "/exports/<export_id>/retry",
+    ["POST"],
+    scope="generate",
+    returns=ExportOut,
+    status=201,
+    idempotent=True,
+    errors=("conflict", "row_limit_exceeded", "quota_exceeded"),
+)
+def retry(actor: Actor, export_id: str) -> Response:
+    """Create the missing parts of an export that failed or was cancelled.
+
+    This creates a new export that reuses the finished parts. Only the rows of the other parts count toward
+    the quota.
+    """
+    export = services.retry(actor, export_id)
+    where = url_for("exports.show", export_id=export.id)
+    return reply(as_dict(export), status=201, see=where, headers={"Location": where})
+
+
+# --- Answer keys --------------------------------------------------------------------------------------------
+
+answer_keys_bp = Blueprint("answer_keys", __name__)
+
+_ANSWER = {
+    "type": "object",
+    "required": ["row", "field", "kind", "good"],
+    "properties": {
+        "row": {"type": "integer", "minimum": 1},
+        "table": {"type": "string"},
+        "field": {"type": "string"},
+        "kind": {"type": "string"},
+        "good": {},
+    },
+}
+_KEY = Raw({"type": "array", "items": _ANSWER})
+_TEXTS = tuple(FORMATS[name].media_type for name in ("ndjson", "csv"))
+_FILES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
+
+
+class KeyQuery(Query):
+    """The format of the key. `Accept: text/csv` overrides it."""
+
+    format: KeyFormat = "ndjson"
+
+
+@route(
+    answer_keys_bp,
+    "/exports/<export_id>/answers",
+    scope="read",
+    query=KeyQuery,
+    returns=_KEY,
+    produces=_TEXTS,
+    errors=("unavailable", "validation_error"),
+)
+def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
+    """Get the injected invalid cells of an export's file: their kinds and the original values.
+
+    Rows count from 1 in the file; for a dataset each line also names its table. The answer key is generated
+    when it is requested, also before the file exists. Without invalid data it has no lines.
+    """
+    export = services.get(actor, export_id)
+    name = export.file_name or export.id
+    kind: KeyFormat = "csv" if format_by_accept() == "csv" and "format" not in request.args else query.format
+    return _sent(services.of_export(export.id, name, kind))
+
+
+@route(
+    answer_keys_bp,
+    "/templates/<template_id>/answers",
+    ["POST"],
+    scope="generate",
+    body=GenerateInput,
+    returns=_KEY,
+    reads=True,
+    errors=("row_limit_exceeded",),
+    produces=_FILES,
+    more_faults=more_of_saved,
+)
+def of_template(actor: Actor, template_id: str, body: GenerateInput) -> Response:
+    """Get the injected invalid cells in the rows that generate returns for the same body, which must contain a seed.
+
+    Row 1 is the first row that generate returns, whatever its offset. No rows are counted toward the quota.
+    """
+    return _sent(services.of_template(actor, template_id, body, format_by_accept()))
+
+
+def _sent(made: Written) -> Response:
+    db.session.remove()
+    return Response(made.pieces, headers=made.headers(), content_type=made.content_type)

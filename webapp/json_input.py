@@ -1,0 +1,160 @@
+"""Lenient JSON input: `5.0` is the integer 5, and `per-row`, `Per Row` and `PER_ROW` are the word `per_row`.
+
+JSON has only one kind of number, and JSON Schema treats every number without a fraction as an integer (draft 2020-12,
+validation, 6.1.1); programs in languages that only have doubles write 5.0. pydantic distinguishes them, so JSON input
+is validated by models derived from `Model`: `5` and `5.0` are the same integer, `5.5`, `"5"` and `true` are not
+integers. Arrays in these models also have a maximum length: `limits.MAX_JSON_ELEMENTS`, unless a model sets its own.
+
+`canonical` spells the words of enumerations as the model does. A word that is not of the enumeration, however it is
+spelled, stays as it is: the model that checks the input rejects it and names the nearest one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticKnownError, core_schema
+
+from webapp import limits
+
+
+def joined(value: Any) -> Any:
+    """Return a number without a fraction as int, and all other values unchanged, to be validated by the model."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def alone(value: Any) -> Any:
+    """Like `joined`, and reject other types here, for models that are not strict."""
+    found = joined(value)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise PydanticKnownError("int_type")
+    return found
+
+
+_NOT_VALIDATED: Final = frozenset({"metadata", "serialization", "default"})
+
+
+def _rewritten(source: Any, handler: GetCoreSchemaHandler, read: Any) -> CoreSchema:
+    schema = handler(source)
+    _walk(handler.resolve_ref_schema(schema), read)
+    return schema
+
+
+def _walk(node: Any, read: Any) -> None:
+    """Puts `read` before every integer below a node of pydantic's schema, once, and bounds its arrays."""
+    items: list[tuple[Any, Any]] = []
+    if isinstance(node, dict):
+        if node.get("type") in ("list", "set") and node.get("max_length") is None:
+            node["max_length"] = limits.MAX_JSON_ELEMENTS  # each can have errors
+        if node.get("type") == "function-before" and node["function"]["function"] in (joined, alone):
+            return
+        items = [(key, item) for key, item in node.items() if key not in _NOT_VALIDATED]
+    elif isinstance(node, list):
+        items = list(enumerate(node))
+    for key, item in items:
+        if isinstance(item, dict) and item.get("type") == "int":
+            node[key] = core_schema.no_info_before_validator_function(read, item)
+        else:
+            _walk(item, read)
+
+
+class Model(BaseModel):
+    """A model that accepts 5.0 for `int`."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return _rewritten(source, handler, joined)
+
+
+class ExactModel(BaseModel):
+    """A model that accepts 5.0 for `int`, but neither texts nor true, although it is not strict otherwise."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return _rewritten(source, handler, alone)
+
+
+# --- Words of enumerations ----------------------------------------------------------------------------------
+
+_BETWEEN: Final = re.compile(r"[-_ ]+")
+_CHARS: Final = 100  # no word of an enumeration is longer
+
+
+def plain(word: str) -> str:
+    """Return a word without case, hyphens, underscores and spaces."""
+    return _BETWEEN.sub("", word.casefold())
+
+
+@dataclass(slots=True)
+class _Words:
+    """The allowed words at a key, by their normalized form, and the known keys below it."""
+
+    words: dict[str, str | None] = field(default_factory=dict)
+    below: dict[str, _Words] = field(default_factory=dict)
+
+    def add(self, found: Iterable[str]) -> None:
+        for word in found:
+            key = plain(word)
+            if not key:  # a sign, such as the hyphen between the parts of an address, has no other spelling
+                continue
+            # Two words that differ only in a hyphen (`name`, `-name`) are compared exactly.
+            self.words[key] = word if self.words.get(key, word) == word else None
+
+
+def canonical(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an input of `model` with the words of its enumerations as the model spells them, at any depth.
+
+    An enumeration is a `Literal` of texts. In a union of models (kinds of authentication) a key takes the words of all.
+    """
+    return _spelled(_words(model), given)
+
+
+def _spelled(known: _Words, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _value(known.below[key], value) if key in known.below else value for key, value in given.items()
+    }
+
+
+def _value(known: _Words, value: Any) -> Any:
+    if isinstance(value, str):
+        short = known.words and len(value) <= _CHARS and value not in known.words.values()
+        return (known.words.get(plain(value)) or value) if short else value
+    if isinstance(value, Mapping):
+        return _spelled(known, value)
+    if isinstance(value, list):
+        return [_value(known, item) for item in value]
+    return value
+
+
+@cache
+def _words(model: type[BaseModel]) -> _Words:
+    known = _Words()
+    for name, info in model.model_fields.items():
+        here = known.below.setdefault(info.alias or name, _Words())
+        _gather(info.annotation, here)
+        if not here.words and not here.below:
+            del known.below[info.alias or name]
+    return known
+
+
+def _gather(annotation: Any, into: _Words) -> None:
+    """Add the allowed values of an annotation: the words of a `Literal`, the keys of models, at any depth."""
+    if get_origin(annotation) is Literal:
+        into.add(word for word in get_args(annotation) if isinstance(word, str))
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for key, inner in _words(annotation).below.items():
+            _merge(into.below.setdefault(key, _Words()), inner)
+    else:
+        for part in get_args(annotation):
+            _gather(part, into)
+
+
+def _merge(into: _Words, other: _Words) -> None:
+    into.add(word for word in other.words.values() if word is not None)
+    for key, inner in other.below.items():
+        _merge(into.below.setdefault(key, _Words()), inner)

@@ -1,0 +1,328 @@
+"""E-mails: written to an outbox with their subject, sent by the notifier, retried, and given up with a reason.
+
+    mail.post(session, Letter(kind="invitation", to=address, subject="...", lines=["..."], link=("Accept it", url)),
+              workspace_id=..., about=invitation.id)
+
+`post` is part of the caller's transaction. An e-mail is stored encrypted until it is sent or given up, because its link
+may sign someone in; then its text is deleted. No e-mail contains a password, an API key or generated data.
+
+An e-mail is sent once, as far as SMTP allows: if the sender is killed between the server's confirmation and the commit,
+the e-mail is sent again with the same Message-ID, which many mailboxes deduplicate (RFC 5321, section 6.1).
+
+Users choose which e-mails they get about jobs that they started.
+"""
+
+from __future__ import annotations
+
+import logging
+import textwrap
+import threading
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.errors import HeaderParseError
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP, SMTPUTF8
+from typing import Any, Final
+
+from flask import current_app
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session, scoped_session
+
+from webapp import app_vault, clock, ids, limits
+from webapp.access.actors import Actor
+from webapp.access.models import User
+from webapp.audit.services import audit_log
+from webapp.config import Settings
+from webapp.config.values import MailServer, sender
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import changed_rows, db, reading, writing
+from webapp.mail.models import MAIL_CHOICES, Mail, NoticeChoice
+from webapp.net import smtp
+from webapp.security.sealing import VaultError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A user's setting for e-mails about jobs that they started: `mail` is never, failed or always, and only applies to
+    jobs that took longer than `minutes`."""
+
+    mail: str
+    minutes: int
+
+
+DEFAULT: Final = Choice(
+    "failed", limits.NOTICE_MINUTES
+)  # default of users without a setting; applies if mail is configured
+
+
+def _choice(session: Session, user_id: str) -> Choice:
+    said = session.get(NoticeChoice, user_id)
+    return Choice(said.mail, said.minutes) if said is not None else DEFAULT
+
+
+def choice_of(user_id: str) -> Choice:
+    """Return a user's notification settings, or the defaults."""
+    return _choice(db.session(), user_id)
+
+
+def choose(actor: Actor, chosen: Choice) -> None:
+    """Set when one gets mail about one's own work; commits. Error: validation_error."""
+    faults = []
+    if chosen.mail not in MAIL_CHOICES:
+        faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
+    if not 0 <= chosen.minutes <= limits.NOTICE_MOST_MINUTES:
+        message = f"Give whole minutes from 0 to {limits.NOTICE_MOST_MINUTES:,}."
+        faults.append(Fault("minutes", "out_of_range", message))
+    if faults:
+        raise validation_error(faults)
+    # The user's row is locked, so that two parallel forms do not both insert.
+    user = db.session.get_one(User, actor.user_id, with_for_update=True)
+    said = db.session.get(NoticeChoice, user.id)
+    if said is None:
+        db.session.add(NoticeChoice(user_id=user.id, mail=chosen.mail, minutes=chosen.minutes))
+    else:
+        said.mail, said.minutes = chosen.mail, chosen.minutes
+    user.updated_at = clock.now()
+    audit_log.record(actor, "user.notices", user, join=True, mail=chosen.mail, minutes=chosen.minutes)
+    db.session.commit()
+
+
+# --- E-mails ------------------------------------------------------------------------------------------------
+
+NO_ADDRESS: Final = "This is no address that mail can be sent to."
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """The content of an e-mail. `lines` are paragraphs; `facts` a list of names and values; `link` is an action with
+    its URL. `because`: why the user gets it. User-provided texts (names) must be passed through `plain` first."""
+
+    kind: str
+    to: str
+    subject: str
+    lines: Sequence[str]
+    facts: Sequence[tuple[str, str]] = ()
+    link: tuple[str, str] | None = None
+    because: str = ""
+    name: str = ""
+    """Of the recipient; for the greeting."""
+
+
+def configured() -> bool:
+    """Return whether mail is configured."""
+    return _settings().mail_server is not None
+
+
+def link(path: str) -> str:
+    """Return the absolute URL of a page, for e-mails that are created outside of a request."""
+    return f"{_settings().link_url}{path}"
+
+
+def plain(text: str, most: int = limits.MAIL_NAME_CHARS) -> str:
+    """Return user input for an e-mail: one line without invisible or bidirectional control characters, shortened."""
+    seen = "".join(" " if sign.isspace() or unicodedata.category(sign)[0] in "CZ" else sign for sign in text)
+    seen = " ".join(seen.split())
+    return seen if len(seen) <= most else seen[: most - 1] + "…"
+
+
+def fit(address: str) -> bool:
+    """Return whether an e-mail can be sent to the address."""
+    return _address(address) is not None
+
+
+def post(
+    session: Session | scoped_session[Any],
+    letter: Letter,
+    *,
+    workspace_id: str | None = None,
+    user_id: str | None = None,
+    about: str | None = None,
+) -> Mail | None:
+    """Add an e-mail to the outbox, in the caller's transaction. Return None without an e-mail if mail is not
+    configured. An e-mail to an invalid address is added as failed. Error: unavailable without a key for encryption."""
+    if not configured():
+        return None
+    now, good = clock.now(), fit(letter.to)
+    mail = Mail(
+        id=ids.new("mai"),
+        workspace_id=workspace_id,
+        user_id=user_id,
+        kind=letter.kind,
+        about=about,
+        recipient=letter.to,
+        subject=plain(letter.subject, limits.MAIL_SUBJECT_CHARS),
+        sealed=app_vault.seal(text_of(letter)) if good else None,
+        status="queued" if good else "failed",
+        next_at=now,
+        created_at=now,
+        ended_at=None if good else now,
+        reason="" if good else NO_ADDRESS,
+    )
+    session.add(mail)
+    return mail
+
+
+def latest(about: str) -> Mail | None:
+    """The newest mail about something: whether it was sent, or why not. Read in the request's session."""
+    return db.session.scalar(select(Mail).where(Mail.about == about).order_by(Mail.id.desc()).limit(1))
+
+
+def text_of(letter: Letter) -> str:
+    """A mail's text: the one layout of all of them."""
+    parts = [f"Hello {plain(letter.name)}," if plain(letter.name) else "Hello,"]
+    parts += [_filled(" ".join(line.split())) for line in letter.lines]
+    if letter.facts:
+        width = max(len(name) for name, _ in letter.facts)
+        parts.append("\n".join(f"  {name:<{width}}  {plain(value, 200)}" for name, value in letter.facts))
+    if letter.link is not None:
+        parts.append(f"{letter.link[0]}:\n{letter.link[1]}")
+    because = [_filled(letter.because)] if letter.because else []
+    parts.append(
+        "\n".join(["-- ", f"Rowsmith, {_settings().link_url}", *because])
+    )  # RFC 3676, 4.3: the signature
+    return "\n\n".join(parts)[: limits.MAIL_TEXT_CHARS] + "\n"
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, limits.MAIL_LINE_CHARS, break_long_words=False, break_on_hyphens=False)
+
+
+# --- Sending ------------------------------------------------------------------------------------------------
+
+
+def send_due(now: Callable[[], datetime] = clock.now, stopping: threading.Event | None = None) -> int:
+    """Send what is due, one after the other, until nothing is or `stopping` is set. Returns how many mails the server
+    has taken. Called by the courier; any number of processes may."""
+    server = _settings().mail_server
+    sent = 0
+    while server is not None and not (stopping is not None and stopping.is_set()):
+        mail = _claimed(now())
+        if mail is None:
+            break
+        sent += _sent(server, mail, now)
+    return sent
+
+
+def _claimed(now: datetime) -> Mail | None:
+    """Return the next e-mail that is due, claimed for this sender."""
+    free = or_(Mail.claimed_until.is_(None), Mail.claimed_until < now)
+    due = select(Mail.id).where(Mail.status == "queued", Mail.next_at <= now, free).order_by(Mail.next_at)
+    with reading() as session:
+        found = session.scalars(due.limit(limits.COURIER_BATCH)).all()
+    until = now + timedelta(seconds=limits.MAIL_CLAIM_SECONDS)
+    for mail_id in found:
+        claim = (
+            update(Mail)
+            .where(Mail.id == mail_id, Mail.status == "queued", free)
+            .values(claimed_until=until, attempts=Mail.attempts + 1)
+            .execution_options(synchronize_session=False)
+        )
+        with writing() as session:
+            if changed_rows(session.execute(claim)) == 1:
+                return session.get_one(Mail, mail_id)
+    return None
+
+
+def _sent(server: MailServer, mail: Mail, now: Callable[[], datetime]) -> bool:
+    try:
+        made = message(mail, app_vault.vault().open(mail.sealed or b""))
+        with smtp.opened(server) as door:
+            door.hand_in(made, sender(_settings().mail_from).addr_spec, mail.recipient)
+    except smtp.MailError as error:
+        _note_failure(mail, now(), error)
+        return False
+    except VaultError as error:
+        _note_failure(mail, now(), smtp.MailError(str(error), permanent=True))
+        return False
+    _note(mail, status="sent", ended_at=now(), sealed=None, claimed_until=None, reason="")
+    log.info("mail %s (%s): sent", mail.id, mail.kind)
+    return True
+
+
+def _note_failure(mail: Mail, now: datetime, error: smtp.MailError) -> None:
+    if error.permanent or mail.attempts > len(limits.MAIL_WAITS):
+        told = (
+            error.message if error.permanent else f"Given up after {mail.attempts} attempts. {error.message}"
+        )
+        _note(mail, status="failed", ended_at=now, sealed=None, claimed_until=None, reason=told[:500])
+        log.warning("mail %s (%s): given up: %s", mail.id, mail.kind, error.message)
+        return
+    again = now + timedelta(seconds=limits.MAIL_WAITS[mail.attempts - 1])
+    _note(mail, next_at=again, claimed_until=None, reason=error.message[:500])
+    log.warning("mail %s (%s): attempt %d: %s", mail.id, mail.kind, mail.attempts, error.message)
+
+
+def _note(mail: Mail, **values: Any) -> None:
+    """Written only while this sender holds the mail."""
+    mine = update(Mail).where(
+        Mail.id == mail.id, Mail.status == "queued", Mail.claimed_until == mail.claimed_until
+    )
+    with writing() as session:
+        session.execute(mine.values(**values).execution_options(synchronize_session=False))
+
+
+def message(mail: Mail, text: str) -> EmailMessage:
+    """A mail as it goes out. No header can be slipped into it: the library rejects a line break in a value, and no
+    value has one, not even in encoded words. Raises MailError for an address that cannot be."""
+    recipient = _address(mail.recipient)
+    if recipient is None:
+        raise smtp.MailError(NO_ADDRESS, permanent=True)
+    origin = sender(_settings().mail_from)
+    ascii_only = mail.recipient.isascii() and origin.addr_spec.isascii()
+    made = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
+    made["From"], made["To"] = origin, recipient
+    # The library decodes encoded words (RFC 2047) in what it is given, also those that hold a line break.
+    made["Subject"] = plain(mail.subject, limits.MAIL_SUBJECT_CHARS).replace("=?", "= ?")
+    made["Date"] = mail.created_at
+    made["Message-ID"] = f"<{mail.id}@{origin.domain}>"  # the same at every attempt
+    made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office answers this
+    made.set_content(text, cte="quoted-printable")
+    return made
+
+
+def _address(text: str) -> Address | None:
+    if not text.isprintable() or any(sign.isspace() for sign in text):
+        return None
+    try:
+        made = Address(addr_spec=text)
+    except (
+        ValueError,
+        IndexError,
+        HeaderParseError,
+    ):  # the library's parser runs off the end of some broken addresses
+        return None
+    return made if made.username and made.domain and made.addr_spec == text else None
+
+
+# --- Upkeep -------------------------------------------------------------------------------------------------
+
+
+def reseal() -> None:
+    """Encrypt waiting e-mails with the newest key of the ring; commits. Error: unavailable if some cannot be
+    decrypted."""
+    waiting = select(Mail).where(Mail.sealed.is_not(None)).with_for_update()
+    lost = 0
+    for mail in db.session.scalars(waiting).all():
+        try:
+            mail.sealed = app_vault.vault().renewed(mail.sealed or b"") or mail.sealed
+        except VaultError:
+            lost += 1
+    db.session.commit()
+    if lost:
+        raise ApiError("unavailable", f"{lost} waiting mail(s) cannot be opened with any key of VAULT_KEYS.")
+
+
+def waiting() -> int:
+    """Return the number of waiting e-mails."""
+    with reading() as session:
+        return session.scalar(select(func.count()).select_from(Mail).where(Mail.status == "queued")) or 0
+
+
+def _settings() -> Settings:
+    settings: Settings = current_app.config["SETTINGS"]
+    return settings

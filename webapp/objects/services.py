@@ -1,0 +1,597 @@
+"""All kinds of objects alike: what depends on them, moving them between projects, and the trash.
+
+**Usages.** The dependents of an object are shown before it is deleted, and are in the error if that is rejected. A
+dependent that `blocks` must be removed first; others lose the reference until the object is restored.
+
+**Moves.** Related objects stay in one project: a template and those it references, its datasets, the connection it
+reads, the scenario that names it. So objects move together with all that reference them or that they reference; if some
+of them were not selected, nothing moves and they are reported. Within one team they can be separated (`leave`), because
+members can access both projects. A file shared with the whole workspace moves if it is selected, and then belongs to
+the project. Secrets are not in a project in this sense, and finished exports and pushes stay where they were created.
+
+**Trash.** Deleted objects that can be restored, with the user who deleted them and their expiry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import orjson
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    String,
+    Text,
+    and_,
+    cast,
+    false,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    union_all,
+    update,
+)
+
+from webapp import clock, limits, pagination
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import ApiKey, Membership, Project, Team, User
+from webapp.audit.models import AuditEntry
+from webapp.audit.services import audit_log
+from webapp.connections.models import Connection, Endpoint, Secret
+from webapp.connections.services import secrets
+from webapp.datasets.models import Dataset, DatasetVersion
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.exports.models import Export
+from webapp.extensions import db
+from webapp.files import services as files
+from webapp.files.models import WorkspaceFile
+from webapp.notifications.models import Webhook
+from webapp.pushes.models import Push
+from webapp.row_templates.models import Template, TemplateVersion
+from webapp.scenarios.models import Run, Scenario, ScenarioVersion
+from webapp.versioning.services import Finder, Use, named_in
+from webapp.work.models import END_STATES
+
+# Objects of a project, by the prefix of their ids.
+MODELS: Final[Mapping[str, Any]] = {
+    "tpl": Template, "dst": Dataset, "scn": Scenario, "con": Connection, "end": Endpoint, "fil": WorkspaceFile,
+}  # fmt: skip
+_VERSIONS: Final[Mapping[Any, Any]] = {
+    Template: TemplateVersion, Dataset: DatasetVersion, Scenario: ScenarioVersion,
+}  # fmt: skip
+
+
+def word_of(model: Any) -> str:
+    """Return the name of an object's kind: `template`."""
+    return "file" if model is WorkspaceFile else str(model.__name__).lower()
+
+
+def kind_of(object_id: str) -> Any:
+    """The kind whose ids look like this one; None for none."""
+    return MODELS.get(object_id.partition("_")[0])
+
+
+def files_of(spec: Mapping[str, Any]) -> set[str]:
+    """The names of the workspace files that the spec of a template reads."""
+
+    def inside(fields: Iterable[Any]) -> Iterable[str]:
+        for field in fields:
+            options = field.get("options") or {}
+            if field.get("type") == "dataset_column" and isinstance(options.get("file"), str):
+                yield options["file"]
+            if isinstance(options.get("fields"), list):
+                yield from inside(options["fields"])
+
+    source = (spec.get("source") or {}).get("file")
+    return {*inside(spec["fields"]), *([source] if source else [])}
+
+
+def of_project(project_id: str) -> dict[str, set[str]]:
+    """Return for each object of a project the ids that it references, in the project or not. Files, which
+    templates name by their names, count as far as they belong to the project."""
+    found: dict[str, set[str]] = {}
+    read_files: dict[str, set[str]] = {}
+    for model, version in _VERSIONS.items():
+        owner = getattr(version, f"{word_of(model)}_id")
+        more = [Scenario.env] if model is Scenario else [Template.made_from_id] if model is Template else []
+        newest = (
+            select(model.id, version.spec, *more)
+            .join(version, owner == model.id)
+            .where(
+                model.project_id == project_id, model.deleted_at.is_(None), version.number == model.version
+            )
+        )
+        for row in db.session.execute(newest):
+            found[row[0]] = named_in(list(row[1:])) - {row[0]}
+            if model is Template:
+                read_files[row[0]] = files_of(row.spec)
+    ends = select(Endpoint.id, Endpoint.connection_id).where(
+        Endpoint.project_id == project_id, Endpoint.deleted_at.is_(None)
+    )
+    found |= {row.id: {row.connection_id} for row in db.session.execute(ends)}
+    files = select(WorkspaceFile.name, WorkspaceFile.id).where(
+        WorkspaceFile.project_id == project_id, WorkspaceFile.deleted_at.is_(None)
+    )
+    by_name = {row.name: row.id for row in db.session.execute(files)}
+    for template_id, named in read_files.items():
+        found[template_id] |= {by_name[name] for name in named & by_name.keys()}
+    found |= {one: set() for one in by_name.values()}
+    own = select(Connection.id).where(Connection.project_id == project_id, Connection.deleted_at.is_(None))
+    return found | {one: set() for one in db.session.scalars(own)}
+
+
+def naming(model: Any, workspace_id: str, text: str) -> Select[Any]:
+    """A select of `id, name, team_id` of the live templates, datasets or scenarios of a workspace whose newest version
+    holds a text anywhere."""
+    version = _VERSIONS[model]
+    owner = getattr(version, f"{word_of(model)}_id")
+    stored = json.dumps(text)[1:-1]  # as encoded in a JSON column, which is ASCII
+    there: ColumnElement[bool] = cast(version.spec, Text).contains(stored, autoescape=True)
+    if model is Scenario:
+        there = or_(there, cast(Scenario.env, Text).contains(stored, autoescape=True))
+    return (
+        select(model.id, model.name, model.team_id)
+        .join(version, owner == model.id)
+        .where(model.workspace_id == workspace_id, model.deleted_at.is_(None))
+        .where(version.number == model.version, there)
+        .order_by(model.id)
+    )
+
+
+def closed(start: Iterable[str], names: Mapping[str, set[str]]) -> set[str]:
+    """`start` with all that it names, and all that names it, and so on, among the keys of `names`."""
+    around: dict[str, set[str]] = {one: set() for one in names}
+    for one, named in names.items():
+        for other in named & names.keys():
+            around[one].add(other)
+            around[other].add(one)
+    found, waiting = set(start), list(start)
+    while waiting:
+        fresh = around.get(waiting.pop(), set()) - found
+        found |= fresh
+        waiting += fresh
+    return found
+
+
+SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "tpl": (Template, "read"),
+    "dst": (Dataset, "read"),
+    "scn": (Scenario, "read"),
+    "con": (Connection, "read"),
+    "end": (Endpoint, "read"),
+    "fil": (WorkspaceFile, "read"),
+    "sec": (Secret, "secrets"),
+    "prj": (Project, "member"),
+    "team": (Team, "member"),
+}
+"""By the front of an id: its kind, and the right that looking takes."""
+
+
+def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
+    """An object by its id, and what uses it. Errors: not_found, forbidden."""
+    model, scope = SCOPES.get(object_id.partition("_")[0], (None, ""))
+    if model is None or "\0" in object_id:
+        raise tenancy.not_found("object", object_id)
+    if model is Secret:
+        require(actor, scope)
+    found = tenancy.get(actor, model, object_id, scope)
+    if model is Secret and found.name is None:
+        raise tenancy.not_found("secret", object_id)
+    return found, list(FINDERS[model](actor, found))
+
+
+# --- The kinds ----------------------------------------------------------------------------------------------
+
+
+def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Use]:
+    """Find exports and pushes that have not finished."""
+    model = column.class_
+    name = Push.target if model is Push else Export.file_name
+    statement = select(model.id, name, model.team_id).where(
+        column == object_id, model.status.not_in(END_STATES)
+    )
+    for row in db.session.execute(statement.order_by(model.id).limit(limits.SHOWN_USES)):
+        yield Use(word_of(model), row[0], row[1] or row[0], "on its way", blocks, row[2])
+
+
+def _naming(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Use]:
+    rows = db.session.execute(naming(model, workspace_id, text).limit(limits.SHOWN_USES))
+    for row in rows:
+        yield Use(word_of(model), row.id, row.name, how, team_id=row.team_id)
+
+
+def _of_template(_actor: Actor, template: Template) -> Iterator[Use]:
+    here, mine = template.workspace_id, template.id
+    yield from _naming(Dataset, here, mine, "has it as a table")
+    yield from (one for one in _naming(Template, here, mine, "refers to it") if one.id != mine)
+    yield from _naming(Scenario, here, mine, "its program names it")
+    yield from _going(Push.template_id, mine, blocks=False)
+    yield from _going(Export.template_id, mine, blocks=False)
+
+
+def _of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Use]:
+    yield from _naming(Scenario, dataset.workspace_id, dataset.id, "its program names it")
+    yield from _going(Push.dataset_id, dataset.id, blocks=False)
+    yield from _going(Export.dataset_id, dataset.id, blocks=False)
+
+
+def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Use]:
+    if scenario.next_run_at is not None:
+        yield Use("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
+    going = select(Run.id, Run.team_id).where(Run.scenario_id == scenario.id, Run.status.not_in(END_STATES))
+    for row in db.session.execute(going.limit(limits.SHOWN_USES)):
+        yield Use("run", row.id, scenario.name, "on its way", team_id=row.team_id)
+    yield from (
+        one
+        for one in _naming(Scenario, scenario.workspace_id, scenario.id, "its program names it")
+        if one.id != scenario.id
+    )
+
+
+def of_connection(connection: Connection) -> list[Use]:
+    """Find the dependents of a connection: unfinished pushes, endpoints and templates of its team that read from it
+    block its deletion. Scenarios that name it, templates that were created from its tables, and references from other
+    teams do not, because its team may not even see them."""
+    team_id = connection.team_id
+    found = list(_going(Push.connection_id, connection.id, blocks=True))
+    ends = select(Endpoint.id, Endpoint.name, Endpoint.team_id).where(
+        Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
+    )
+    found += [
+        Use("endpoint", row.id, row.name, "sends over it", row.team_id == team_id, row.team_id)
+        for row in db.session.execute(ends)
+    ]
+    reading = set()
+    mark = orjson.dumps(connection.id)
+    newest = naming(Template, connection.workspace_id, connection.id).add_columns(TemplateVersion.spec)
+    for row in db.session.execute(newest):
+        said = [row.spec["fields"], row.spec.get("source")]
+        if mark in orjson.dumps(said):  # and not merely in its description
+            reading.add(row.id)
+            found.append(
+                Use("template", row.id, row.name, "reads from it", row.team_id == team_id, row.team_id)
+            )
+    made = select(Template.id, Template.name, Template.team_id).where(
+        Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
+    )
+    for row in db.session.execute(made.order_by(Template.id).limit(limits.SHOWN_USES)):
+        found.append(
+            Use("template", row.id, row.name, "was created from one of its tables", team_id=row.team_id)
+        )
+    found += _naming(Scenario, connection.workspace_id, connection.id, "its program names it")
+    return found
+
+
+def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Use]:
+    yield from _going(Push.endpoint_id, endpoint.id, blocks=True)
+    yield from _naming(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
+
+
+def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Use]:
+    """Those of the file's project, or, of a shared file, of any."""
+
+    def there(model: Any, text: str) -> Select[Any]:
+        found = naming(model, file.workspace_id, text)
+        return found if file.project_id is None else found.where(model.project_id == file.project_id)
+
+    for row in db.session.execute(there(Template, file.name).add_columns(TemplateVersion.spec)):
+        if (row.spec.get("source") or {}).get("file") == file.name:
+            yield Use("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
+        elif file.name in files_of(row.spec):
+            yield Use("template", row.id, row.name, "reads values from it", team_id=row.team_id)
+    programs = there(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
+    for row in db.session.execute(programs):
+        yield Use("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
+
+
+def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Use]:
+    name = secret.name or ""
+    for one in secrets.connections_using(secret.workspace_id, name):
+        yield Use("connection", one.id, one.name, "uses it", True)
+    statement = select(Scenario.id, Scenario.name, Scenario.secrets, Scenario.writable_secrets).where(
+        Scenario.workspace_id == secret.workspace_id, Scenario.deleted_at.is_(None)
+    )
+    for row in db.session.execute(statement.order_by(Scenario.id)):
+        if name in (*row.secrets, *row.writable_secrets):
+            yield Use("scenario", row.id, row.name, "uses it", True)
+
+
+def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
+    for model in (Template, Dataset, Scenario, Connection, Endpoint):
+        inside = select(model.id, model.name).where(
+            model.project_id == project.id, model.deleted_at.is_(None)
+        )
+        if model is Connection:
+            inside = inside.where(Connection.of_endpoint.is_(False))
+        for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
+            yield Use(word_of(model), row.id, row.name, "is in it", team_id=project.team_id)
+    held = select(ApiKey.id, ApiKey.name).where(
+        ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
+    )
+    if not actor.can("admin"):
+        held = held.where(ApiKey.created_by == actor.user_id)
+    for row in db.session.execute(held.order_by(ApiKey.id.desc()).limit(limits.SHOWN_USES)):
+        yield Use("api_key", row.id, row.name, "works in it", team_id=project.team_id)
+
+
+def _of_team(_actor: Actor, team: Team) -> Iterator[Use]:
+    inside = select(Project.id, Project.name).where(Project.team_id == team.id, Project.deleted_at.is_(None))
+    for row in db.session.execute(inside.order_by(Project.id)):
+        yield Use("project", row.id, row.name, "is in it", True, team.id)
+    roles = select(Membership.id, Membership.role, User.email).join(User, User.id == Membership.user_id)
+    for member in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.SHOWN_USES)):
+        yield Use("member", member.id, member.email, f"is {member.role} in it", team_id=team.id)
+
+
+FINDERS: Final[Mapping[Any, Finder]] = {
+    Template: _of_template,
+    Dataset: _of_dataset,
+    Scenario: _of_scenario,
+    Connection: lambda _actor, connection: of_connection(connection),
+    Endpoint: _of_endpoint,
+    WorkspaceFile: _of_file,
+    Secret: _of_secret,
+    Project: _of_project,
+    Team: _of_team,
+}
+
+
+# --- Moves between projects ---------------------------------------------------------------------------------
+
+Related = Literal["refuse", "take", "leave"]
+
+
+def move(
+    actor: Actor, project: Project, object_ids: Sequence[str], related: Related = "refuse"
+) -> list[dict[str, str]]:
+    """Move templates, datasets, connections, endpoints, scenarios and files to a locked project; commits. Returns the
+    moved objects, `{type, id, name}`.
+
+    `related`: related objects are reported (`refuse`), moved as well (`take`) or left (`leave`). Errors: not_found and
+    forbidden (as for each single object), in_use with `related` objects that also have to be moved, or with unfinished
+    runs; conflict for a file whose name exists in the project; validation_error.
+    """
+    asked = [_one(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
+    moving = [one for one in asked if one.project_id != project.id]
+    faults = [] if related != "leave" else _apart(moving, project)
+    if faults:
+        raise validation_error(faults)
+    if related != "leave":
+        rest = _rest(actor, moving)
+        if rest and related == "refuse":
+            raise _also(rest)
+        moving += rest
+    if len(moving) > limits.MAX_MOVED:
+        text = f"You can move at most {limits.MAX_MOVED:,} objects in one request, not {len(moving):,}."
+        raise validation_error([Fault("objects", "too_long", text)])
+    _check_runs(moving)
+    if any(isinstance(one, WorkspaceFile) for one in moving):
+        files.lock(actor.workspace_id)
+    for one in moving:
+        before = one.project_id
+        if isinstance(one, WorkspaceFile):
+            _check_name(one, project)
+        _put(one, project)
+        db.session.flush()
+        audit_log.record(
+            actor, f"{word_of(type(one))}.move", one, join=True, name=one.name,
+            project={"from": before, "to": project.id},
+        )  # fmt: skip
+    told = [_moved_entry(one) for one in moving]
+    db.session.commit()
+    return told
+
+
+def _one(actor: Actor, place: int, object_id: str) -> Any:
+    model = kind_of(object_id)
+    if model is None:
+        text = "This object is not in a project."
+        hint = "Templates, datasets, connections, endpoints, scenarios and files do."
+        raise validation_error([Fault(f"objects[{place}]", "not_allowed", text, hint)])
+    found = tenancy.get(actor, model, object_id, "write", lock=True)
+    if model is WorkspaceFile and found.project_id is None:
+        files.require_shared(actor)
+    if model is Connection and found.of_endpoint:
+        raise tenancy.not_found("connection", object_id)  # hidden; it moves with its endpoint
+    return found
+
+
+def _apart(moving: Sequence[Any], project: Project) -> list[Fault]:
+    if all(one.team_id == project.team_id for one in moving):
+        return []
+    text = "Related objects can be separated only within one team."
+    return [Fault("related", "not_allowed", text, "Send take, or move the rest as well.")]
+
+
+def _rest(actor: Actor, moving: Sequence[Any]) -> list[Any]:
+    """Return the objects of the same projects that are related to these, locked."""
+    ids = {one.id for one in moving}
+    wanted: set[str] = set()
+    for project_id in sorted({one.project_id for one in moving}):
+        names = of_project(project_id)
+        wanted |= closed(ids & names.keys(), names)
+    rest = []
+    for object_id in sorted(wanted - ids):
+        one = tenancy.get(actor, kind_of(object_id), object_id, "write", lock=True)
+        if not (isinstance(one, Connection) and one.of_endpoint):
+            rest.append(one)
+    return rest
+
+
+def _also(rest: Sequence[Any]) -> ApiError:
+    told = [_moved_entry(one) for one in rest]
+    names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in told[:3])
+    more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+    return ApiError("in_use", f"{names}{more} are related to it and must move as well.", {"related": told})
+
+
+def _check_runs(moving: Sequence[Any]) -> None:
+    ids = [one.id for one in moving if isinstance(one, Scenario)]
+    going = select(Run.id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
+    found = db.session.execute(going.where(Run.scenario_id.in_(ids), Run.status.not_in(END_STATES))).all()
+    if found:
+        users = [{"type": "run", "id": row.id, "name": row.name} for row in found]
+        raise ApiError(
+            "in_use", f"{users[0]['name']} is running. Wait until it has finished.", {"used_by": users}
+        )
+
+
+def _check_name(file: WorkspaceFile, project: Project) -> None:
+    """Check for duplicate names. Error: conflict if the project has a file or folder of that name."""
+    others = files.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
+    taken = db.session.scalar(select(WorkspaceFile.id).where(others, WorkspaceFile.name == file.name))
+    if taken is not None:
+        text = f"The project {project.name} has a file called `{file.name}`. Delete one of the two first."
+        raise ApiError("conflict", text, {"name": file.name, "id": taken})
+    files.refuse_clash(file.workspace_id, file.name, project.id)
+
+
+def _put(one: Any, project: Project) -> None:
+    """The object itself, and what goes with it: a scenario's runs, an endpoint's own connection."""
+    there = {"project_id": project.id, "team_id": project.team_id}
+    if isinstance(one, Scenario):
+        db.session.execute(update(Run).where(Run.scenario_id == one.id).values(**there))
+    if isinstance(one, Endpoint):
+        own = update(Connection).where(Connection.id == one.connection_id, Connection.of_endpoint.is_(True))
+        db.session.execute(own.values(**there))
+    one.project_id, one.team_id, one.updated_at = project.id, project.team_id, clock.now()
+
+
+def _moved_entry(one: Any) -> dict[str, str]:
+    return {"type": word_of(type(one)), "id": one.id, "name": one.name}
+
+
+# --- Trash --------------------------------------------------------------------------------------------------
+
+TRASH: Final[Mapping[str, tuple[Any, str]]] = {
+    "template": (Template, "write"),
+    "dataset": (Dataset, "write"),
+    "scenario": (Scenario, "write"),
+    "connection": (Connection, "write"),
+    "endpoint": (Endpoint, "write"),
+    "file": (WorkspaceFile, "write"),
+    "webhook": (Webhook, "write"),
+    "project": (Project, "admin"),
+    "team": (Team, "admin"),
+}
+"""By kind: its table, and the scope that restoring takes. Projects and teams are those of the workspace, the others
+those of the present project; files and webhooks also those of no project."""
+
+_NAME: Final = "trash"
+_SAME: Final = timedelta(seconds=5)
+"""The trail's entry of a deletion is written in the same transaction, a moment later."""
+
+
+def page(
+    actor: Actor,
+    *,
+    type: str | None = None,
+    q: str | None = None,
+    cursor: str | None = None,
+    limit: int = limits.PAGE_LIMIT_DEFAULT,
+) -> pagination.Page[dict[str, Any]]:
+    """Return a page of objects that can be restored, latest first. Error: invalid_request for an invalid cursor."""
+    now = clock.now()
+    parts = [_of(actor, kind, q, now) for kind in TRASH if type in (None, kind)]
+    every = union_all(*parts).subquery()
+    total = db.session.scalar(select(func.count()).select_from(every)) or 0
+    statement = select(every)
+    context = f"{actor.workspace_id} {actor.project_id} {actor.user_id} {type} {q}"
+    if cursor:
+        at, last = pagination.read_cursor(_NAME, context, cursor)
+        moment = datetime.fromisoformat(at)
+        earlier = or_(every.c.deleted_at < moment, and_(every.c.deleted_at == moment, every.c.id < last))
+        statement = statement.where(earlier)
+    ordered = statement.order_by(every.c.deleted_at.desc(), every.c.id.desc()).limit(limit + 1)
+    rows = db.session.execute(ordered).all()
+    following = None
+    if len(rows) > limit:
+        end = rows[limit - 1]
+        following = pagination.cursor_of(_NAME, context, [end.deleted_at.isoformat(), end.id])
+    who = _who(actor.workspace_id, rows[:limit])
+    return pagination.Page([_trash_entry(actor, row, who, now) for row in rows[:limit]], following, total)
+
+
+def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
+    model, _ = TRASH[kind]
+    team = model.id if model is Team else getattr(model, "team_id", null())
+    project = getattr(model, "project_id", null())
+    statement = tenancy.listing(actor, model, project=model not in (Project, Team), deleted=True)
+    statement = statement.where(model.deleted_at > now - timedelta(days=limits.RESTORE_DAYS))
+    if model is Connection:
+        statement = statement.where(Connection.of_endpoint.is_(False))
+    if model is Webhook:
+        statement = _webhooks(actor, now)
+    name = Webhook.description if model is Webhook else model.name
+    if q and q.strip():
+        statement = statement.where(pagination.contains(name, q.strip()))
+    return statement.with_only_columns(
+        literal(kind, String).label("type"),
+        model.id.label("id"),
+        name.label("name"),
+        model.deleted_at.label("deleted_at"),
+        project.label("project_id"),
+        team.label("team_id"),
+        (Webhook.url if model is Webhook else literal("", String)).label("url"),
+    )
+
+
+def _webhooks(actor: Actor, now: datetime) -> Any:
+    """Return those that the actor could see: of the project with the write scope; of the workspace for admins."""
+    mine = Webhook.project_id == actor.project_id if actor.can("write", actor.team_id) else false()
+    seen = or_(mine, Webhook.project_id.is_(None)) if actor.can("admin") else mine
+    return select(Webhook).where(
+        Webhook.workspace_id == actor.workspace_id,
+        Webhook.deleted_at > now - timedelta(days=limits.RESTORE_DAYS),
+        seen,
+    )
+
+
+def _who(workspace_id: str, rows: Sequence[Row[Any]]) -> dict[str, User]:
+    """Return the user who deleted each object, by its id, according to the audit log."""
+    if not rows:
+        return {}
+    # Separate queries, combined: each uses an index, which a planner may not do for an OR.
+    each = [
+        select(AuditEntry.object_id, AuditEntry.user_id).where(
+            AuditEntry.workspace_id == workspace_id,
+            AuditEntry.object_id == row.id,
+            AuditEntry.at >= row.deleted_at,
+            AuditEntry.at < row.deleted_at + _SAME,
+            AuditEntry.action.like("%.delete"),
+        )
+        for row in rows
+    ]
+    found = union_all(*each).subquery()
+    statement = select(found.c.object_id, User).join(User, User.id == found.c.user_id)
+    return {row[0]: row[1] for row in db.session.execute(statement)}
+
+
+def _trash_entry(actor: Actor, row: Row[Any], who: Mapping[str, User], now: datetime) -> dict[str, Any]:
+    gone = row.deleted_at + timedelta(days=limits.RESTORE_DAYS)
+    by, scope = who.get(row.id), TRASH[row.type][1]
+    if row.type == "webhook" and row.project_id is None:
+        scope = "admin"
+    restorable = actor.can(scope, row.team_id) if scope == "write" else actor.can(scope)
+    if row.type == "file" and row.project_id is None:
+        restorable = restorable and files.may_change_shared(actor)
+    return {
+        "type": row.type,
+        "id": row.id,
+        "name": row.name or urlsplit(row.url).hostname or row.id,  # of an address no more: it may hold a key
+        "project_id": row.project_id,
+        "deleted_at": clock.to_text(row.deleted_at),
+        "deleted_by": by.id if by else None,
+        "deleted_by_name": (by.name or by.email) if by else None,
+        "gone_at": clock.to_text(gone),
+        "days_left": max(0, (gone - now).days),
+        "restorable": restorable,
+    }

@@ -1,0 +1,624 @@
+"""Detect which columns of a sample contain personal data, by their names, the table's name, and their values.
+
+Names are interpreted as in schema inference (`imports.inference.names`). Values are compared with patterns, checksums
+and lists of names. A match of both has the highest confidence, a checksum a slightly lower one, and a name without
+matching values is a guess. The result is a field type and a masking strategy that can be used in a template unchanged.
+It contains no values of the sample.
+
+A child process imports this module to read a file, so it imports little.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+import phonenumbers
+import pyarrow as pa
+from stdnum import iban as iban_number
+from stdnum import luhn
+from stdnum.at import vnr as at_vnr
+from stdnum.br import cpf as br_cpf
+from stdnum.ch import ssn as ch_ssn
+from stdnum.de import idnr as de_idnr
+from stdnum.es import dni as es_dni
+from stdnum.es import nie as es_nie
+from stdnum.exceptions import ValidationError
+from stdnum.fr import nir as fr_nir
+from stdnum.it import codicefiscale as it_codicefiscale
+from stdnum.nl import bsn as nl_bsn
+from stdnum.pl import pesel as pl_pesel
+from stdnum.us import ssn as us_ssn
+
+from webapp import document_process, limits, storage
+from webapp.access import tenancy
+from webapp.access.actors import Actor
+from webapp.connections.models import Connection
+from webapp.connections.services import inspection
+from webapp.connectors.schema import Column, Entity
+from webapp.engine.data import vocabulary
+from webapp.engine.data.vocabulary import Vocabulary
+from webapp.errors import ApiError, Fault, did_you_mean, validation_error
+from webapp.extensions import db
+from webapp.files import services as files_services
+from webapp.imports.inference import lexicon
+from webapp.imports.inference import names as imports_names
+from webapp.imports.inference.checks import Rule
+from webapp.imports.inference.evidence import Asked
+from webapp.row_templates.services import compilation, vocabularies
+from webapp.sources.services import files
+
+Test = Callable[[str], bool]
+
+_EMAIL: Final = re.compile(r"[^@\s,;<>]{1,64}@(?:[\w-]+\.)+[\w-]{2,}")
+_DASHED_SSN: Final = re.compile(r"\d{3}-\d{2}-\d{4}")
+_MAC: Final = re.compile(r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}")
+_CARD: Final = re.compile(r"[2-6]\d{3}([ -]?)(?:\d{4}\1){2}\d{1,7}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}")
+_DAY: Final = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)|(\d\d?)[./-](\d\d?)[./-](\d{4})|(\d{4})(\d\d)(\d\d)")
+_DAY_FORMATS: Final = (
+    ("YYYY-MM-DD", "%Y-%m-%d"), ("DD.MM.YYYY", "%d.%m.%Y"), ("MM/DD/YYYY", "%m/%d/%Y"), ("DD/MM/YYYY", "%d/%m/%Y"),
+    ("DD-MM-YYYY", "%d-%m-%Y"), ("YYYY/MM/DD", "%Y/%m/%d"), ("YYYYMMDD", "%Y%m%d"),
+)  # fmt: skip
+"""Formats of dates, as fields and as `strptime` have them. The first that all values have is taken."""
+_STREET: Final = re.compile(
+    r"\b\d{1,5}[a-z]?\s+(?:\w+\.?\s+){0,4}(?:st|street|ave|avenue|rd|road|dr|drive|ln|lane|blvd|boulevard|way|court|ct|"
+    r"place|pl|terrace|square|circle)\b|(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|laan|straat|gatan|vej)\s*\d{1,4}|"
+    r"\b(?:rue|avenue|boulevard|calle|via|viale|piazza|rua|ulica|ul\.)\s+\D{2,40}\d{0,4}",
+    re.IGNORECASE,
+)
+_PHONE_SIGNS: Final = re.compile(r"\+?[\d\s().\-/x]{7,25}")
+_PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried for phone numbers without a country
+_PHONE_DIGITS: Final = (7, 15)  # ITU-T E.164
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_OLDEST: Final = 1900
+_FEWEST_DIGITS: Final = 7  # of a national number: those of Spain have eight digits and a letter
+
+
+def email(value: str) -> bool:
+    """An address of e-mail."""
+    return _EMAIL.fullmatch(value) is not None
+
+
+def iban(value: str) -> bool:
+    """An IBAN whose check digits are right (ISO 13616)."""
+    return iban_number.is_valid(value, check_country=False)
+
+
+def card(value: str) -> bool:
+    """A card number: 13 to 19 digits as issuers begin them, checked (Luhn)."""
+    return _CARD.fullmatch(value) is not None and luhn.is_valid(re.sub(r"[ -]", "", value))
+
+
+def ssn(value: str) -> bool:
+    """A social security number of the United States, with its hyphens."""
+    return _DASHED_SSN.fullmatch(value) is not None and _valid_ssn(value)
+
+
+def _valid_ssn(value: str) -> bool:
+    try:
+        return bool(us_ssn.validate(value))
+    except ValidationError:
+        return False
+
+
+def phone(value: str) -> bool:
+    """A telephone number: with its country, or with signs between digits and valid in some country."""
+    if not _PHONE_SIGNS.fullmatch(value) or _DAY.fullmatch(value) or address_of_network(value):
+        return False
+    digits = sum(item.isdigit() for item in value)
+    if not _PHONE_DIGITS[0] <= digits <= _PHONE_DIGITS[1]:
+        return False
+    if not value.startswith("+") and (value.isdigit() or _DASHED_SSN.fullmatch(value)):
+        return False
+    return any(_callable(value, region) for region in ((None,) if value.startswith("+") else _PHONE_REGIONS))
+
+
+def _callable(value: str, region: str | None) -> bool:
+    try:
+        return phonenumbers.is_possible_number(phonenumbers.parse(value, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def address_of_network(value: str) -> bool:
+    """An IP address of either version."""
+    try:
+        return bool(ipaddress.ip_address(value)) and ("." in value or ":" in value)
+    except ValueError:
+        return False
+
+
+def mac(value: str) -> bool:
+    """An address of a network card."""
+    return _MAC.fullmatch(value) is not None
+
+
+def street(value: str) -> bool:
+    """A street with a number, in the spelling of some countries."""
+    return _STREET.search(value) is not None
+
+
+def day(value: str) -> bool:
+    """Return whether this is a possible date of birth of a living person."""
+    found = _DAY.match(value)
+    if found is None:
+        return False
+    year = int(found[1] or found[6] or found[7])
+    month, first = int(found[2] or found[5] or found[8]), int(found[3] or found[4] or found[9])
+    if not _OLDEST <= year <= date.max.year:
+        return False
+    return _is_day(year, month, first) or _is_day(year, first, month)
+
+
+def _is_day(year: int, month: int, number: int) -> bool:
+    try:
+        return bool(date(year, month, number))
+    except ValueError:
+        return False
+
+
+_NATIONAL_NUMBERS: Final = (
+    at_vnr, de_idnr, fr_nir, es_dni, es_nie, it_codicefiscale, nl_bsn, pl_pesel, br_cpf, ch_ssn
+)  # fmt: skip
+_GERMAN_INSURANCE: Final = re.compile(r"\d{2}\s?\d{6}\s?[A-Z]\s?\d{3}")  # Rentenversicherungsnummer
+_NUMBER_SIGNS: Final = re.compile(r"[A-Z0-9][A-Z0-9 ./-]{7,20}")
+
+
+def national_id(value: str) -> bool:
+    """A national identity or insurance number: of Austria, Brazil, France, Germany, Italy, the Netherlands, Poland,
+    Spain or Switzerland, with its check digits."""
+    if not _NUMBER_SIGNS.fullmatch(value) or sum(item.isdigit() for item in value) < _FEWEST_DIGITS:
+        return False
+    if _DAY.fullmatch(value):
+        return False
+    return _GERMAN_INSURANCE.fullmatch(value) is not None or any(
+        one.is_valid(value) for one in _NATIONAL_NUMBERS
+    )
+
+
+def date_format(values: Sequence[str]) -> str | None:
+    """Return the format that all values have, as fields have it; None if there is none."""
+    for told, pattern in _DAY_FORMATS:
+        try:
+            if values and all(datetime.strptime(value[:10], pattern).replace(tzinfo=UTC) for value in values):
+                return told
+        except ValueError:
+            continue
+    return None
+
+
+class Names:
+    """First and last names of every locale of a vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        known = vocabulary.names()
+        self._first = self._all(vocabulary, known, "first_name_female", "first_name_male")
+        self._last = self._all(vocabulary, known, "last_name_female", "last_name_male")
+
+    @staticmethod
+    def _all(vocabulary: Vocabulary, known: dict[str, tuple[str, ...]], *lists: str) -> frozenset[str]:
+        return frozenset(
+            word.casefold()
+            for item in lists
+            for locale in known.get(item, ())
+            for word in vocabulary.words(item, locale or None).to_pylist()
+        )
+
+    def first(self, value: str) -> bool:
+        """Return whether the whole value is a first name."""
+        return value.strip().casefold() in self._first
+
+    def last(self, value: str) -> bool:
+        """Return whether the whole value is a last name."""
+        return value.strip().casefold() in self._last
+
+    def whole(self, value: str) -> bool:
+        """First and last names, in either order."""
+        words = [item.casefold() for item in _WORD.findall(value)]
+        if not 2 <= len(words) <= 4 or any(item.isdigit() for item in value):
+            return False
+        ends = ((words[0], words[-1]), (words[-1], words[0]))
+        return any(first in self._first and last in self._last for first, last in ends)
+
+
+@lru_cache(maxsize=2)
+def names_of(vocabulary: Vocabulary) -> Names:
+    """The names of a vocabulary, read once."""
+    return Names(vocabulary)
+
+
+_INSIDE_TEXT: Final = (
+    ("an e-mail address", re.compile(_EMAIL.pattern)),
+    ("a telephone number", re.compile(r"\+\d[\d\s().-]{7,18}\d")),
+    ("a social security number", re.compile(rf"\b{_DASHED_SSN.pattern}\b")),
+)
+
+
+def personal_data_in_text(value: str) -> str | None:
+    """Return the kind of personal data that a longer text contains, or None."""
+    return next((what for what, pattern in _INSIDE_TEXT if pattern.search(value)), None)
+
+
+_BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
+_MOST: Final = 0.8  # chosen: the share of values that show a kind
+_SOME: Final = 0.5  # chosen: enough if the name matches too
+_LISTS: Final = 0.6  # chosen: no list has all names
+_CHANCE: Final = 0.1  # chosen: values that are wrong in any table
+_FEW: Final = 3  # chosen: fewer different values of a list are chance
+_INSIDE: Final = 0.02  # chosen: the share of texts with personal data that makes the column personal
+_PROSE: Final = 20  # chosen: minimum characters of a text that is searched for personal data
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of personal value, by the field type that stands for it."""
+
+    type: str
+    told: str
+    strategy: str
+    confidence: float
+    """Confidence if only the values match."""
+
+
+_REPLACE, _PRESERVE = "replace", "format_preserve"
+KINDS: Final[Mapping[str, Kind]] = {
+    "email": Kind("email", "e-mail addresses", _REPLACE, _SHAPED),
+    "iban": Kind("iban", "IBANs", _PRESERVE, _CHECKED),
+    "credit_card_number": Kind("credit_card_number", "card numbers", _PRESERVE, _CHECKED),
+    "ssn": Kind("ssn", "social security numbers", _PRESERVE, _SHAPED),
+    "national_id": Kind("national_id", "national identity numbers", _PRESERVE, _CHECKED),
+    "ip_address": Kind("ipv4", "IP addresses", _REPLACE, _SHAPED),
+    "mac_address": Kind("mac_address", "MAC addresses", _REPLACE, _SHAPED),
+    "phone_number": Kind("phone_number", "telephone numbers", _PRESERVE, _SHAPED),
+    "street_address": Kind("street_address", "addresses", _REPLACE, _LISTED),
+    "name": Kind("name", "names of people", _REPLACE, _LISTED),
+    "first_name": Kind("first_name", "first names", _REPLACE, _LISTED),
+    "last_name": Kind("last_name", "last names", _REPLACE, _LISTED),
+    "date_of_birth": Kind("date_of_birth", "dates of birth", "shift", 0.0),
+    "username": Kind("username", "user names", _REPLACE, 0.0),
+    "password": Kind("password", "passwords", "redact", 0.0),
+    "city": Kind("city", "places of residence", _REPLACE, 0.0),
+    "zip_code": Kind("zip_code", "postal codes", _PRESERVE, 0.0),
+    "account_number": Kind("account_number", "account numbers", _PRESERVE, 0.0),
+    "tax_id": Kind("tax_id", "tax numbers", _PRESERVE, 0.0),
+    "cvv": Kind("cvv", "security codes of cards", "redact", 0.0),
+    "age": Kind("age", "ages", _REPLACE, 0.0),
+    "gender": Kind("gender", "genders", _REPLACE, 0.0),
+    "salary": Kind("source_column", "salaries", _PRESERVE, 0.0),
+    "special_category": Kind("source_column", "health, religion or origin", "redact", 0.0),
+    "location": Kind("coordinates", "places on the map", _REPLACE, 0.0),
+    "free_text": Kind("sentences", "free text", "redact", 0.0),
+}
+_BY_TYPE: Final = {
+    **{kind: kind for kind in KINDS},
+    **dict.fromkeys(("safe_email", "company_email"), "email"),
+    **dict.fromkeys(("ipv4", "ipv6"), "ip_address"),
+    **dict.fromkeys(("mobile",), "phone_number"),
+    **dict.fromkeys(("address", "street_name"), "street_address"),
+    **dict.fromkeys(("middle_name",), "first_name"),
+    **dict.fromkeys(("nhs_number", "passport_number"), "ssn"),
+    **dict.fromkeys(("sex",), "gender"),
+    **dict.fromkeys(("latitude", "longitude", "coordinates"), "location"),
+}
+# Names of columns, as they are written and in English, that no field type stands for.
+_BY_WORDS: Final = (
+    ("national_id", re.compile(
+        r"(^|_)(svnr|sv_?(nr|nummer)|sozialversicherungs_?(nr|nummer)|rentenversicherungs_?(nr|nummer)|ahv(_?(nr|nummer))?"
+        r"|steuer_?(id|identifikationsnummer)|personalausweis_?(nr|nummer)?|(reise)?pass_?(nr|nummer)|insee|nir"
+        r"|(numero_)?secu(rite)?_?sociale|dni|nie|nif|cpf|rg|codice_?fiscale|bsn|burgerservicenummer|pesel|personnummer"
+        r"|national_?(id|insurance)(_?(number|no))?|identity_?card(_?(number|no))?|id_?card_?(number|no)|nino)$"
+    )),
+    ("salary", re.compile(
+        r"(^|_)(salary|wages?|income|bonus|remuneration|compensation|gehalt|lohn|verguetung|vergütung)"
+        r"(_?(amount|gross|net|brutto|netto|month|year|monthly|yearly|annual))*$|(brutto|netto)?gehalt$|lohn$"
+    )),
+    ("special_category", re.compile(
+        r"(^|_)(diagnos(is|e)|blood_?(type|group)|blutgruppe|disability|behinderung|religion|konfession|denomination|faith"
+        r"|ethnicity|ethnie|race|sexual_orientation|union_member(ship)?|gewerkschaft|krankheit|allergies)$"
+    )),
+)  # fmt: skip
+_NOT_BY_NAME: Final = frozenset({"free_text"})
+_OF_WHOM: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
+"""Personal only in a table with personal data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The proposal for one column: `kind` is None without personal data. `type` and `masking` can be used in a field
+    unchanged."""
+
+    name: str
+    kind: str | None
+    sensitive: bool
+    confidence: float
+    reason: str
+    type: str | None = None
+    masking: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
+    """Options of the type, such as the format of dates."""
+
+
+def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocabulary) -> list[Found]:
+    """The columns of a sample: names to values, blanks as None. ``table`` may be empty."""
+    entity = Entity(
+        table or "rows", (table or "rows",), tuple(Column(column, "text", "text") for column in columns)
+    )
+    made = [_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
+    of_persons = any(item.sensitive and item.kind not in _OF_WHOM for item in made)
+    made = [item if of_persons or item.kind not in _OF_WHOM else _of_nobody(item) for item in made]
+    return [_with_person(item, _person_of(columns, item.name)) for item in _of_one_place(made)]
+
+
+def _of_one_place(made: list[Found]) -> list[Found]:
+    """Replace postal codes together with cities, so that the two match."""
+    if not any(item.kind == "city" and item.sensitive for item in made):
+        return made
+    return [
+        replace(item, masking={"strategy": _REPLACE}) if item.kind == "zip_code" and item.sensitive else item
+        for item in made
+    ]
+
+
+def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> Found:
+    texts = _texts(values)
+    asked = Asked(entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary)
+    meant = imports_names.meant(asked).type if column.name.strip() else _MEANS_NOTHING
+    named = _by_words(column.name) or _BY_TYPE.get(meant)
+    if named in _NOT_BY_NAME:
+        named = None
+    shown, share = _shown(list(dict.fromkeys(texts)), named, vocabulary)
+    if shown is not None and (named in (None, shown) or KINDS[shown].confidence >= _SHAPED):
+        kind = KINDS[shown]
+        message = f"{share:.0%} of the values are {kind.told}."
+        if named == "date_of_birth" == shown:
+            return _of_birth(column.name, texts, f"The name matches, and {message}")
+        if named == shown:
+            return _found(column.name, shown, _BOTH, f"The name matches, and {message}")
+        return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), message)
+    if named is None:
+        return _of_text(column.name, texts, meant == _MEANS_NOTHING)
+    return _by_name(column.name, named, texts)
+
+
+_MEANS_NOTHING: Final = "words"
+"""The type of names that mean nothing."""
+
+
+def _by_words(name: str) -> str | None:
+    words = imports_names.split(name)
+    spelled = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
+    return next((kind for kind, known in _BY_WORDS if any(known.search(one) for one in spelled)), None)
+
+
+def _of_birth(name: str, texts: Sequence[str], reason: str) -> Found:
+    """A column of dates of birth, with the format by which they can be shifted."""
+    found, known = _found(name, "date_of_birth", _BOTH, reason), date_format(texts)
+    if known is None:
+        return replace(found, masking={"strategy": _REPLACE}, reason=f"{reason} Their formats differ.")
+    return found if known == _DAY_FORMATS[0][0] else replace(found, options={"format": known})
+
+
+def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
+    message = f"The name suggests {KINDS[kind].told}"
+    if not texts:
+        return _found(name, kind, _NAMED, f"{message}; the sample has no values.")
+    if kind in _TESTS or kind in _LISTED_KINDS:
+        return _found(name, kind, _DOUBTED, f"{message}; few values match.")
+    return _found(name, kind, _NAMED, f"{message}.")
+
+
+def _of_text(name: str, texts: Sequence[str], unknown: bool) -> Found:
+    inside = [
+        what for text in texts if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
+    ]
+    if inside and len(inside) >= _INSIDE * len(texts):
+        message = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
+        return _found(name, "free_text", _LISTED, message)
+    if not texts:
+        return Found(name, None, False, _SOME, "No personal data detected, please check: it has no values.")
+    if unknown:
+        return Found(name, None, False, _SOME, "No personal data detected, please check.")
+    return Found(name, None, False, _SHAPED, "No personal data detected.")
+
+
+def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
+    known = KINDS[kind]
+    return Found(name, kind, True, round(confidence, 2), reason, known.type, {"strategy": known.strategy})
+
+
+def _of_nobody(found: Found) -> Found:
+    message = f"{found.reason} The sample contains no other personal data."
+    return Found(found.name, found.kind, False, _NOBODY, message, found.type)
+
+
+# --- Values -------------------------------------------------------------------------------------------------
+
+
+_TESTS: Final[dict[str, Test]] = {
+    "email": email, "iban": iban, "credit_card_number": card,
+    "ssn": ssn, "national_id": national_id, "ip_address": address_of_network,
+    "mac_address": mac, "phone_number": phone,
+    "street_address": street, "date_of_birth": day,
+}  # fmt: skip
+_LISTED_KINDS: Final = ("name", "first_name", "last_name")
+_NAME_ALONE: Final = frozenset({"date_of_birth"})
+"""Kinds that need a matching name: values alone are not enough, because any date can be a date of birth."""
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    cut = limits.CLASSIFY_CHARS
+    spelled = (str(value).strip()[:cut] for value in values[: limits.CLASSIFY_ROWS] if value is not None)
+    return [item for item in spelled if item]
+
+
+def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> tuple[str | None, float]:
+    """The kind that most of some different values show, and their share."""
+    if not values:
+        return None, 0.0
+    for kind, test in _TESTS.items():
+        if kind in _NAME_ALONE and kind != named:
+            continue
+        if kind == "national_id" != named and len(values) < _FEW:
+            continue
+        share = sum(map(test, values)) / len(values)
+        if share >= (_SOME if kind == named else _MOST):
+            return kind, share
+    names = names_of(vocabulary)
+    best, most = None, 0.0
+    for kind, test in (("name", names.whole), ("first_name", names.first), ("last_name", names.last)):
+        share = sum(map(test, values)) / len(values)
+        enough = share >= (_LISTS / 2 if kind == named else _LISTS)
+        if enough and share > most and (kind == named or len(values) >= _FEW):
+            best, most = kind, share
+    return best, most
+
+
+# --- Whose dates --------------------------------------------------------------------------------------------
+
+
+def _person_of(columns: Mapping[str, Sequence[Any]], but: str) -> str | None:
+    """Return the column that identifies people: an id, a number, else a column with unique values; never `but`."""
+
+    def rank(name: str) -> int:
+        plain = name.casefold()
+        if plain in ("id", "person_id", "customer_id", "user_id"):
+            return 0
+        if plain.endswith("id"):
+            return 1
+        return 2 if lexicon.english(imports_names.split(name))[-1:] in (["number"], ["no"], ["key"]) else 3
+
+    for name in sorted((name for name in columns if name != but), key=rank):
+        values = [str(item) for item in columns[name]]
+        if len(values) > 1 and None not in columns[name] and len(set(values)) == len(values):
+            return name
+    return None
+
+
+def _with_person(found: Found, person: str | None) -> Found:
+    if found.masking is None or found.masking["strategy"] != "shift":
+        return found
+    masking = (
+        {"strategy": "shift", "person": person} if person and person != found.name else {"strategy": _REPLACE}
+    )
+    return replace(found, masking=masking)
+
+
+# Samples for `personal`: rows that a caller sends, the head of a workspace file, the first rows of a table.
+
+Sample = dict[str, list[Any]]
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Found]:
+    """Of rows as JSON has them. Error: validation_error, for more columns than a template may have."""
+    columns: Sample = {name: [] for row in rows for name in row}
+    if len(columns) > limits.MAX_FIELDS:
+        message = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
+        raise validation_error([Fault("rows", "too_many", message)])
+    for row in rows:
+        for name, values in columns.items():
+            values.append(_plain(row.get(name)))
+    return _classified(table, columns)
+
+
+def of_sample(table: str, rows: pa.Table) -> list[Found]:
+    """Of rows that have been read; ``table`` may be empty."""
+    few = rows.slice(0, limits.CLASSIFY_ROWS)
+    return _classified(table, {name: _values(few.column(name)) for name in few.column_names})
+
+
+def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
+    """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
+    file = files_services.find(actor, name)
+    called, key = file.name, file.storage_key
+    compilation.vocabulary()  # the process opens it from disk
+    db.session.rollback()  # nothing is held while the file is read
+    arguments = {"name": called, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
+    try:
+        with files.unnamed() as copy:
+            for piece in files_services.pieces(key):
+                copy.write(piece)
+            found = document_process.run("webapp.real_data.detection:in_process", copy, arguments)
+    except storage.MissingError:
+        raise ApiError("conflict", f'The file "{called}" was replaced in the meantime. Try again.') from None
+    except document_process.DocumentError as error:
+        raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
+    return [Found(**item) for item in found]
+
+
+def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder: str) -> list[dict[str, Any]]:
+    """The columns of a file's first rows. Runs in a document process. Error: validation_error."""
+    found = _of_batches(files.batches(file, name, sheet))
+    table = name.rpartition("/")[2].partition(".")[0]
+    words = vocabulary.default(Path(vocabulary_folder))
+    return [asdict(item) for item in classify(table, found, words)]
+
+
+def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
+    """Of the first rows of a connection's table. Errors: not_found, validation_error, those of connections."""
+    connection = tenancy.get(actor, Connection, connection_id, "write")
+    known = inspection.metadata(actor, connection)
+    entity = next((item for item in known.entities if item.name == table), None)
+    if entity is None:
+        message = f'There is no table "{table}" behind this connection.'
+        hint = (
+            did_you_mean(table, [item.name for item in known.entities])
+            or "GET /connections/{id}/metadata lists them."
+        )
+        raise validation_error([Fault("table", "unknown_table", message, hint)])
+    db.session.commit()
+    rows = min(limits.CLASSIFY_ROWS, limits.INFER_SAMPLE_ROWS)
+    batch = inspection.samples(connection, [entity.name], rows, limits.FETCH_SECONDS).get(entity.name)
+    names = [field.name for field in entity.fields]
+    found: Sample = {name: [] for name in names}
+    if batch is not None:
+        found |= {name: _values(batch.column(name)) for name in names if name in batch.schema.names}
+    return _classified(entity.name, found)
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    """Return a column in the format of the API."""
+    return {
+        "name": found.name,
+        "kind": found.kind,
+        "sensitive": found.sensitive,
+        "confidence": found.confidence,
+        "reason": found.reason,
+        "type": found.type,
+        "masking": found.masking,
+        "options": found.options,
+    }
+
+
+def _of_batches(batches: Any) -> Sample:
+    found: Sample = {}
+    left = limits.CLASSIFY_ROWS
+    for batch in islice(batches, limits.CLASSIFY_ROWS):
+        some = batch.slice(0, left)
+        for name, column in zip(some.schema.names, some.columns, strict=True):
+            found.setdefault(name, []).extend(_values(column))
+        left -= some.num_rows
+        if left <= 0:
+            break
+    return found
+
+
+def _values(column: pa.Array) -> list[Any]:
+    return [_plain(value) for value in column.to_pylist()]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _classified(table: str, columns: Sample) -> list[Found]:
+    return classify(table, columns, compilation.vocabulary())

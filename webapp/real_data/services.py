@@ -1,0 +1,345 @@
+"""Real data: create masked copies, and subsets of a database.
+
+**A masked copy** of a file, a table or a query: `proposed` analyzes a sample and proposes a masking for each column;
+users can change it; `fields` creates the field definitions.
+
+**A subset** of a database with its related rows is a dataset of templates, each of which reads its own part of a table.
+The rows stay in the database: a template stores the condition that selects its rows, and reads them when rows are
+requested. Columns with personal data are marked as sensitive, and keys are masked in the same way everywhere, so that
+references stay valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from webapp import limits
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.connections.models import Connection
+from webapp.connections.services import access, inspection
+from webapp.connections.services.access import limited
+from webapp.connectors import subset_query
+from webapp.connectors.base import ConnectorError, TableReader
+from webapp.connectors.schema import Entity
+from webapp.connectors.subset_query import Ways, refused
+from webapp.datasets.services import datasets
+from webapp.engine.masking import STRATEGIES, fitting
+from webapp.engine.source_data import SourceSpec
+from webapp.engine.types.registry import find
+from webapp.errors import ApiError, Fault, validation_error
+from webapp.extensions import db
+from webapp.imports.services import tables
+from webapp.real_data.detection import KINDS, Found, classify, of_sample
+from webapp.row_templates.services import compilation
+from webapp.row_templates.services import templates as row_templates_templates
+from webapp.sources.services import sources
+
+AS_IT_IS: Final = "source_column"
+"""The field type that copies a column unchanged."""
+_DATES: Final = "date_of_birth"
+_UNKNOWN: Final = "redact"
+"""The masking strategy for columns of unknown kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The masking of one column: `strategy` applies if it is `sensitive`, `person` (a column) if the strategy is
+    shift."""
+
+    name: str
+    taken: bool = True
+    sensitive: bool = False
+    type: str = AS_IT_IS
+    strategy: str = _UNKNOWN
+    person: str = ""
+    format: str = ""
+    """Of the dates of the column, if they are not ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A column, its classification, and its proposed masking."""
+
+    choice: Choice
+    confidence: float
+    reason: str
+    told: str
+    """The kind of personal data as text: `e-mail addresses`; "" if none was detected."""
+
+
+def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
+    """The columns of a source, in their order. Errors: validation_error, payload_too_large, those of connections."""
+    require(actor, "write")
+    sample = sources.sample(actor, spec, limits.CLASSIFY_ROWS)
+    if len(sample.column_names) > limits.MAX_FIELDS:
+        text = f"The source has {len(sample.column_names):,} columns; a template has at most {limits.MAX_FIELDS}."
+        raise validation_error(
+            [Fault("source", "too_many", text, "Take a query or a file of fewer columns.")]
+        )
+    name = spec.table or (spec.file or "").rpartition("/")[2].partition(".")[0]
+    return [_proposal(item) for item in of_sample(name, sample)]
+
+
+def _proposal(found: Found) -> Proposal:
+    asked = found.masking or {}
+    kind = found.type if found.sensitive and found.type else AS_IT_IS
+    choice = Choice(
+        found.name,
+        sensitive=found.sensitive,
+        type=kind,
+        strategy=str(asked.get("strategy", _UNKNOWN)),
+        person=str(asked.get("person", "")),
+        format=str((found.options or {}).get("format", "")),
+    )
+    told = KINDS[found.kind].told if found.kind else ""
+    return Proposal(choice, found.confidence, found.reason, told)
+
+
+def quantity(actor: Actor, spec: SourceSpec) -> int:
+    """Return the number of rows that a copy has by default: all of the source, as far as they are counted."""
+    return sources.rows_of(actor, spec, limits.ENTERPRISE_MAX.rows_per_generation) or limits.DEFAULT_QUANTITY
+
+
+def types() -> list[tuple[str, str]]:
+    """The types that a column of personal values may be read as, and their names for people."""
+    known = dict.fromkeys([AS_IT_IS, *(kind.type for kind in KINDS.values())])
+    return [(name, kind.label) for name in known if (kind := find(name)) is not None]
+
+
+def strategies(type_name: str) -> tuple[str, ...]:
+    """Return the masking strategies of a field type."""
+    kind = find(type_name)
+    return STRATEGIES if kind is None else fitting(kind)
+
+
+def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
+    """Return the field definitions of the selected columns. Error: validation_error if none is selected."""
+    taken = [item for item in chosen if item.taken]
+    if not taken:
+        text = "No column is taken."
+        raise validation_error([Fault("fields", "too_few", text, "Tick the ones that the copy is to have.")])
+    return [_masked_field(item) for item in taken]
+
+
+def _masked_field(chosen: Choice) -> dict[str, Any]:
+    if not chosen.sensitive:
+        return {"name": chosen.name, "type": AS_IT_IS}
+    masking: Mapping[str, Any] = {"strategy": chosen.strategy}
+    if chosen.strategy == "shift":
+        masking = {**masking, "person": chosen.person or None}
+    made = {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}
+    return made | ({"options": {"format": chosen.format}} if chosen.format and chosen.type == _DATES else {})
+
+
+# --- Subsets ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A subset: its dataset and templates as the API shows them, and what each table holds of it."""
+
+    dataset: dict[str, Any]
+    templates: list[dict[str, Any]]
+    report: list[dict[str, Any]]
+
+
+def create(
+    actor: Actor,
+    connection_id: str,
+    *,
+    table: str,
+    where: str = "",
+    limit: int | None = None,
+    children: Sequence[str] | None = None,
+    depth: int = 1,
+    name: str | None = None,
+) -> Made:
+    """Create and save a subset from some rows of `table`; commits. `children` are the tables whose rows are included if
+    they refer to such rows (None: all; []: none), `depth` the number of levels.
+
+    Errors: not_found, forbidden; validation_error with the reason why the subset is not possible; those of connections.
+    """
+    connection = tenancy.get(actor, Connection, connection_id, "write")
+    kind = connection.type
+    if kind not in subset_query.KINDS:
+        text = (
+            f'"{connection.name}" is a connection of type {kind}, which does not support foreign keys or SQL.'
+        )
+        raise refused("not_for_this_type", text, "Choose a SQL database.", "connection_id")
+    entities = {entity.name: entity for entity in inspection.metadata(actor, connection).entities}
+    start = _named(entities, [table], "table")[0]
+    known = [item.name for item in _named(entities, children or [], "children")]
+    ways = subset_query.begun(entities, kind, start, where, limit)
+    subset_query.follow(ways, None if children is None else known, depth)
+    if len(ways.found) > limits.MAX_DATASET_TABLES:
+        text = (
+            f"The subset reaches {len(ways.found)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
+        )
+        raise refused("too_many", text, "Name the children that are to come along.", "children")
+    counts = _counted(connection, ways)
+    samples = inspection.samples(connection, list(ways.found), limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
+    return _save(actor, connection_id, ways, counts, samples, name or f"{start.name} subset")
+
+
+def _named(entities: Mapping[str, Entity], wanted: Sequence[str], path: str) -> list[Entity]:
+    try:
+        return tables.chosen(entities.values(), wanted)
+    except ApiError as error:
+        for fault in error.details["fields"]:
+            fault["path"] = path
+        raise
+
+
+def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
+    """Rows of each table; nothing may be missing. Error: validation_error."""
+    try:
+        with access.open_reader(connection, limits.FETCH_SECONDS) as session:
+            db.session.commit()  # release our database while the target is queried
+            with limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
+                counts = {name: _number(session, subset_query.counting(ways, name)) for name in ways.found}
+                lost = [
+                    (table, relation, number)
+                    for table, relation, query in subset_query.missing(ways)
+                    if (number := _number(session, query))
+                ]
+    except ConnectorError as error:
+        raise access.told(error) from None
+    faults = [
+        Fault(
+            "table",
+            "open_ring",
+            f'{number:,} rows of "{table}" refer to rows of "{relation.entity}" that {limits.SUBSET_ROUNDS} rounds of '
+            "a ring of foreign keys do not reach.",
+            "Begin with rows further up, or with fewer of them.",
+        )
+        for table, relation, number in lost
+    ]
+    faults += [
+        Fault(
+            "limit",
+            "too_many_rows",
+            f'The subset has {count:,} rows of "{name}".',
+            "Request fewer starting rows.",
+        )
+        for name, count in counts.items()
+        if count > limits.SOURCE_ROWS
+    ]
+    if faults:
+        raise validation_error(faults)
+    return counts
+
+
+def _number(session: TableReader, query: str) -> int:
+    return int(session.query(query, {}, 1).column(0)[0].as_py())
+
+
+# --- Templates ----------------------------------------------------------------------------------------------
+
+
+def _save(
+    actor: Actor,
+    connection_id: str,
+    ways: Ways,
+    counts: Mapping[str, int],
+    samples: Mapping[str, pa.RecordBatch],
+    name: str,
+) -> Made:
+    words = compilation.vocabulary()
+    found = {
+        table: {
+            item.name: item
+            for item in classify(table, _sample(ways.tables[table], samples.get(table)), words)
+        }
+        for table in ways.found
+    }
+    made: list[dict[str, Any]] = []
+    try:
+        for table in subset_query.parents_first(ways):
+            entity = ways.tables[table]
+            source = {"connection_id": connection_id, "query": subset_query.rows_of(ways, table)}
+            made.append(
+                row_templates_templates.create(
+                    actor,
+                    name=table,
+                    fields=[_subset_field(ways, entity, column.name, found) for column in entity.fields],
+                    description=f"{name}: {' '.join(ways.why[table][:3])}",
+                    quantity=min(max(counts[table], 1), limits.ENTERPRISE_MAX.rows_per_generation),
+                    source=source,
+                )
+            )
+        members = [{"template_id": item["id"], "name": item["name"]} for item in made]
+        dataset = datasets.create(actor, name=name, templates=members)
+    except BaseException:
+        db.session.rollback()
+        for item in made:
+            row_templates_templates.delete(
+                actor, row_templates_templates.get(actor, item["id"], "write", lock=True)
+            )
+        raise
+    return Made(dataset, made, [_told(ways, item, counts) for item in made])
+
+
+def _told(ways: Ways, template: Mapping[str, Any], counts: Mapping[str, int]) -> dict[str, Any]:
+    table = template["name"]
+    return {
+        "table": table,
+        "template_id": template["id"],
+        "rows": counts[table],
+        "ways": ways.why[table],
+        "sensitive": [field["name"] for field in template["fields"] if field["sensitive"]],
+    }
+
+
+def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]]:
+    """A table's sample, column by column."""
+    known = batch.schema.names if batch is not None else []
+    return {
+        field.name: batch.column(field.name).to_pylist() if batch is not None and field.name in known else []
+        for field in entity.fields
+    }
+
+
+def _subset_field(
+    ways: Ways, entity: Entity, column: str, found: Mapping[str, Mapping[str, Found]]
+) -> dict[str, Any]:
+    """Return a field that copies a column. Foreign key columns use the definition of the key that they refer to."""
+    table, name = _root(ways, entity.name, column)
+    guess = found.get(table, {}).get(name)
+    if guess is None or not guess.sensitive:
+        return {"name": column, "type": "source_column"}
+    made: dict[str, Any] = {"name": column, "type": guess.type or "source_column", "sensitive": True}
+    if _is_key(ways, table, name):
+        made["masking"] = {
+            "strategy": "format_preserve",
+            "domain": f"{table}.{name}"[: limits.MAX_NAME_CHARS],
+        }
+    elif guess.masking is not None:
+        made["masking"] = dict(guess.masking)
+    return made
+
+
+def _root(ways: Ways, table: str, column: str) -> tuple[str, str]:
+    """Return the column that a foreign key finally refers to; the column itself if it is not a foreign key."""
+    seen = set()
+    while (table, column) not in seen:
+        seen.add((table, column))
+        for relation in ways.tables[table].relations:
+            if column in relation.columns and relation.entity in ways.tables:
+                table, column = relation.entity, relation.entity_columns[relation.columns.index(column)]
+                break
+    return table, column
+
+
+def _is_key(ways: Ways, table: str, column: str) -> bool:
+    entity = ways.tables[table]
+    led = any(
+        relation.entity == table and column in relation.entity_columns
+        for other in ways.tables.values()
+        for relation in other.relations
+    )
+    return led or column in entity.keys

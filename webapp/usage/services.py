@@ -1,0 +1,269 @@
+"""Usage: rows and requests by the hour and by the day, and the last generation of each template.
+
+The hours that are written down (`usage_hours`) and what is not written down yet, added up: rows of entries that have no
+seal yet, requests that are still counted in Redis. The rows match the audit log exactly.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+import redis
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from webapp import clock, limits
+from webapp.access import tenancy
+from webapp.access.actors import Actor, require
+from webapp.access.models import ApiKey, Project, User
+from webapp.audit.models import AuditEntry, AuditPending
+from webapp.connections.services import sqlite_files
+from webapp.datasets.models import Dataset
+from webapp.errors import ApiError
+from webapp.exports import export_files
+from webapp.extensions import READS, db, reading, redis_client
+from webapp.files import services as files_services
+from webapp.metering import hourly
+from webapp.metering.hourly import Part
+from webapp.metering.models import UsageFold, UsageHour
+from webapp.row_templates.models import Template
+
+By = Literal["project", "template", "key", "person"]
+Step = Literal["hour", "day"]
+_PLACES: Final[Mapping[str, int]] = {"project": 1, "template": 2, "key": 3, "person": 4}  # in a Part
+_COLUMNS: Final = (
+    UsageHour.hour,
+    UsageHour.project_id,
+    UsageHour.template_id,
+    UsageHour.key_id,
+    UsageHour.user_id,
+)
+_HOUR: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(slots=True)
+class Sum:
+    """Rows and requests of a stretch of time."""
+
+    rows: int = 0
+    requests: int = 0
+
+    def add(self, rows: int, requests: int) -> None:
+        """More of them."""
+        self.rows += rows
+        self.requests += requests
+
+
+@dataclass(slots=True)
+class Share:
+    """The share of one project, template, key or user, in total and by step; the id "" is for usage without one."""
+
+    id: str
+    name: str
+    sum: Sum = field(default_factory=Sum)
+    steps: dict[datetime, Sum] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class History:
+    """Usage from `start` up to, not with, `end`: every step, oldest first, and the shares, the largest first. `others`
+    is how many shares are summed up in the last one."""
+
+    start: datetime
+    end: datetime
+    step: Step
+    by: By | None
+    sum: Sum
+    steps: dict[datetime, Sum]
+    shares: list[Share]
+    others: int = 0
+
+
+def history(
+    actor: Actor,
+    *,
+    by: By | None = None,
+    step: Step | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> History:
+    """Return the usage of the workspace, or of the projects that the actor can access; by default for the last 24
+    hours.
+
+    `start` and `end` are rounded outwards to whole steps. Only admins get usage by key and by user. Errors: forbidden,
+    invalid_request (an empty range, or one that is too long for its step).
+    """
+    require(actor, "member")
+    if by in ("key", "person"):
+        require(actor, "admin")
+    found = _range(start, end, step, clock.now())
+    parts = _parts(actor, found)
+    for part, amount in parts.items():
+        hour = part[0]
+        found.sum.add(amount.rows, amount.requests)
+        found.steps[_begin(hour, found.step)].add(amount.rows, amount.requests)
+    if by is not None:
+        found.by = by
+        _share(actor, found, parts)
+    return found
+
+
+def _range(start: datetime | None, end: datetime | None, step: Step | None, now: datetime) -> History:
+    end = end or now
+    start = start or end - 23 * _HOUR
+    if start >= end:
+        raise ApiError("invalid_request", "`from` must be before `to`.", {"from": clock.to_text(start)})
+    if step is None:
+        step = "hour" if end - start <= 2 * _DAY else "day"
+    length, most = (_HOUR, limits.USAGE_MAX_HOURS) if step == "hour" else (_DAY, limits.USAGE_MAX_DAYS)
+    first, last = _begin(start, step), _begin(end, step)
+    if last < end:
+        last += length
+    number = (last - first) // length
+    if number > most:
+        hint = "Use steps of a day, or a shorter range." if step == "hour" else "Use a shorter range."
+        raise ApiError("invalid_request", f"These are {number:,} {step}s; at most {most}. {hint}")
+    steps = {first + place * length: Sum() for place in range(number)}
+    return History(first, last, step, None, Sum(), steps, [])
+
+
+def _begin(at: datetime, step: Step) -> datetime:
+    hour = hourly.hour_of(at)
+    return hour if step == "hour" else hour.replace(hour=0)
+
+
+# --- What was counted ---------------------------------------------------------------------------------------
+
+
+def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
+    """Return all counts in a range, by hour and dimension."""
+    parts: dict[Part, Sum] = defaultdict(Sum)
+    reach = None if actor.workspace_role else {one.id for one in tenancy.projects_of(actor)}
+    with Session(db.engine, autoflush=False) as session:
+        # One snapshot: entries that are sealed in the meantime are counted once.
+        options: dict[str, Any] = {READS: True}
+        if db.engine.dialect.name != "sqlite":
+            options["isolation_level"] = "REPEATABLE READ"
+        session.connection(execution_options=options)
+        statement = select(*_COLUMNS, UsageHour.rows, UsageHour.requests).where(
+            UsageHour.workspace_id == actor.workspace_id,
+            UsageHour.hour >= found.start,
+            UsageHour.hour < found.end,
+        )
+        for row in session.execute(statement):
+            hour, project, template, key, person, rows, asked = row
+            parts[hour, project, template, key, person].add(rows, asked)
+        for part, rows in _unsealed(session, actor.workspace_id):
+            parts[part].add(rows, 0)
+        fold = session.scalar(select(UsageFold.fold).where(UsageFold.workspace_id == actor.workspace_id))
+    for part, requests in _asked(actor.workspace_id, fold or ""):
+        parts[part].add(0, requests)
+    return {
+        part: amount
+        for part, amount in parts.items()
+        if found.start <= part[0] < found.end and (reach is None or part[1] in reach)
+    }
+
+
+def _unsealed(session: Session, workspace_id: str) -> Iterable[tuple[Part, int]]:
+    pending = select(AuditPending.entry_id).where(AuditPending.workspace_id == workspace_id)
+    columns = (
+        AuditEntry.at,
+        AuditEntry.object_type,
+        AuditEntry.object_id,
+        AuditEntry.project_id,
+        AuditEntry.key_id,
+        AuditEntry.user_id,
+        AuditEntry.rows,
+        AuditEntry.details,
+    )
+    counted = or_(AuditEntry.rows.is_not(None), AuditEntry.action.in_(hourly.GIVING_BACK))
+    for row in session.execute(select(*columns).where(AuditEntry.id.in_(pending), counted)).mappings():
+        if rows := hourly.rows_of(row):
+            yield hourly.part_of(row), rows
+
+
+def _asked(workspace_id: str, fold: str) -> list[tuple[Part, int]]:
+    """Return the requests that are still counted in Redis; none if it is unavailable."""
+    try:
+        return hourly.waiting(redis_client(), workspace_id, fold)
+    except redis.RedisError:
+        return []
+
+
+# --- Whose they are -----------------------------------------------------------------------------------------
+
+
+def _share(actor: Actor, found: History, parts: Mapping[Part, Sum]) -> None:
+    assert found.by is not None
+    place = _PLACES[found.by]
+    shares: dict[str, Share] = {}
+    for part, amount in parts.items():
+        name = str(part[place])
+        share = shares.setdefault(name, Share(name, ""))
+        share.sum.add(amount.rows, amount.requests)
+        share.steps.setdefault(_begin(part[0], found.step), Sum()).add(amount.rows, amount.requests)
+    ranked = sorted(shares.values(), key=lambda one: (-one.sum.rows, -one.sum.requests, one.id))
+    found.shares, rest = ranked[: limits.USAGE_PARTS], ranked[limits.USAGE_PARTS :]
+    names = _names(actor, found.by, [one.id for one in found.shares if one.id])
+    for share in found.shares:
+        share.name = names.get(share.id, "") if share.id else ""
+    if rest:
+        found.others = len(rest)
+        last = Share("", f"{len(rest)} others")
+        for one in rest:
+            last.sum.add(one.sum.rows, one.sum.requests)
+            for at, amount in one.steps.items():
+                last.steps.setdefault(at, Sum()).add(amount.rows, amount.requests)
+        found.shares.append(last)
+
+
+def _names(actor: Actor, by: By, ids: list[str]) -> dict[str, str]:
+    """Return their names, including those of deleted ones."""
+    models: Mapping[str, tuple[Any, ...]] = {
+        "project": (Project,),
+        "template": (Template, Dataset),
+        "key": (ApiKey,),
+    }
+    if by == "person":
+        return {
+            one.id: one.name or one.email for one in db.session.scalars(select(User).where(User.id.in_(ids)))
+        }
+    found: dict[str, str] = {}
+    for model in models[by]:
+        statement = select(model.id, model.name).where(
+            model.workspace_id == actor.workspace_id, model.id.in_(ids)
+        )
+        found |= {row.id: row.name for row in db.session.execute(statement)}
+    return found
+
+
+def storage(actor: Actor) -> dict[str, dict[str, int]]:
+    """Return what the workspace stores, and its quotas: `{files, sqlite, exports}`."""
+    files = files_services.usage(actor.workspace_id)
+    sqlite_bytes, sqlite_count = sqlite_files.used(actor.workspace_id)
+    with reading() as session:
+        exports = export_files.used(session, actor.workspace_id)
+    return {
+        "files": {
+            "limit_bytes": limits.MAX_WORKSPACE_FILES_BYTES,
+            "used_bytes": files.bytes,
+            "trash_bytes": files.trash_bytes,
+            "uploading_bytes": files.held_bytes,
+            "compat_bytes": files.compat_bytes,
+            "files": files.files,
+            "trash_files": files.trash_files,
+        },
+        "sqlite": {
+            "limit_bytes": limits.SQLITE_WORKSPACE_BYTES,
+            "used_bytes": sqlite_bytes,
+            "limit_files": limits.MAX_SQLITE_FILES,
+            "files": sqlite_count,
+        },
+        "exports": {"limit_bytes": limits.EXPORT_FILES_BYTES[actor.plan], "used_bytes": exports},
+    }

@@ -1,1 +1,0 @@
-"""Versions, deletion and storage of versioned objects."""
