@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -51,15 +52,16 @@ def test_a_webhook_is_created_tested_and_disabled_by_keyboard_and_mouse(edith, t
     assert page.locator(".made pre").inner_text() != secret
 
 
-def ended(app, cast, name):
-    """An export of Edith's that took a minute and has just ended."""
+def made(app, cast, name, status="completed", **columns):
+    """An export of Edith's that was started a minute ago, and has just ended unless it is running."""
     place = {"workspace_id": cast.acme, "project_id": cast.main, "team_id": cast.blue}
     now = clock.now()
     with app.app_context(), writing() as session:
         session.add(
             Export(
-                **place, format="csv", count=1, status="completed", file_name=name, created_by=cast.edith.user_id,
-                created_at=now - timedelta(minutes=1), finished_at=now, noticed_at=now,
+                **place, format="csv", count=1, status=status, file_name=name, created_by=cast.edith.user_id,
+                created_at=now - timedelta(minutes=1), started_at=now - timedelta(minutes=1),
+                finished_at=None if status == "running" else now, noticed_at=now, **columns,
             )
         )  # fmt: skip
 
@@ -82,7 +84,7 @@ def test_only_the_user_who_started_it_is_notified_about_finished_work(app, cast,
     expect(page.get_by_role("button", name="Notify me in this browser")).to_have_attribute(
         "aria-pressed", "true"
     )
-    ended(app, cast, "long.csv")
+    made(app, cast, "long.csv")
     eventually(lambda: page.evaluate(HEARD) == 1)
     page.clock.run_for(31_000)
     eventually(lambda: page.evaluate("window.told.length") == 1)
@@ -101,9 +103,35 @@ def test_without_permission_for_notifications_the_title_of_a_hidden_tab_has_a_nu
     with page.expect_response("**/notices"):
         page.get_by_role("button", name="Notify me in this browser").click()
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
-    ended(app, cast, "long.csv")
+    made(app, cast, "long.csv")
     eventually(lambda: page.evaluate(HEARD) == 1)
     page.clock.run_for(31_000)
     expect(page).to_have_title(f"(1) {title}")
     page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
     expect(page).to_have_title(title)
+
+
+def test_the_bell_shows_running_and_failed_work(app, cast, edith):
+    """A dot for running work, another color for failures, and both in the list that it opens."""
+    made(app, cast, "nightly.csv", status="running")
+    page = edith.page("/templates")
+    bell = page.locator(".bellbtn")
+    expect(page.locator("[data-bell]")).to_be_visible()
+    bell.click()
+    now = page.locator("#now")
+    expect(now).to_contain_text("nightly.csv")
+    expect(bell).to_have_attribute("aria-label", "Jobs: 1 running, 0 with failures")
+    page.keyboard.press("Escape")
+    made(
+        app,
+        cast,
+        "broken.csv",
+        status="failed",
+        error={"code": "internal_error", "message": "No disk.", "details": {}},
+    )
+    bell.focus()
+    page.keyboard.press("Enter")
+    expect(now).to_contain_text("broken.csv")
+    expect(bell).to_have_attribute("aria-label", "Jobs: 1 running, 1 with failures")
+    expect(page.locator("[data-bell].wrong")).to_be_visible()
+    expect(now.get_by_role("link", name="broken.csv")).to_have_attribute("href", re.compile("/exports/exp_"))
