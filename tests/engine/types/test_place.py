@@ -84,7 +84,7 @@ def test_ten_thousand_places_of_the_world_never_contradict_themselves():
         assert row["time_zone"] == ZONES.get((code, zone), zone)
         regions.add((code, city["admin1code"], row["state"]))
         ZoneInfo(row["time_zone"])
-        # Postal codes of Honduras, Mongolia and Nicaragua have five digits; the library's expressions want six and seven.
+        # Postal codes of these have five digits; the library's expressions want six and seven.
         assert code in ("HN", "MN", "NI") or well_formed(row["zip_code"], country["postalcoderegex"]), row
         number = phonenumbers.parse(row["phone_number"])
         assert phonenumbers.is_valid_number_for_region(number, code)
