@@ -50,7 +50,7 @@ def test_admins_see_the_leading_number_of_versions_only(api, app, cast):
     assert answer.status_code == 200
     told = answer.json
     assert "." not in told["parts"]["database"]["version"] + told["parts"]["redis"]["version"]
-    assert set(told["queues"]) == {"exports", "pushes", "parts", "runs"}
+    assert set(told["queues"]) == {"exports", "imports", "pushes", "parts", "runs"}
     assert "secret-host" not in answer.text
 
 

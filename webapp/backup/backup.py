@@ -202,7 +202,11 @@ NAMED: Final = (
 )
 # Files of exports whose removal has begun (`file_removed_at`) may be gone while their names are still there.
 _EXPORT_ID: Final = {"exports": "id", "export_parts": "export_id"}
-CACHES: Final = (("connections", "metadata_key"),)
+CACHES: Final = (
+    ("connections", "metadata_key"),
+    ("import_jobs", "document_key"),
+    ("import_jobs", "result_key"),
+)
 
 
 class Files:

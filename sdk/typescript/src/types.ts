@@ -971,7 +971,7 @@ export interface ImportIn {
   quantity?: number;
 }
 
-/** An import that a worker does. `tables`: in the document, 0 until they are known; `tables_done`: those whose field */
+/** An import that a worker does. */
 export interface ImportJobOut {
   id: string;
   status: "queued" | "running" | "completed" | "failed" | "cancelled" | "timed_out";

@@ -215,6 +215,8 @@ METHODS: Final[dict[str, str]] = {
     "GET /health/live": "service.live",
     "GET /health/ready": "service.ready",
     "POST /import": "templates.import_schema",
+    "GET /imports/{import_id}": "templates.get_import",
+    "DELETE /imports/{import_id}": "templates.cancel_import",
     "GET /invitations": "members.invitations",
     "POST /invitations": "members.invite",
     "DELETE /invitations/{invitation_id}": "members.withdraw",

@@ -152,8 +152,11 @@ class ImportOut(Output):
 
 
 class ImportJobOut(Output):
-    """An import that a worker does. `tables`: in the document, 0 until they are known; `tables_done`: those whose field
-    types are detected. `result`: the response of an import that did not wait for a worker; null until the end."""
+    """An import that a worker does.
+
+    `tables`: in the document, 0 until they are known. `tables_done`: those whose field types are detected. `result`:
+    the response of an import without a worker; null until the end.
+    """
 
     id: str
     status: Literal["queued", "running", "completed", "failed", "cancelled", "timed_out"]

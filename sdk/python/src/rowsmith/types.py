@@ -1058,7 +1058,7 @@ class ImportIn(TypedDict):
 
 
 class ImportJobOut(TypedDict):
-    """An import that a worker does. `tables`: in the document, 0 until they are known; `tables_done`: those whose field"""
+    """An import that a worker does."""
 
     id: str
     status: Literal["queued", "running", "completed", "failed", "cancelled", "timed_out"]

@@ -40,6 +40,21 @@ export class Templates extends Resource {
     return this.make_("/import", {}, request, how);
   }
 
+  /** Let a worker read a large document. Follow the import with `getImport`. */
+  startImport(request: types.ImportIn, how?: Creating): Promise<types.ImportJobOut> {
+    return this.make_("/import", {}, { ...request, wait: false }, how);
+  }
+
+  /** Return an import that a worker does: its progress, and its `result` when it is completed. */
+  getImport(id: string, how?: Calling): Promise<types.ImportJobOut> {
+    return this.get_("/imports/{import_id}", { import_id: id }, how);
+  }
+
+  /** Cancel an import that has not finished. Templates that it has saved stay. */
+  cancelImport(id: string, how?: Calling): Promise<types.ImportJobOut> {
+    return this.delete_("/imports/{import_id}", { import_id: id }, how);
+  }
+
   /** Compare a changed schema with a template. `accept` applies the changes of these columns. */
   compareSchema(id: string, request: types.AgainIn, how?: Calling): Promise<types.AgainOut> {
     return this.ask_(`${ONE}/import`, { template_id: id }, request, how);

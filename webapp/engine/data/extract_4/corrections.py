@@ -53,8 +53,8 @@ def cities() -> pa.Table:
     zone = [right.get((*city, at), at) for city, at in zip(cities, zone, strict=True)]
     starts, counts = (table[f"postal_{part}"].to_pylist() for part in ("start", "count"))
     ranges, _ = _postal()
-    for row, (city, state) in enumerate(zip(cities, _states_of(table), strict=True)):
-        starts[row], counts[row] = ranges.get((city[0], state), (starts[row], counts[row]))
+    for row, ((code, _), state) in enumerate(zip(cities, _states_of(table), strict=True)):
+        starts[row], counts[row] = ranges.get((code, state), (starts[row], counts[row]))
     for column, values in (("time_zone", zone), ("postal_start", starts), ("postal_count", counts)):
         table = table.set_column(table.column_names.index(column), column, pa.array(values, pa.int32()))
     table = table.append_column(

@@ -50,6 +50,20 @@ class Templates(Generation):
         """Create templates from a text, rows or a schema (`content`), or from a workspace file (`file`)."""
         return self._create("/import", request, idempotency_key)
 
+    def start_import(
+        self, *, idempotency_key: Key = None, **request: Unpack[types.ImportIn]
+    ) -> types.ImportJobOut:
+        """Let a worker read a large document. Follow the import with `get_import`."""
+        return self._create("/import", {**request, "wait": False}, idempotency_key)
+
+    def get_import(self, import_id: str) -> types.ImportJobOut:
+        """Return an import that a worker does: its progress, and its `result` when it is completed."""
+        return self._get("/imports/{import_id}", import_id=import_id)
+
+    def cancel_import(self, import_id: str) -> types.ImportJobOut:
+        """Cancel an import that has not finished. Templates that it has saved stay."""
+        return self._delete("/imports/{import_id}", import_id=import_id)
+
     def import_file(
         self,
         content: Content,
