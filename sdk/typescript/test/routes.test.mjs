@@ -153,7 +153,7 @@ const CALLS = {
     restore: (one, how) => one.restore("x", how),
   },
   fields: {
-    list: (one, how) => one.list({ q: "x" }, how).all(),
+    list: (one, how) => one.list({ q: "x", locale: "de_DE" }, how).all(),
     functions: (one, how) => one.functions({ q: "x" }, how),
     suggest: (one, how) => one.suggest({ name: "x" }, how),
     describe: (one, how) => one.describe({ description: "x" }, how),
