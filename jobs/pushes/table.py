@@ -174,8 +174,8 @@ class Sender:
         self._judge(chunk, bad)
 
     def _commit(self, chunk: Chunk, bad: Sequence[Bad], part: Part) -> bool:
-        """Write the intent and commit. If the target rejects the chunk at its commit, send its halves and
-        return False."""
+        """Write the intent and commit. If the target rejects the chunk at its commit, send it again with constraints
+        checked at once, or in halves, and return False."""
         chunk = replace(chunk, proof=self.target.commit_token())
         self.book.intend(chunk, bad)
         try:
@@ -185,13 +185,17 @@ class Sender:
                 raise
             self.target.rollback()
             self.book.retract()
-            self._halve(part, error)
+            if self.target.check_at_once():
+                self._send(part.split(0, len(part.numbers)))
+            else:
+                self._halve(part, error)
             return False
         self.book.landed()
         return True
 
     def _halve(self, part: Part, error: ConnectorError) -> None:
-        """Split a chunk in halves to find the rows that violate a deferred constraint, which names no row."""
+        """Split a chunk in halves to find the rows that violate a constraint that is only checked at the commit, which
+        names no row."""
         count = len(part.numbers)
         if count > 1:
             self._send(part.split(0, count // 2))

@@ -17,6 +17,7 @@ from tests.jobs.test_push import bad, counts, people
 from webapp import clock as present
 from webapp import limits
 from webapp.connectors.base import ConnectionLost
+from webapp.connectors.postgresql.target import PostgresqlTarget
 from webapp.extensions import writing
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
@@ -174,6 +175,31 @@ def test_a_deferred_constraint_names_its_row_by_halves(pushing, ask, target, pos
     assert (done.status, counts(done)) == ("completed", (299, 1, 0))
     assert bad(pushing, push_id) == [(260, "unique")]
     assert ask("SELECT count(*) FROM people") == [(299,)]
+
+
+def test_rows_that_violate_a_deferred_constraint_are_found_without_a_commit_for_each(
+    pushing, ask, target, postgres_only, monkeypatch
+):
+    with target[1].begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE levels (n int PRIMARY KEY)")
+        connection.exec_driver_sql("INSERT INTO levels VALUES (30)")
+        connection.exec_driver_sql(
+            "ALTER TABLE people ADD FOREIGN KEY (age) REFERENCES levels DEFERRABLE INITIALLY DEFERRED"
+        )
+    push_id = pushing.push(people(400, age=lambda i: 31 if i % 2 else 30))
+    commits, real = [], PostgresqlTarget.commit
+
+    def commit(target):
+        commits.append(1)
+        real(target)
+
+    monkeypatch.setattr(PostgresqlTarget, "commit", commit)
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (200, 200, 0))
+    assert {code for _, code in bad(pushing, push_id)} == {"foreign_key"}
+    assert [number for number, _ in bad(pushing, push_id)] == list(range(1, 400, 2))
+    assert ask("SELECT count(*) FROM people") == [(200,)]
+    assert len(commits) < 20
 
 
 @pytest.fixture

@@ -260,6 +260,11 @@ class Target(ABC):
         target rejected the commit, so that no row of the chunk was written.
         """
 
+    def check_at_once(self) -> bool:
+        """Let later transactions check deferred constraints with each statement, so that `send` reports the rows that
+        violate them. Return False if the target cannot, or does already."""
+        return False
+
     @abstractmethod
     def rollback(self) -> None:
         """Roll back the open transaction. Does nothing if none is open or the connection is lost."""

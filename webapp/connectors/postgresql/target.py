@@ -40,6 +40,7 @@ DIALECT: Final = DIALECTS["postgresql"]
 _SAVE: Final = b"SAVEPOINT rows"
 _RENEW: Final = b"RELEASE rows; SAVEPOINT rows"
 _BACK: Final = b"ROLLBACK TO rows"
+_CHECKED: Final = b"BEGIN; SET CONSTRAINTS ALL IMMEDIATE; SAVEPOINT rows"
 # `Key (a, b)=(1, x) is not present in table "t".`, in any language.
 _KEY: Final = re.compile(r"\((?P<columns>.*?)\)=\((?P<values>.*)\)", re.S)
 # The identifier of the cluster, if the account can read it. Physical copies and standbys share it.
@@ -77,6 +78,7 @@ class PostgresqlTarget(Target):
             BatchSizer(*limits.TARGET_PIECE_ROWS, limits.TARGET_PIECE_COST_ROWS) for _ in range(2)
         )
         self._open = False
+        self._begin = b"BEGIN; SAVEPOINT rows"
 
     # --- transactions ---
 
@@ -87,7 +89,7 @@ class PostgresqlTarget(Target):
         with self._talking():
             if self._staged is None and self._stages:
                 self._staged = Staged(self._connection, self.writing)
-            self._connection.execute(b"BEGIN; SAVEPOINT rows")
+            self._connection.execute(self._begin)
         if self._staged is not None:
             self._staged.used = False
         self._open, self._inserted = True, []
@@ -156,6 +158,14 @@ class PostgresqlTarget(Target):
             raise
         if done.statusmessage != "COMMIT":
             raise ConnectorError("The server rolled the transaction back.", reason="deferred")
+
+    def check_at_once(self) -> bool:
+        """See `Target.check_at_once`. Not for tables that refer to themselves: a row may refer to a later one."""
+        entity = self.writing.entity
+        if self._begin == _CHECKED or any(one.entity == entity.name for one in entity.relations):
+            return False
+        self._begin = _CHECKED
+        return True
 
     def rollback(self) -> None:
         """See `Target.rollback`."""
