@@ -63,7 +63,7 @@ def test_short_columns_get_the_code_and_not_a_part_of_the_name(name, size, kind,
 )
 def test_values_of_a_vocabulary_are_never_cut(name, size):
     kind = table("person", text(name, None))[name]
-    whole = set(rows({name: kind}, 20_000)[name])
+    whole = set(rows({name: kind}, 200_000)[name])
     made = set(rows(table("person", text(name, size)))[name])
     assert made <= whole
     assert max(map(len, made)) <= size

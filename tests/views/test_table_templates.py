@@ -129,8 +129,13 @@ def test_every_row_of_every_template_fits_its_table(edith, tricky, app):
     found = {
         table: refusals
         for table in SAFE_ORDER
-        if (refusals := pushed(app, tricky, templates[table], 400, without=("egg_id",)))
+        if (
+            refusals := pushed(
+                app, tricky, templates[table], templates[table]["quantity"], without=("egg_id",)
+            )
+        )
     }
+    assert {one["quantity"] for one in made["templates"]} == {100, 400}, "there are not 400 countries"
     assert found == {}
     assert [row for row in made["report"] if row["state"] == "red"] == []
 

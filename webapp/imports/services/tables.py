@@ -559,6 +559,8 @@ def create(
         _check_has_fields(drafts)
     else:
         settled(drafts, words)
+        for one in drafts:
+            limit_rows(one, words, quantity)
     skipped = save(
         actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name}', quantity, connection_id
     )
