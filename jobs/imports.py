@@ -1,4 +1,4 @@
-"""Import a document: read it in a process of its own, tell the progress, and save the templates."""
+"""Import a document: read it in a separate process, report the progress, and save the templates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webapp.imports.services.imports import Reading
 
 
 def run(import_id: str) -> None:
-    """Do an import. It is repeated if its worker is lost before it saves templates."""
+    """Run an import. It is started again if its worker is lost before it saves templates."""
     with leased(background.KIND, import_id) as work, background.progress_file() as file:
         told: dict[str, int] = {}
 

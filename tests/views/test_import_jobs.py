@@ -107,9 +107,10 @@ def test_errors_of_the_document_are_errors_of_the_import(edith, begun, worker, f
     assert files() == []
 
 
-def test_an_import_can_be_cancelled_until_it_has_ended(edith, begun, worker):
+def test_an_import_can_be_cancelled_until_it_has_ended(edith, begun, worker, files):
     identity = begun()
     assert edith.delete(f"/imports/{identity}").json["status"] == "cancelled"
+    assert files() == []
     with pytest.raises(Exception, match=identity):  # there is nothing to do
         worker(identity)
     assert edith.delete(f"/imports/{identity}").json["error"]["code"] == "run_finished"
@@ -217,6 +218,18 @@ def test_without_javascript_the_import_has_a_page(page, worker):
     assert html.fromstring(shown.text).xpath("//noscript//a[text()='Refresh']")
     worker(where.rpartition("/")[2])
     assert html.fromstring(page.get(where).text).xpath("//main//table[contains(@class, 'review')]")
+
+
+def test_a_cancelled_import_and_one_without_its_result_say_so(page, begun, worker, edith, app, files):
+    identity = begun()
+    edith.delete(f"/imports/{identity}")
+    assert "The import was cancelled." in poll(page, identity).text
+    other = begun(save=False)
+    worker(other)
+    with app.app_context():
+        for key in files():
+            storage.of(app).delete(key)
+    assert "The result has been deleted." in poll(page, other).text
 
 
 def test_a_failed_import_says_why(page, worker):

@@ -1,4 +1,4 @@
-"""The one file a vocabulary lies in: an Arrow IPC file whose only batch has one row and a list column for each list.
+"""The file of a vocabulary: an Arrow IPC file whose only batch has one row and a list column for each list.
 
 A list of words is a ``list<string>`` column, a table a ``list<struct<...>>`` column; reading either is a view into
 the mapped file. The id is a digest of names, types and values, not of the file's bytes, so that a newer Arrow that
@@ -63,7 +63,7 @@ def _feed(hashed: blake2b, values: pa.Array) -> None:
 
 
 def _widths(values: pa.Array) -> tuple[int, ...]:
-    """Bytes of each buffer that mean something; what lies behind is padding."""
+    """Number of bytes of each buffer without the padding at its end."""
     kind = values.type
     if pa.types.is_string(kind):
         ends = 4 * len(values)

@@ -571,7 +571,7 @@ def _years_after(day: str, years: int = 10) -> str:
 
 
 def countable(made: Field, vocabulary: Vocabulary) -> bool:
-    """Whether a field's values can be dealt out in combinations with those of others."""
+    """Return whether a field's values can be combined freely with those of others."""
     if made["type"] in ("reference", "foreign_key"):
         return bool(made["options"].get("template_id") != "self")
     try:

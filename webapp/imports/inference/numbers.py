@@ -1,4 +1,4 @@
-"""Fields for columns of numbers: inside what the type and the checks allow, about where the sample lies."""
+"""Fields for columns of numbers: within what the type and the checks allow, in the range of the sample."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def float_(asked: Asked) -> Field | None:
 
 
 def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[Decimal, Decimal] | None:
-    """Least and largest number: as the checks say, inside them as the sample lies, else what is usual."""
+    """Least and largest number: of the checks; within these, of the sample; else the usual ones."""
     rule = asked.rule
     low, high = least, most
     if (bound := checks.number(rule.low)) is not None:

@@ -153,6 +153,7 @@ def cancel(actor: Actor, job: ImportJob) -> ImportJob:
     if job.status == "queued":
         job.status, job.finished_at = "cancelled", clock.now()
     db.session.commit()
+    settle(job.id)
     return job
 
 
@@ -214,7 +215,7 @@ def told(file: Path) -> dict[str, int]:
 
 
 def settle(import_id: str) -> None:
-    """Delete the document of an import that has ended, unless its templates can still be created from it."""
+    """Delete the document of an import that has ended, unless templates can still be created from it."""
     with reading() as session:
         job = session.get(ImportJob, import_id)
     if job is not None and job.ended and (job.request["save"] or job.status != "completed"):

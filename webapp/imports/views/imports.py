@@ -273,7 +273,12 @@ def _made(made: imports.Made, saved: bool, echo: str = "", name: str = "", job: 
     }
     if saved:  # the form is replaced, so that it cannot be sent twice
         return reply(
-            told, template=PAGE, block="result", status=201, headers={"HX-Retarget": "#result"}, **context
+            told,
+            template=PAGE,
+            block="result",
+            status=200 if job else 201,
+            headers={"HX-Retarget": "#result"},
+            **context,
         )
     return reply(told, template=PAGE, block="review", **context)
 
