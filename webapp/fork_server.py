@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, NoReturn
 
 from webapp import limits
@@ -107,7 +108,8 @@ def serve(channel: socket.socket, work: Callable[..., NoReturn]) -> None:
             return
         channel.send(b".")
         if module.decode() not in sys.modules:
-            importlib.import_module(module.decode())
+            with suppress(ImportError):  # a driver that is not installed: the forked process reports it
+                importlib.import_module(module.decode())
             gc.collect()
             gc.freeze()  # so that forked processes do not copy unchanged objects
         if os.fork() == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobs import exports
 from tests.views.speak import faults, make
 from tests.views.targets import postgres_target, shop, work  # noqa: F401
 
@@ -149,3 +150,62 @@ def test_a_dry_run_of_a_dataset_shows_each_table(edith, templates, shop):
         ("orders", 3),
     ]
     assert shop.count("customers") == 0
+
+
+FEW = """
+CREATE TABLE statuses (id bigint PRIMARY KEY, name text NOT NULL UNIQUE);
+CREATE TABLE orders (id bigint PRIMARY KEY, status_id bigint NOT NULL REFERENCES statuses (id));
+"""
+
+
+def test_a_table_gets_as_many_rows_as_its_values_allow(app, cast, edith, postgres_url, work):
+    names = {
+        "name": "name",
+        "type": "custom_list",
+        "options": {"values": ["new", "paid", "sent"]},
+        "unique": True,
+    }
+    statuses = make(edith, name="Statuses", fields=[{"name": "id", "type": "row_number"}, names])["id"]
+    reference = {"template_id": statuses, "field": "id", "distribution": "uniform"}
+    orders = make(
+        edith,
+        name="Orders",
+        fields=[
+            {"name": "id", "type": "row_number"},
+            {"name": "status_id", "type": "reference", "options": reference},
+        ],
+    )["id"]
+    tables = [{"template_id": statuses, "count": 1000}, {"template_id": orders, "count": 50}]
+    made = edith.post("/datasets", json={"name": "Few", "templates": tables, "seed": "s"}).json
+    with postgres_target(app, cast, postgres_url, FEW) as target:
+        plan = edith.post(
+            f"/datasets/{made['id']}/push/plan", json={"connection_id": target.connection_id}
+        ).json
+        note = '"name" must be unique: 1,000 values were requested and only 3 exist.'
+        assert [(one["count"], one["note"]) for one in plan["tables"]] == [(3, note), (50, "")]
+        push = edith.post(f"/datasets/{made['id']}/push", json={"connection_id": target.connection_id}).json
+        assert [(one["count"], one["note"]) for one in push["tables"]] == [(3, note), (50, "")]
+        work(push["id"])
+        assert edith.get(f"/pushes/{push['id']}").json["counts"]["delivered"] == 53
+        assert target.execute("SELECT count(*) FROM orders JOIN statuses ON statuses.id = status_id") == [
+            (50,)
+        ]
+
+
+def test_a_file_of_a_dataset_has_as_many_rows_as_values_allow(app, edith):
+    names = {
+        "name": "name",
+        "type": "custom_list",
+        "options": {"values": ["new", "paid", "sent"]},
+        "unique": True,
+    }
+    statuses = make(edith, name="Statuses", fields=[names])["id"]
+    body = {"name": "Few", "templates": [{"template_id": statuses, "count": 1000}], "seed": "s"}
+    path = f"/datasets/{edith.post('/datasets', json=body).json['id']}"
+    export = edith.post(f"{path}/exports", json={"format": "csv"}).json
+    assert [(one["rows"], one["note"]) for one in export["pins"]["tables"]] == [
+        (3, '"name" must be unique: 1,000 values were requested and only 3 exist.')
+    ]
+    with app.app_context():
+        exports.run(export["id"])
+    assert edith.get(f"/exports/{export['id']}").json["status"] == "completed"

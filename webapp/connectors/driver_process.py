@@ -1,27 +1,26 @@
 """Inspect a target in a child process, so that a driver that hangs does not block the caller.
 
-The child, `python -m webapp.connectors.driver_process`, reads one request as JSON from standard input
-(secrets are neither in its arguments nor in its environment) and writes lines of JSON: `{"part": ...}` for
-each part of the answer, then `{"done": true}` or `{"error": {...}}`. It is killed at the time limit; parts
-that it wrote before are used. It exits when its parent exits, and an alarm ends it if the parent cannot. Each
-parent runs only a few children at the same time; further requests wait.
+The child is forked from a server process that has already imported the driver (`webapp.fork_server`). It reads one
+request as JSON from a socket (secrets are neither in its arguments nor in its environment) and writes lines of JSON:
+its process id, `{"part": ...}` for each part of the answer, then `{"done": true}` or `{"error": {...}}`. It is killed
+at the time limit; parts that it wrote before are used. It ends with the process that asks, and an alarm ends it if that
+process cannot. Each process runs only a few children at the same time; further requests wait.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
-import ctypes
+import importlib
 import os
 import resource
 import signal
-import subprocess
-import sys
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import orjson
 import pyarrow as pa
@@ -31,16 +30,12 @@ from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
 from webapp.connectors.http.channel import HttpConnector
 from webapp.connectors.http.tokens import HandedToken, StoredToken, TokenAuth, TokenStore
 from webapp.connectors.metadata_json import stage_to_json, to_json
-from webapp.fork_server import SETTINGS
+from webapp.fork_server import ForkServer, die_with_parent, serve
 from webapp.net.gate import Gate
 from webapp.net.session import open_session
 
 _turns = threading.BoundedSemaphore(limits.APART_AT_ONCE)
-# Environment variables that the child inherits: for Python, for libraries and for certificate authorities.
-_PASSED_ON: Final = (
-    "PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
-)  # fmt: skip
-_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+server: Final = ForkServer("webapp.connectors.driver_process")
 
 
 def stages(connector: Connector, seconds: float) -> list[dict[str, Any]]:
@@ -106,7 +101,6 @@ def _asked(
         "question": question,
         **described(connector),
         "seconds": seconds,
-        "parent": os.getpid(),
         "document": _document(connector),
         **more,
     }
@@ -121,12 +115,18 @@ def _asked(
             transient=True,
         )
     try:
-        said, late = _carried_out(orjson.dumps(asked), seconds)
+        said, late = _carried_out(orjson.dumps(asked), _module_of(connector), seconds)
     finally:
         _turns.release()
     if auth is not None:
         _keep_token(auth, said)
     return _read(said, late, seconds)
+
+
+def _module_of(connector: Connector) -> str:
+    """The module whose import brings the driver of a connector."""
+    module = type(connector).__module__
+    return module if isinstance(connector, HttpConnector) else f"{module.rpartition('.')[0]}.session"
 
 
 def described(connector: Connector) -> dict[str, Any]:
@@ -165,28 +165,36 @@ def _document(connector: Connector) -> str | None:
     return base64.b64encode(found).decode() if found is not None else None
 
 
-def _carried_out(asked: bytes, seconds: float) -> tuple[bytes, bool]:
+def _carried_out(asked: bytes, module: str, seconds: float) -> tuple[bytes, bool]:
     """Run a child with a request, and return its output and whether the time limit was exceeded."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    child = subprocess.Popen(
-        [sys.executable, "-m", "webapp.connectors.driver_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=root,
-        env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **SETTINGS},
-        start_new_session=True,
-    )
-    late = False
-    try:
-        return child.communicate(asked, timeout=seconds)[0], late
-    except subprocess.TimeoutExpired:
-        late = True
-    finally:
-        if child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-    return child.communicate()[0], late
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            if not server.ask(module, [theirs.fileno()]):
+                return b"", False
+        until = time.monotonic() + seconds
+        said, child = bytearray(), 0
+        try:
+            ours.settimeout(seconds)
+            ours.sendall(asked)
+            ours.shutdown(socket.SHUT_WR)
+            while (left := until - time.monotonic()) > 0:
+                ours.settimeout(left)
+                piece = ours.recv(limits.MB)
+                said += piece
+                if not child and b"\n" in said:
+                    child = int(said[: said.index(b"\n")])
+                if not piece:
+                    break
+            late = left <= 0
+        except TimeoutError:
+            late = True
+        except ConnectionError:  # the child was killed
+            late = False
+        if late and child:
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+    return bytes(said).partition(b"\n")[2], late
 
 
 def _read(said: bytes, late: bool, seconds: float) -> tuple[list[Any], ConnectorError | None]:
@@ -278,13 +286,22 @@ def _packed(rows: pa.RecordBatch) -> bytes:
     return packed
 
 
-def main() -> None:
-    """Read a request from standard input and write the answer to standard output."""
-    asked = orjson.loads(sys.stdin.buffer.read())
-    _bind(asked["parent"], asked["seconds"])
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # output of a driver must not mix with the answer
+def work(descriptor: int) -> NoReturn:
+    """Read a request from a socket, write the answer to it, and exit."""
+    die_with_parent()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()  # so that processes which a driver starts are killed with this one
+    with suppress(BrokenPipeError, ConnectionError):  # the caller does not wait any longer
+        _answer(socket.socket(fileno=descriptor))
+    os._exit(0)  # do not wait for threads of a driver
 
+
+def _answer(channel: socket.socket) -> None:
+    channel.sendall(b"%d\n" % os.getpid())
+    with channel.makefile("rb") as request:
+        asked = orjson.loads(request.read())
+    # The kernel ends this process, because a driver may hold the interpreter lock.
+    signal.setitimer(signal.ITIMER_REAL, asked["seconds"] + limits.APART_GRACE_SECONDS)
     size = 0
 
     def say(line: Mapping[str, Any]) -> None:
@@ -294,8 +311,7 @@ def main() -> None:
         if size > limits.APART_ANSWER_BYTES:
             mb = limits.APART_ANSWER_BYTES // limits.MB
             raise ConnectorError(f"The target's answer is larger than {mb:,} MB.", reason="too_large")
-        out.write(data)
-        out.flush()
+        channel.sendall(data)
 
     tokens = HandedToken(StoredToken(**asked["token"]) if "token" in asked else None)
     try:
@@ -311,20 +327,8 @@ def main() -> None:
         ended = {"error": error.to_json()}
     size = 0
     say(ended | {"token": asdict(tokens.entry) if tokens.entry else None})
-    os._exit(0)  # do not wait for threads of a driver
-
-
-def _bind(parent: int, seconds: float) -> None:
-    """End this process when its parent ends, or shortly after the time limit.
-
-    The kernel takes care of both, because a driver may hold the interpreter lock.
-    """
-    signal.setitimer(signal.ITIMER_REAL, seconds + limits.APART_GRACE_SECONDS)
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:
-        sys.exit(1)  # the parent ended before prctl was called
 
 
 if __name__ == "__main__":
-    main()
+    # Import the module by name, so that classes have the same identity everywhere.
+    serve(socket.socket(fileno=0), importlib.import_module("webapp.connectors.driver_process").work)

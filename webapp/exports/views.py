@@ -133,12 +133,14 @@ class ReferencePin(Output):
 
 
 class TablePins(Output):
-    """The values with which one table of a dataset's file was generated."""
+    """The values with which one table of a dataset's file was generated. `note` says why it has fewer rows than
+    requested, and is empty otherwise."""
 
     name: str
     template_id: str
     template_version: int
     rows: int
+    note: str
     now: str
     vocabulary: str
     locale: str | None

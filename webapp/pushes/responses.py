@@ -34,7 +34,8 @@ class PushColumn(Output):
 class PushTable(Output):
     """One table of a push.
 
-    `from_parent` names columns that get the key of a row in another table of the push, by that table's position.
+    `from_parent` names columns that get the key of a row in another table of the push, by that table's position. `note`
+    says why it has fewer rows than requested, and is empty otherwise.
     """
 
     name: str
@@ -42,6 +43,7 @@ class PushTable(Output):
     template_version: int | None
     target: str
     count: int
+    note: str
     offset: int
     mode: str
     key_columns: list[str]
@@ -172,7 +174,8 @@ class PlannedField(Output):
 class PlannedTable(Output):
     """The mapping of a table, with its errors.
 
-    `unchecked`: columns written while foreign key checks are disabled, because tables refer to each other.
+    `unchecked`: columns written while foreign key checks are disabled, because tables refer to each other. `note` says
+    why the table has fewer rows than requested, and is empty otherwise.
     """
 
     name: str
@@ -180,6 +183,7 @@ class PlannedTable(Output):
     create: bool
     mode: str
     count: int
+    note: str
     key_columns: list[str]
     capture: list[str]
     later: list[str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -214,18 +214,30 @@ def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]
     counts: dict[str, tuple[int, str]] = {}
     for member in sorted(found, key=lambda one: place[one.template_id]):
         known = [replace(one, count=counts.get(one.template_id, (one.count, ""))[0]) for one in found]
-        wanted = member.count or 1
         try:
-            source = _source(member, known)
-            one_row = GenerateInput(count=1, seed=version.spec["seed"])
-            with processor_time.of_one_table():
-                recipe = external_values.recipe(actor, source, one_row, fetch=False)
-                counts[member.template_id] = _possible(recipe, wanted)
+            counts[member.template_id] = _as_many_as_possible(actor, member, known, version.spec["seed"])
         except ApiError as error:
             if error.code not in _OF_ONE_TABLE:
                 raise
-            counts[member.template_id] = (wanted, "")
+            counts[member.template_id] = (member.count or 1, "")
     return counts
+
+
+def _only_too_many(error: ApiError) -> bool:
+    """Whether a table's only fault is that it has fewer possible rows than requested."""
+    faults = error.details.get("fields", ())
+    return bool(faults) and all(fault["code"] == "not_enough_values" for fault in faults)
+
+
+def _as_many_as_possible(
+    actor: Actor, member: Member, members: Sequence[Member], seed: str
+) -> tuple[int, str]:
+    """Return how many rows a table can have, up to the requested number, and why not more. Errors: validation_error,
+    those of connections."""
+    with processor_time.of_one_table():
+        one_row = GenerateInput(count=1, seed=seed)
+        recipe = external_values.recipe(actor, _source(member, members), one_row, fetch=False)
+        return _possible(recipe, member.count or 1)
 
 
 def _possible(recipe: Recipe, wanted: int) -> tuple[int, str]:
@@ -267,6 +279,8 @@ class Bundle:
     members: Sequence[Member]
     recipes: Sequence[Recipe]
     keys: Keys
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Why a table has fewer rows than requested, by its name."""
 
     @property
     def format(self) -> type[Format]:
@@ -297,6 +311,7 @@ class Bundle:
                 "name": member.name,
                 "count": member.count,
                 "rows": recipe.count,
+                **({"note": note} if (note := self.notes.get(member.name)) else {}),
             }
             for member, recipe in zip(self.members, self.recipes, strict=True)
         ]
@@ -393,6 +408,9 @@ def bundle(
     attempt, by table; then the tables are sorted already. With `skipped`, tables whose rows cannot be generated are
     left out and added to it by their names.
 
+    A table with fewer possible rows than requested gets as many as are possible, with a note, and its children refer to
+    those.
+
     Errors: validation_error, with paths such as `templates[1].fields[0]`.
     """
     fields = datasets.fields_of({one.template_id: one.version for one in found})
@@ -400,22 +418,33 @@ def bundle(
     if isinstance(by, Actor):
         place = {one: at for at, one in enumerate(relations.order(list(fields), edges).template_ids)}
         found = sorted(found, key=lambda one: place[one.template_id])
-    kept, recipes = [], []
+    found = list(found)
+    kept, recipes, notes = [], [], {}
     for at, member in enumerate(found):
         try:
-            recipes.append(_recipe(member, found, seed, now, ask, by if isinstance(by, Actor) else by[at]))
+            try:
+                recipe = _recipe(member, found, seed, now, ask, by if isinstance(by, Actor) else by[at])
+            except ApiError as error:
+                if not isinstance(by, Actor) or not _only_too_many(error):
+                    raise
+                count, notes[member.name] = _as_many_as_possible(by, member, found, seed)
+                if not count:
+                    raise
+                found[at] = member = replace(member, count=count)
+                recipe = _recipe(member, found, seed, now, ask, by)
         except ApiError as error:
             if skipped is None or error.code not in _OF_ONE_TABLE:
                 raise
             skipped[member.name] = error
         else:
+            recipes.append(recipe)
             kept.append(member)
     if not recipes:
         raise validation_error(
             [Fault("templates", "nothing_to_make", "No table of this dataset can be generated.")]
         )
     left = relations.among(edges, [one.template_id for one in kept])
-    return Bundle(name, *version, seed, now, kept, recipes, _keys(kept, fields, left))
+    return Bundle(name, *version, seed, now, kept, recipes, _keys(kept, fields, left), notes)
 
 
 def _recipe(

@@ -102,6 +102,7 @@ def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
                 "template_id": table["template_id"],
                 "rows": table["rows"],
                 "now": table["now"],
+                "note": table.get("note", ""),
                 **_of_table(table),
             }
             for table in tables

@@ -618,6 +618,8 @@ def _dataset_tables(
         if planned is None:
             gathered.add(planning.field_faults(wanted["maker"], asked))
         else:
+            if note := bundle.notes.get(name):
+                planned.spec["note"] = note
             prepared.tables.append(planned)
 
 
