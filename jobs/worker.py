@@ -177,8 +177,7 @@ def _ask_to_stop(_signum: int, _frame: FrameType | None) -> None:
 def preload(app: Flask, listened: Sequence[str]) -> None:
     """Import what jobs need and compile the common SQL statements, so that every fork has both."""
     if health.WORKER in parts(listened):
-        importlib.import_module("webapp.engine")
-    tuple(connectors.KINDS.values())
+        tuple(connectors.KINDS.values())
     with app.app_context():
         for kind in kinds(listened):
             job_of(kind)

@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from tests.golden import cases, everywhere
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 from webapp.row_templates.services import compilation
 
 FOLDER = Path(__file__).parent / f"engine-{ENGINE}"

@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from tests.golden import cases
-from webapp.engine.plan import ENGINE, ENGINES
+from webapp.engine import ENGINE, ENGINES
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import REGISTRY
 

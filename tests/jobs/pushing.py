@@ -15,7 +15,7 @@ from webapp.access.models import Project, Team, Workspace
 from webapp.connectors.base import Capabilities, Session
 from webapp.connectors.postgresql.connector import PostgresqlConnector
 from webapp.connectors.sqlite.connector import SqliteConnector
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 from webapp.extensions import reading, writing
 from webapp.generation.services.row_makers import GivenRows
 from webapp.net.gate import Gate

@@ -10,7 +10,7 @@ from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp.access import actors
 from webapp.connections.services import connections
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 from webapp.exports import services as exports
 from webapp.extensions import db
 from webapp.pushes.models import Push

@@ -12,7 +12,7 @@ from webapp import clock
 from webapp.access import actors
 from webapp.connections.services import connections
 from webapp.datasets.services import datasets
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 from webapp.extensions import db
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.row_templates.services import templates

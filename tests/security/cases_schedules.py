@@ -10,7 +10,7 @@ from tests.cast import Cast
 from tests.security.matrix import Case
 from webapp import clock, ids
 from webapp.access import actors
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 from webapp.exports.models import Export
 from webapp.extensions import db
 from webapp.row_templates.services import compilation, templates

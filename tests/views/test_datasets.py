@@ -235,14 +235,19 @@ def test_a_preview_has_the_pinned_versions(edith, two, shop):
     assert edith.post(f"{at(shop)}/preview").json == before
 
 
-def test_errors_of_a_table_are_reported_with_its_path(edith, two):
+def test_fewer_values_than_rows_are_a_warning_of_the_preview_and_a_note_of_the_file(edith, two):
     narrow = [{"name": "bit", "type": "enum", "options": {"values": [0, 1]}, "unique": True}]
     data = made(edith, [two[0], make(edith, fields=narrow, quantity=2)["id"]])
     tables = [{key: one[key] for key in ("template_id", "count")} for one in data["templates"]]
     tables[1]["count"] = 3
     edith.patch(at(data), json={"templates": tables})
-    for answer in (edith.post(f"{at(data)}/preview"), edith.post(f"{at(data)}/exports")):
-        assert list(faults(answer)) == ["templates[1].fields[0].unique"]
+    preview = edith.post(f"{at(data)}/preview").json
+    assert [(one["path"], one["code"]) for one in preview["warnings"]] == [
+        ("templates[1].fields[0].unique", "not_enough_values")
+    ]
+    assert [len(one["rows"]) for one in preview["tables"]] == [3, 2]
+    export = edith.post(f"{at(data)}/exports").json
+    assert [bool(one["note"]) for one in export["pins"]["tables"]] == [False, True]
 
 
 # --- Bad input ------------------------------------------------------------------------------------------------

@@ -143,9 +143,7 @@ def _import_parts() -> None:
     )  # a thread of this process would be missing in forked ones
     gc.disable()
     for module in (
-        "webapp.cli.prepare",
         "webapp.blueprints",
-        "webapp.engine",
         "webapp.serving",
         "gunicorn.app.wsgiapp",
         "jobs.worker",
@@ -170,8 +168,9 @@ def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -
 
 
 def _main(module: str, *arguments: str) -> Callable[[], object]:
-    """Return what `python -m module arguments` does. Dotted, because the application does not import jobs."""
-    return partial(importlib.import_module(module).main, arguments)
+    """Return what `python -m module arguments` does. Dotted, because the application does not import jobs; imported by
+    the process that runs it, unless this one has imported it for all."""
+    return lambda: importlib.import_module(module).main(arguments)
 
 
 def _serve() -> None:

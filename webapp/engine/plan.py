@@ -26,12 +26,6 @@ from webapp.errors import Fault, did_you_mean
 if TYPE_CHECKING:
     from webapp.engine.data.vocabulary import Vocabulary
 
-ENGINE = 3
-"""Rises only when a golden hash changes; part of every pins record."""
-ENGINES = (1, 2, 3)
-"""The engines whose rows this release generates. A vocabulary names the engine whose rules its rows follow
-(`Vocabulary.engine`), so a version that pins an earlier vocabulary gives the same rows as before."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

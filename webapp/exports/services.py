@@ -31,11 +31,10 @@ from webapp.audit.services import audit_log
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.datasets.services import datasets, rows
 from webapp.datasets.services.rows import Bundle
-from webapp.engine import leaks
+from webapp.engine import ENGINE, ENGINES, leaks
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
-from webapp.engine.plan import ENGINE, ENGINES
 from webapp.errors import ApiError, Fault, Gathered, validation_error
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import changed_rows, db, reading, redis_client, writing

@@ -32,7 +32,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, limits
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 from webapp.extensions import application, db, redis_client
 from webapp.monitoring import health
 

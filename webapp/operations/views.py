@@ -21,7 +21,7 @@ from webapp import clock, limits
 from webapp.access.actors import Actor
 from webapp.accounts import authentication
 from webapp.config import Settings
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 from webapp.errors import ApiError
 from webapp.monitoring import health
 from webapp.monitoring import metrics as operations_metrics

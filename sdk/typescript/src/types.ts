@@ -1372,6 +1372,7 @@ export interface PlannedTable {
   create: boolean;
   mode: string;
   count: number;
+  note: string;
   key_columns: string[];
   capture: string[];
   later: string[];
@@ -1556,6 +1557,7 @@ export interface PushTable {
   template_version: number | null;
   target: string;
   count: number;
+  note: string;
   offset: number;
   mode: string;
   key_columns: string[];
@@ -1996,12 +1998,13 @@ export interface Suggestion {
   source: "name" | "sample" | "ai";
 }
 
-/** The values with which one table of a dataset's file was generated. */
+/** The values with which one table of a dataset's file was generated. `note` says why it has fewer rows than */
 export interface TablePins {
   name: string;
   template_id: string;
   template_version: number;
   rows: number;
+  note: string;
   now: string;
   vocabulary: string;
   locale: string | null;

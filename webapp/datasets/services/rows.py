@@ -147,8 +147,10 @@ def preview(
                 source = sources.opened(actor, source, whole=False)
         count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
         # A table has no rows if its parents have no children.
-        few = {"count": min(count, limits.PREVIEW_ROWS)}
-        wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update=few)
+        few = min(count, limits.PREVIEW_ROWS)
+        if member.count is not None:
+            few = _as_many_as_possible(actor, replace(member, count=few), found, seed)[0] or few
+        wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update={"count": few})
         with placed(member):
             recipe = external_values.recipe(actor, source, wanted, fetch=fetch, anchored=wanted.now is None)
             warnings += external_values.warnings(source, recipe)
@@ -230,7 +232,7 @@ def _only_too_many(error: ApiError) -> bool:
 
 
 def _as_many_as_possible(
-    actor: Actor, member: Member, members: Sequence[Member], seed: str
+    actor: Actor | None, member: Member, members: Sequence[Member], seed: str
 ) -> tuple[int, str]:
     """Return how many rows a table can have, up to the requested number, and why not more. Errors: validation_error,
     those of connections."""

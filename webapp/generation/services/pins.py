@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from webapp import clock, timestamps
-from webapp.engine.plan import ENGINE
+from webapp.engine import ENGINE
 
 _PLAIN: Final = "".join(set(string.punctuation) - {"%"})
 

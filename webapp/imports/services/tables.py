@@ -36,7 +36,7 @@ from webapp.engine.relations import EXISTING, RELATION
 from webapp.engine.spec import parse
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.imports.inference import check_search, checks, json_schema
+from webapp.imports.inference import checks, json_schema
 from webapp.imports.inference import columns as imports_columns
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition, jsonable
@@ -132,6 +132,8 @@ def drafted(
 
 def _differ(draft: Draft) -> None:
     """Let two references to the same table take different rows, where a check demands that they differ."""
+    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
+
     by_name = {one.column.casefold(): one for one in draft.found}
     for check in draft.entity.checks:
         for pair in check_search.differing_columns(check):
@@ -163,6 +165,8 @@ def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, .
     """Return the table with its unique indexes over expressions or with a condition as plain constraints, which demand
     more; and, by flag, the columns of indexes that allow one true flag for each combination of their values, such as
     those with `WHERE is_default`."""
+    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
+
     uniques: list[tuple[str, ...]] = []
     flags: dict[str, tuple[str, ...]] = {}
     truths = {one.name.casefold(): one.name for one in entity.fields if one.type == "boolean"}
@@ -772,6 +776,8 @@ _SAMPLE_ROWS: Final = 64  # chosen: rows that check constraints are tried with
 
 def _obey_checks(draft: Draft, words: Vocabulary) -> None:
     """Leave columns null, or fix them to one value, where generated rows would fail a check constraint."""
+    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
+
     if not draft.entity.checks:
         return
     rows, filled, options = sampled(draft, words, True), sampled(draft, words, False), {}
@@ -821,6 +827,8 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
 
 
 def _default(column: Column) -> tuple[Any, ...]:
+    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
+
     value = None if column.default is None else check_search.constant(column.default)
     return () if value is None else (value,)
 
@@ -829,6 +837,8 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
     """Generated rows by column in lower case, without `blanks` none of them null where a field generates values;
     references are numbers. Columns without a field have their default, which is left out if it is no constant, or are
     null."""
+    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
+
     fields = []
     for one in draft.fields:
         made = {key: value for key, value in one.items() if key != "unique" or value is True}

@@ -31,10 +31,9 @@ from webapp.connectors.http.request_template import (
 )
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.datasets.services import datasets, rows
-from webapp.engine import processor_time
+from webapp.engine import ENGINE, processor_time
 from webapp.engine.budget import TooLarge
 from webapp.engine.placeholders import Hole, parse
-from webapp.engine.plan import ENGINE
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
 from webapp.generation.services import external_values, generate, row_makers

@@ -24,13 +24,12 @@ from webapp.access import tenancy
 from webapp.connectors.base import ConnectorError, Link, WriteSpec
 from webapp.connectors.schema import Column, Entity
 from webapp.datasets.services import rows as datasets_rows
-from webapp.engine import budget, mixed_columns
+from webapp.engine import ENGINE, ENGINES, budget, mixed_columns
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.budget import TooLarge
 from webapp.engine.errors import SpecError
 from webapp.engine.formats.nested import json_texts, mixed_texts
 from webapp.engine.formulas.expression import Expression
-from webapp.engine.plan import ENGINE, ENGINES
 from webapp.errors import ApiError, validation_error
 from webapp.extensions import application, db, reading
 from webapp.generation.services import external_values, generate

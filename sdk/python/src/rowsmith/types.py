@@ -1495,6 +1495,7 @@ class PlannedTable(TypedDict):
     create: bool
     mode: str
     count: int
+    note: str
     key_columns: list[str]
     capture: list[str]
     later: list[str]
@@ -1651,6 +1652,7 @@ class PushTable(TypedDict):
     template_version: int | None
     target: str
     count: int
+    note: str
     offset: int
     mode: str
     key_columns: list[str]
@@ -2101,12 +2103,13 @@ class Suggestion(TypedDict):
 
 
 class TablePins(TypedDict):
-    """The values with which one table of a dataset's file was generated."""
+    """The values with which one table of a dataset's file was generated. `note` says why it has fewer rows than"""
 
     name: str
     template_id: str
     template_version: int
     rows: int
+    note: str
     now: str
     vocabulary: str
     locale: str | None
