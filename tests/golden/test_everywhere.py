@@ -22,18 +22,23 @@ HASHES = stored("everywhere")
 FASTER = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))  # type: ignore[index]
 
 SETTINGS: dict[str, tuple[list[str], dict[str, str]]] = {
-    "hash seed, locale and time zone": (
+    "hash seed, locale and time zone, without assertions": (
         [],
-        {"PYTHONHASHSEED": "4711", "LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
+        {
+            "PYTHONHASHSEED": "4711", "LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu",
+            "PYTHONOPTIMIZE": "2", "PYTHONMALLOC": "malloc",
+        },
     ),
-    "UTF-8 off": ([], {"PYTHONHASHSEED": "0", "PYTHONUTF8": "0", "LC_ALL": "POSIX", "TZ": "Pacific/Apia"}),
-    "one thread": (["one-core"], {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
-    "many threads at once": (["threads"], {"OMP_NUM_THREADS": "7"}),
-    "rows cut into other pieces": (["blocks"], {}),
+    "UTF-8 off, one thread, a processor without AVX": (
+        ["one-core"],
+        {
+            "PYTHONHASHSEED": "0", "PYTHONUTF8": "0", "LC_ALL": "POSIX", "TZ": "Pacific/Apia", "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1", "NPY_DISABLE_CPU_FEATURES": FASTER, "ARROW_USER_SIMD_LEVEL": "NONE",
+        },
+    ),
+    "several threads at once, rows cut into other pieces": (["threads", "blocks"], {"OMP_NUM_THREADS": "7"}),
     "a forked process": (["fork"], {}),
-    "a processor without AVX": ([], {"NPY_DISABLE_CPU_FEATURES": FASTER, "ARROW_USER_SIMD_LEVEL": "NONE"}),
-    "Python without assertions": ([], {"PYTHONOPTIMIZE": "2", "PYTHONMALLOC": "malloc"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", everywhere.cases.ENGINES)

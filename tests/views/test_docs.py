@@ -22,7 +22,10 @@ from webapp.paths import ROOT
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import catalogue
 
-ADDRESSES = [*(f"/docs/{address}" for address in pages.all_pages()), "/docs", "/docs/search?q=mail"]
+LOCALES = [address for address in pages.all_pages() if address.startswith("locales/")]
+DIFFERENT = [address for address in pages.all_pages() if address not in set(LOCALES) - set(LOCALES[::12])]
+"""All pages, of those of the hundred locales a few: they come from one template."""
+ADDRESSES = [*(f"/docs/{address}" for address in DIFFERENT), "/docs", "/docs/search?q=mail"]
 
 
 class Parts(HTMLParser):
@@ -130,7 +133,7 @@ def test_a_page_is_open_small_and_safe(browser, cast, path):
     assert len(gzip.compress(browser(cast.olivia).get(path).data)) < MOST_BYTES
 
 
-@pytest.mark.parametrize("address", pages.all_pages())
+@pytest.mark.parametrize("address", DIFFERENT)
 def test_a_page_is_markdown_at_its_address_with_md(browser, address):
     answer = browser().get(f"/docs/{address}.md")
     assert (answer.status_code, answer.mimetype) == (200, "text/markdown")
