@@ -5,6 +5,7 @@ Nothing here may change without the hashes: a template's field ids are part of w
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 from collections.abc import Iterator
@@ -170,8 +171,13 @@ def vocabulary_of(engine: int) -> Vocabulary:
     if not wanted:
         return compilation.vocabulary()
     folder = vocab_lock.REPOSITORY / "var" / "vocab"
-    if not (folder / f"{wanted}.arrow").exists():
-        build.build(folder, wanted=wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{wanted}.lock").open("w") as building:
+        fcntl.flock(
+            building, fcntl.LOCK_EX
+        )  # the other processes of the tests wait instead of building it too
+        if not (folder / f"{wanted}.arrow").exists():
+            build.build(folder, wanted=wanted)
     return vocabulary.open_in(folder, wanted)
 
 
