@@ -14,8 +14,8 @@ from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import BY_NAME, REGISTRY
 from webapp.engine.types.values import folded
 
-PLAIN_ROWS, OTHER_ROWS = 200_000, 20_000
-WHOLE = 1_000_000
+PLAIN_ROWS, OTHER_ROWS = 50_000, 20_000
+WHOLE = 200_000
 """Up to this number, all values are generated."""
 
 every_type = pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)

@@ -16,7 +16,7 @@ def test_the_document_itself_is_read(kind):
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_mutated_document_is_parsed_or_rejected_with_a_message(kind, data):
     message = read(kind, data.draw(mutated(kind)))

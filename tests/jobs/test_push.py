@@ -61,13 +61,14 @@ def test_values_of_sensitive_columns_are_in_no_message_and_no_key(pushing, ask, 
     assert {row[1]["id"] for row in told} == {"********"}
 
 
-def test_every_row_is_tried_although_all_are_rejected(pushing, ask):
-    push_id = pushing.push(people(12_000, age=lambda i: 95, name=lambda i: None if i % 2 else "x"))
+def test_every_row_is_tried_although_all_are_rejected(pushing, ask, monkeypatch):
+    monkeypatch.setattr(limits, "PUSH_CHUNK_ROWS", 1_000)
+    push_id = pushing.push(people(2_400, age=lambda i: 95, name=lambda i: None if i % 2 else "x"))
     done = pushing.do(push_id)
-    assert (done.status, counts(done)) == ("completed", (0, 12_000, 0))
+    assert (done.status, counts(done)) == ("completed", (0, 2_400, 0))
     with reading() as session:
         found = session.query(PushRow.row, PushRow.code, PushRow.column).order_by(PushRow.row).all()
-    assert [row for row, _, _ in found] == list(range(1, 12_001))
+    assert [row for row, _, _ in found] == list(range(1, 2_401))
     odd, even = {row[1] for row in found[::2]}, {row[1] for row in found[1::2]}
     assert (odd, even) == ({"not_null"}, {"check"})
 
