@@ -13,8 +13,8 @@ Log lines come each with its line number, then the end:
     event: log
     data: the line
 
-A client that reconnects with Last-Event-ID gets the lines after that one, and always `event: end`, even long after the
-job has ended. One thread of each process reads the logs for all followers.
+SSE resume: a client that reconnects with Last-Event-ID gets the lines after that one, and always `event: end`, even
+long after the job has ended. One thread of each process reads the logs for all followers.
 """
 
 from __future__ import annotations
