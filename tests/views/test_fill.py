@@ -514,11 +514,18 @@ def test_foreign_keys_that_must_differ_take_different_rows(edith, target, work):
         id integer PRIMARY KEY, a integer NOT NULL REFERENCES people (id), b integer REFERENCES people (id),
         CHECK (b IS NULL OR NOT (a = b))
     );
+    CREATE TABLE mentors (
+        id integer PRIMARY KEY, a integer REFERENCES people (id), b integer NOT NULL REFERENCES people (id),
+        level integer NOT NULL, CHECK (a <> b),
+        CHECK (a IS NULL AND level = 0 OR a IS NOT NULL AND level < 0)
+    );
     """
     with target(schema) as database:
         made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        assert made["skipped"] == []
         work(made["push"]["id"])
-        assert [database.count(name) for name in ("people", "friends", "rivals")] == [40, 40, 40]
+        names = ("people", "friends", "rivals", "mentors")
+        assert [database.count(name) for name in names] == [40, 40, 40, 40]
 
 
 def test_a_partitioned_table_without_partitions_is_skipped(edith, app, cast, postgres_url, work):

@@ -1018,8 +1018,8 @@ def _loose(draft: Draft, ready: Mapping[str, str]) -> bool:
 
 def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
     """The fields, with the ids of templates where tables are named; references to tables that have no template yet are
-    left out."""
-    found = []
+    left out, and with them what other fields say about them."""
+    found: list[Field] = []
     for one in draft.fields:
         asked = one["options"].get("template_id", "")
         if not asked.startswith(HERE):
@@ -1033,6 +1033,12 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
         else one
         for one in found
     ]
+    templates = {one["name"]: one["options"].get("template_id") for one in found}
+    for place, one in enumerate(found):
+        other = one["options"].get("differs_from")
+        if other is not None and templates.get(other) != templates[one["name"]]:
+            options = {key: value for key, value in one["options"].items() if key != "differs_from"}
+            found[place] = {**one, "options": options}
     return found or [{"name": "id", "type": "row_number", "options": {}}]
 
 
