@@ -397,6 +397,35 @@ def test_a_half_filled_lookup_table_gets_no_value_that_it_has(edith, target, wor
         assert database.count("towns") == 240
 
 
+MANY_ROWS = """
+CREATE TABLE countries (id smallint PRIMARY KEY, country_code char(2) NOT NULL UNIQUE, name varchar(80) NOT NULL);
+CREATE TABLE seats (line integer NOT NULL, place integer NOT NULL, label varchar(40), PRIMARY KEY (line, place));
+"""
+
+
+def test_rows_beyond_the_sample_are_not_repeated(edith, target, work):
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    real = {code for code in Locale("en").territories if len(code) == 2}
+    other = [a + b for a in letters for b in letters if a + b not in real][:300]
+    present = [*other, *sorted(real)[:150]]
+    countries = ", ".join(f"({place}, '{code}', 'x')" for place, code in enumerate(present, 1))
+    seats = ", ".join(f"({line}, {place}, 'x')" for line in range(1, 26) for place in range(1, 26))
+    rows = f"INSERT INTO countries VALUES {countries}; INSERT INTO seats VALUES {seats};"
+    with target(MANY_ROWS + rows) as database:
+        assert filled(edith, database, work, rows=20) == {}
+        assert [database.count(name) for name in ("countries", "seats")] == [470, 645]
+        added = database.execute("SELECT country_code FROM countries WHERE id > 450")
+        assert {row[0] for row in added} <= real - set(present)
+        assert len(added) == 20
+
+
+def test_fills_can_be_repeated(edith, target, work):
+    with target("CREATE TABLE tags (id smallint PRIMARY KEY, text varchar(200) NOT NULL);") as database:
+        for turn in range(1, 5):
+            filled(edith, database, work, rows=400)
+            assert database.count("tags") == 400 * turn
+
+
 THREADS = """
 CREATE TABLE comments (
     id {identity}, root_id integer NOT NULL REFERENCES comments (id), text varchar(60) NOT NULL
@@ -526,6 +555,22 @@ def test_foreign_keys_that_must_differ_take_different_rows(edith, target, work):
         work(made["push"]["id"])
         names = ("people", "friends", "rivals", "mentors")
         assert [database.count(name) for name in names] == [40, 40, 40, 40]
+
+
+def test_checks_of_arrays_and_json_are_obeyed(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE lockers (
+        pid integer PRIMARY KEY, queues text[] NOT NULL CHECK (array_ndims(queues) = 1), priorities integer[] NOT NULL,
+        CHECK (array_length(priorities, 1) IS NOT NULL)
+    );
+    CREATE TABLE jobs (
+        id integer PRIMARY KEY, args jsonb NOT NULL CHECK (jsonb_typeof(args) = 'array'),
+        data jsonb NOT NULL CHECK (jsonb_typeof(data) = 'object' AND NOT data ? 'tags')
+    );
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work) == {}
+        assert [database.count(name) for name in ("lockers", "jobs")] == [30, 30]
 
 
 def test_a_partitioned_table_without_partitions_is_skipped(edith, app, cast, postgres_url, work):

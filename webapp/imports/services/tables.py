@@ -42,6 +42,7 @@ from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition, jsonable
 from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers.base import fallback
+from webapp.pushes.services import value_checks
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, field_ids
 from webapp.row_templates.services import templates as row_templates_templates
@@ -546,7 +547,8 @@ def create(
 
     drafts = draft(entities)
     unneeded: list[dict[str, str]] = []
-    full = _without_existing_values(drafts, samples, words) if existing is not None else {}
+    there = _existing(connection, drafts, samples, words) if existing is not None else {}
+    full = _without_existing_values(drafts, there, words, quantity)
     if existing is not None and (unneeded := _unneeded(drafts, samples, existing, full)):
         left = {one["table"] for one in unneeded}
         entities = [_through_triggers(one, entities, left) for one in entities if one.name not in left]
@@ -554,7 +556,7 @@ def create(
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
         drafts = draft(entities)
-        _without_existing_values(drafts, samples, words)
+        _without_existing_values(drafts, there, words, quantity)
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
     else:
@@ -606,35 +608,144 @@ _FEW_VALUES: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Existing:
+    """What the columns of a table contain. Columns of which nothing is known are left out."""
+
+    rows: bool
+    """Whether the table has rows."""
+    highest: Mapping[str, int]
+    values: Mapping[str, frozenset[str]]
+    """In lower case, of unique columns with few possible values."""
+
+
+_MOST_VALUES: Final = (
+    20_000  # chosen: values of a column that are read, more than fields with few values have
+)
+
+
+def _existing(
+    connection: Connection, drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
+) -> dict[str, _Existing]:
+    """Read what the unique columns of tables contain. Samples are sufficient where they are all rows of their table.
+    Errors: those of connections."""
+    numbers: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
+    for draft in drafts:
+        name, sample = draft.entity.name, samples.get(draft.entity.name)
+        if sample is None:
+            continue
+        unique = [one for one in draft.found if one.field is not None and one.field.get("unique")]
+        unique = [one for one in unique if one.column in sample.schema.names]
+        numbers[name] = [one.column for one in unique if _counts_up(draft, one)]
+        texts[name] = [
+            one.column
+            for one in unique
+            if sample.num_rows and one.field is not None and one.field["unique"] is True
+            if one.field["type"] not in _OUTSIDE and _has_few_values(one.field, words)
+        ]
+    more = {
+        name: {"highest": numbers[name], "values": texts[name]}
+        for name in numbers
+        if samples[name].num_rows >= limits.INFER_SAMPLE_ROWS and (numbers[name] or texts[name])
+    }
+    read = inspection.existing_values(connection, more, _MOST_VALUES, limits.FETCH_SECONDS) if more else {}
+    found = {}
+    for name in numbers:
+        sampled = {one: samples[name].column(one).to_pylist() for one in (*numbers[name], *texts[name])}
+        known = read.get(name, {"highest": {}, "values": sampled})
+        highest = {
+            one: max((int(value) for value in sampled[one] if value is not None), default=None)
+            for one in numbers[name]
+        }
+        found[name] = _Existing(
+            samples[name].num_rows > 0,
+            {one: most for one, most in {**highest, **known["highest"]}.items() if most is not None},
+            {one: frozenset(str(value).casefold() for value in known["values"][one]) for one in texts[name]},
+        )
+    return found
+
+
+def _counts_up(draft: Draft, one: Found) -> bool:
+    """Return whether a field generates integers that can begin after those that its column has."""
+    column = draft.entity.column(one.column)
+    return (
+        column is not None
+        and column.type == "integer"
+        and one.field is not None
+        and one.field["type"] == "number"
+        and {"min", "max"} <= one.field["options"].keys()
+    )
+
+
 def _without_existing_values(
-    drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
+    drafts: Sequence[Draft], there: Mapping[str, _Existing], words: Vocabulary, rows: int
 ) -> dict[str, int]:
-    """Leave out the values that a table already has where a unique field has few, so that the rest of a half-filled
-    lookup table can be filled. Return the tables that have all values of such a field, with their number."""
+    """Leave out the values that a table already has: where a unique field has few, so that the rest of a half-filled
+    lookup table can be filled, and numbers up to the highest one. Return the tables that have all values of such a
+    field, with their number."""
     full: dict[str, int] = {}
     for draft in drafts:
-        sample = samples.get(draft.entity.name)
-        if sample is None or not sample.num_rows:
+        existing = there.get(draft.entity.name)
+        if existing is None:
             continue
         for one in draft.found:
-            if (
-                one.field is None
-                or one.field["type"] in _OUTSIDE
-                or one.field.get("unique") is not True
-                or one.column not in sample.schema.names
-            ):
-                continue
-            values = _all_values(one.field, words)
-            known = {str(value).casefold() for value in sample.column(one.column).to_pylist()}
-            free = [value for value in values if str(value).casefold() not in known]
-            if not values or len(free) == len(values):
-                continue
-            if not free:
-                full[draft.entity.name] = len(values)
-                continue
-            one.field = definition(one.column, "enum", {"values": free}, unique=True)
-            one.reason = f"{one.reason} Values that the table already has are left out."
+            if one.column in existing.values and one.field is not None:
+                values, known = _all_values(one.field, words), existing.values[one.column]
+                free = [value for value in values if str(value).casefold() not in known]
+                if not values or len(free) == len(values):
+                    continue
+                if not free:
+                    full[draft.entity.name] = len(values)
+                    continue
+                one.field = definition(one.column, "enum", {"values": free}, unique=True)
+                one.reason = f"{one.reason} Values that the table already has are left out."
+        _count_up(draft, existing, rows)
     return full
+
+
+_SHARE_OF_NUMBERS: Final = 200  # chosen: each fill takes so small a part of the numbers that are left
+_MOST_NUMBERS: Final = 10_000_000  # chosen: more than a template generates at once
+
+
+def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
+    """Let unique numbers begin after those that the table has, and leave room for the next fill. In a key of several
+    columns, one number is sufficient, and none if a column refers to a new row of another table."""
+    rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
+    settled = {
+        one.field["unique"]
+        for one in draft.found
+        if one.field is not None
+        and isinstance(one.field.get("unique"), str)
+        and one.field["type"] == "reference"
+        and one.field["options"].get("template_id") != "self"
+    }
+    for one in draft.found:
+        unique = None if one.field is None else one.field.get("unique")
+        if one.field is None or not unique or unique in settled or not _counts_up(draft, one):
+            continue
+        column, options = draft.entity.column(one.column), one.field["options"]
+        if column is None or rules.of(one.column).high is not None:
+            continue
+        highest, limit = existing.highest.get(one.column), value_checks.limit_of(column)
+        least = options["min"] if highest is None else max(options["min"], highest + 1)
+        most = options["max"]
+        if least + rows > most and limit is not None:
+            most = min(limits.MAX_INTEGER, int(limit[1]))
+        if unique is True:
+            room = max(rows, min((most - least) // _SHARE_OF_NUMBERS, _MOST_NUMBERS))
+            most = min(most, least + room)
+        elif existing.rows and highest is not None:
+            most = min(most, least + options["max"] - options["min"])
+            settled.add(unique)
+        if least + (rows if unique is True else 0) <= most:
+            one.field["options"] = {**options, "min": least, "max": most}
+
+
+def _has_few_values(field: Field, words: Vocabulary) -> bool:
+    """Return whether a unique field has at most `_FEW_VALUES` values."""
+    space = _space(field, words)
+    return space is not None and space <= _FEW_VALUES
 
 
 def _all_values(field: Field, words: Vocabulary) -> list[str | int]:
@@ -786,7 +897,7 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
         options[one.column.casefold()] = check_search.Options(
             nullable=column.nullable and not key,
             fixed=not key and not one.field.get("unique") and not outside and not column.generated,
-            values=(True, False) if column.type == "boolean" else _default(column),
+            values=_constants(column),
         )
     changes = check_search.search(draft.entity.checks, rows, filled, options)
     for one in draft.found:
@@ -805,7 +916,14 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
             )
         else:
             shown = jsonable(value) if isinstance(value, Decimal) else value
-            one.field = definition(one.column, "enum", {"values": [shown]})
+            if isinstance(value, tuple) and (of := draft.entity.column(one.column)) and of.type == "json":
+                one.field = definition(one.column, "array", {"of": {"type": "words"}, "count": 1})
+                shown = "an array"
+            elif isinstance(value, tuple):
+                shown = f"{{{','.join(value)}}}"
+                one.field = definition(one.column, "constant", {"value": shown})
+            else:
+                one.field = definition(one.column, "enum", {"values": [shown]})
             one.reason = f"Always {shown}, so that the checks of the table hold."
         one.state = "yellow"
         if (
@@ -820,7 +938,19 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
             _step(draft, [one for one in draft.found if one.field is not None][place], fault)
 
 
-def _default(column: Column) -> tuple[Any, ...]:
+_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "example", "boolean": "true"}
+"""An item of an array by its type."""
+
+
+def _constants(column: Column) -> tuple[Any, ...]:
+    """Values of a column that are tried where a check rejects rows; arrays are tuples."""
+    if column.type == "boolean":
+        return True, False
+    if column.type == "json":
+        return (("example",),)
+    if column.type == "array":
+        item = _ITEMS.get(column.items or "")
+        return ((), (item,)) if item else ((),)
     value = None if column.default is None else check_search.constant(column.default)
     return () if value is None else (value,)
 
@@ -849,6 +979,8 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
     }
     for column in draft.entity.fields:
         name = column.name.casefold()
+        if name in columns and column.type == "array":  # the only one that is generated is empty
+            columns[name] = [() if one == "{}" else one for one in columns[name]]
         if name in columns or column.generated:
             continue
         if column.default is None:
