@@ -24,7 +24,7 @@ from jobs.pushes import http
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import bad_rows, keys_of, refusal, stopped, table_refused
 from jobs.pushes.http import Away, Caller
-from jobs.pushes.table import Sender
+from jobs.pushes.table import AllRejected, Sender, made
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
 from webapp.connections.models import Connection
@@ -46,6 +46,7 @@ log = logging.getLogger(__name__)
 KIND = "push"
 # Reasons that may be temporary.
 AWAY = ("lost", "refused", "unreachable", "unresolved", "timeout", "starting", "too_many_connections")
+_TRIED_ROWS = 3  # chosen: rows that are sent to find the columns of a table that cause rejections
 REPEATABLE = ("upsert", "update")  # modes whose chunks can safely be sent again when their outcome is unknown
 
 
@@ -259,9 +260,15 @@ class Runner:
     def _send_table(self, session: Session, place: int, again: int) -> int:
         """Send the rows of one table and return the number of chunks. An error of the whole table ends only
         this table if there are others and the push continues after errors."""
+        trial = self._may_leave_out_columns(place)
         while True:
             try:
-                return Sender(self.work, self.book, self.order, session, place, max(0, again)).send_all()
+                return Sender(
+                    self.work, self.book, self.order, session, place, max(0, again), trial=trial
+                ).send_all()
+            except AllRejected as rejected:
+                trial = False
+                self._leave_out_columns(session, place, rejected.bad)
             except ConnectorError as error:
                 alone = len(self.order.tables) == 1 or self.order.push.kind == "undo"
                 if (
@@ -278,6 +285,59 @@ class Runner:
                 self.work.check()  # a statement that a cancel stopped is not an error of the table
                 self._fail_table(place, error)
                 return 0
+
+    def _may_leave_out_columns(self, place: int) -> bool:
+        """Whether columns of a table may stay empty if the target rejects each row with their values: not those that
+        a request lists."""
+        push = self.order.push
+        return (
+            push.kind == "push"
+            and self.order.transactions
+            and not self.order.canary
+            and bool(self.order.ask.get("skip_faulty_tables"))
+            and self.book.reach(place) is None
+        )
+
+    def _leave_out_columns(self, session: Session, place: int, bad: Bad) -> None:
+        """Leave out the optional columns of a table with whose values the target rejects each row: a trigger or a
+        function may demand values that the catalog does not tell, and a parent's rows may all be rejected. Where the
+        target rejects the rows without them, too, only references to tables without delivered rows are left out."""
+        table, push = self.order.tables[place], self.order.push
+        spec, optional = table.spec, planning.optional_columns(table.entity(session), table)
+        lost = table.lost_parents()
+        left = [name for name in optional if name in lost]
+        numbers = next_numbers(push, place, None, _TRIED_ROWS)
+        if optional and self._accepts(session, place, planning.without_columns(spec, optional), numbers):
+            left = optional
+            for name in optional:
+                fewer = [one for one in left if one != name]
+                if self._accepts(session, place, planning.without_columns(spec, fewer), numbers):
+                    left = fewer
+        table.use(planning.without_columns(spec, left))
+        if left:
+            listed = ", ".join(left)
+            self.book.say(f"{table.name}: {listed} left empty, because each row was rejected: {bad.message}")
+            push.tables = [one.spec for one in self.order.tables]
+            self.work.save(tables=push.tables)
+
+    def _accepts(self, session: Session, place: int, spec: dict[str, Any], numbers: read.Numbers) -> bool:
+        """Whether the target accepts one of some rows, which are rolled back."""
+        self.work.check()
+        table = self.order.tables[place]
+        table.use(spec)
+        batch = made(self.order, place, numbers).batch
+        if not batch.num_rows:
+            return False
+        target = session.target(table.writing(session))
+        try:
+            target.begin()
+            return len(target.send(batch).failures) < batch.num_rows
+        except ConnectorError as error:
+            if isinstance(error, ConnectionLost) or _may_pass(error):
+                raise
+            return False
+        finally:
+            target.rollback()
 
     def _needs_no_keys(self, place: int, error: ConnectorError) -> bool:
         """Whether a table only cannot return the keys of its rows, and no other table needs them."""

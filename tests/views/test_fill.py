@@ -185,6 +185,54 @@ def test_a_table_whose_rows_are_all_rejected_stops_neither_the_others_nor_the_pu
         assert counts == {"people": 10, "invoices": 10, "impossible": 0, "child": 0}
 
 
+TRIGGERS = """
+CREATE TABLE classes (
+    id serial PRIMARY KEY, name varchar(60) NOT NULL, follows varchar(60), note varchar(60), level integer DEFAULT 3
+);
+CREATE TABLE members (id serial PRIMARY KEY, class_id integer NOT NULL REFERENCES classes (id));
+CREATE FUNCTION follow() RETURNS trigger AS $$ BEGIN
+    IF NEW.follows IS NOT NULL AND NOT EXISTS (SELECT FROM classes WHERE name = NEW.follows) OR NEW.level <> 3 THEN
+        RAISE EXCEPTION 'Class % does not exist.', NEW.follows;
+    END IF;
+    RETURN NEW;
+END $$ LANGUAGE plpgsql;
+CREATE TRIGGER follow BEFORE INSERT ON classes FOR EACH ROW EXECUTE FUNCTION follow();
+CREATE TABLE audited (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+CREATE TABLE details (id serial PRIMARY KEY, audited_id integer NOT NULL REFERENCES audited (id));
+CREATE TABLE notes (id serial PRIMARY KEY, text varchar(60), audited_id integer REFERENCES audited (id));
+CREATE FUNCTION raise_missing() RETURNS void AS
+    $$ BEGIN RAISE EXCEPTION 'No revision is set.'; END $$ LANGUAGE plpgsql;
+CREATE FUNCTION audit() RETURNS trigger AS
+    $$ BEGIN PERFORM raise_missing(); RETURN NEW; END $$ LANGUAGE plpgsql;
+CREATE TRIGGER audit BEFORE INSERT ON audited FOR EACH ROW EXECUTE FUNCTION audit();
+"""
+
+
+def test_columns_that_a_trigger_rejects_are_left_empty_and_the_others_filled(
+    edith, app, cast, postgres_url, work
+):
+    with postgres_target(app, cast, postgres_url, TRIGGERS) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30}).json
+        work(made["push"]["id"])
+        path = f"/pushes/{made['push']['id']}"
+        names = ("classes", "members", "audited", "details", "notes")
+        assert [database.count(name) for name in names] == [30, 30, 0, 0, 30]
+        found = database.execute("SELECT count(follows), count(note), min(level), max(level) FROM classes")
+        assert found == [(0, 30, 3, 3)]
+        assert database.execute("SELECT count(text), count(audited_id) FROM notes") == [(30, 0)]
+        reasons = {row["message"] for row in edith.get(f"{path}/rows?state=failed&limit=100").json["items"]}
+        assert reasons == {
+            "The function audit() rejects it: No revision is set.",
+            'Its column "audited_id" needs a row of "audited", and none was delivered.',
+        }
+        log = edith.get(f"{path}/logs").text
+        assert "classes: follows, level left empty" in log
+        assert "notes: audited_id left empty" in log
+        undo = edith.post(f"{path}/undo", json={})
+        work(undo.json["id"])
+        assert [database.count(name) for name in names] == [0, 0, 0, 0, 0]
+
+
 def test_a_person_sees_the_plan_and_fills(browser, cast, target, work):
     edith = browser(cast.edith)
     with target(SCHEMA) as database:
@@ -449,8 +497,10 @@ CREATE TABLE song_meta (song_id integer PRIMARY KEY REFERENCES songs (id), plays
 CREATE TABLE song_plays (
     id serial PRIMARY KEY, song_id integer NOT NULL REFERENCES song_meta (song_id), played_on date NOT NULL
 );
+CREATE FUNCTION insert_meta(song integer) RETURNS void LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO song_meta (song_id) VALUES (song); END';
 CREATE FUNCTION add_meta() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN INSERT INTO song_meta (song_id) VALUES (NEW.id); RETURN NULL; END';
+    'BEGIN PERFORM insert_meta(NEW.id); RETURN NULL; END';
 CREATE TRIGGER meta AFTER INSERT ON songs FOR EACH ROW EXECUTE FUNCTION add_meta();
 """
 
