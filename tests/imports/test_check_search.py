@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from webapp.imports.inference import check_search
-from webapp.imports.inference.check_search import Options, constant, true_columns
+from webapp.imports.inference.check_search import Options, constant, letter_cases, true_columns
 
 ROWS = [
     {
@@ -189,3 +189,16 @@ def test_the_type_of_json_is_evaluated(function):
     found = search([f"{function}(data) = 'array'::text"], LISTS, options)
     assert found == {"data": ("value", ("example",))}
     assert search(["NOT (data ? 'tags') OR data -> 'tags' IS NULL"], LISTS, options) == {}
+
+
+@pytest.mark.parametrize(
+    ("check", "cases"),
+    [
+        ("((name)::text = lower((name)::text))", {"name": "lower"}),
+        ("UPPER(code) = code AND length(code) = 2", {"code": "upper"}),
+        ("name = lower(other)", {}),
+        ("name = lower(name) OR name IS NULL", {}),
+    ],
+)
+def test_the_case_that_a_check_demands(check, cases):
+    assert letter_cases(check) == cases

@@ -233,6 +233,32 @@ def test_columns_that_a_trigger_rejects_are_left_empty_and_the_others_filled(
         assert [database.count(name) for name in names] == [0, 0, 0, 0, 0]
 
 
+def test_triggers_of_other_schemas_find_their_tables(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE SCHEMA music;
+    CREATE TABLE music.artist (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+    CREATE TABLE music.change (name varchar(60));
+    CREATE FUNCTION music.note() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO change VALUES (NEW.name); RETURN NULL; END';
+    CREATE TRIGGER note AFTER INSERT ON music.artist FOR EACH ROW EXECUTE FUNCTION music.note();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work, tables=["music.artist"]) == {}
+        assert [database.count(name) for name in ("music.artist", "music.change")] == [30, 30]
+
+
+def test_texts_have_the_case_that_a_check_demands(edith, target, work):
+    schema = """
+    CREATE TABLE records (
+        id integer PRIMARY KEY, name varchar(60) CHECK (name = lower(name)), comment varchar(80) NOT NULL,
+        CHECK (upper(comment) = comment)
+    );
+    """
+    with target(schema) as database:
+        assert filled(edith, database, work) == {}
+        assert database.execute("SELECT count(name) FROM records WHERE name = lower(name)") == [(30,)]
+
+
 def test_a_person_sees_the_plan_and_fills(browser, cast, target, work):
     edith = browser(cast.edith)
     with target(SCHEMA) as database:

@@ -134,6 +134,30 @@ def differing_columns(check: str) -> list[tuple[str, str]]:
     return found
 
 
+def letter_cases(check: str) -> dict[str, Literal["lower", "upper"]]:
+    """The columns, in lower case, that a check demands to be in one case (`name = lower(name)`)."""
+    tree = _parsed(check)
+    found: dict[str, Literal["lower", "upper"]] = {}
+    for one in _flattened(tree, sql.And) if tree is not None else ():
+        if not isinstance(one, sql.EQ):
+            continue
+        sides = [_without_casts(one.this), _without_casts(one.expression)]
+        for column, other in (sides, sides[::-1]):
+            if (
+                isinstance(column, sql.Column)
+                and isinstance(other, sql.Lower | sql.Upper)
+                and _without_casts(other.this) == column
+            ):
+                found[column.name.casefold()] = "lower" if isinstance(other, sql.Lower) else "upper"
+    return found
+
+
+def _without_casts(node: sql.Expression) -> sql.Expression:
+    while isinstance(node, sql.Paren | sql.Cast):
+        node = node.this
+    return node
+
+
 def constant(default: str, array: bool = False) -> Any:
     """The value of a column's default, if it is a constant: a text, number, truth value or empty array; else None."""
     tree = _parsed(default)

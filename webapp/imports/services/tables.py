@@ -873,8 +873,24 @@ def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
                     one.reason = "Plain text stands for it: the fields did not fit together."
             continue
         with processor_time.of_one_table():
+            _obey_letter_cases(draft, words)
             _obey_checks(draft, words)
     return drafts
+
+
+def _obey_letter_cases(draft: Draft, words: Vocabulary) -> None:
+    """Convert texts to the case that a check demands, such as `name = lower(name)`, where their type allows it."""
+    cases = {
+        name: case for check in draft.entity.checks for name, case in check_search.letter_cases(check).items()
+    }
+    for one in draft.found:
+        case = cases.get(one.column.casefold())
+        if case is None or one.field is None or one.field["type"] in _OUTSIDE:
+            continue
+        before = one.field
+        one.field = {**before, "text_case": case}
+        if _faults(draft, words):
+            one.field = before
 
 
 _OUTSIDE: Final = ("reference", "foreign_key")
