@@ -517,6 +517,22 @@ def test_a_row_refers_to_itself_where_its_table_has_none_before_it(edith, target
         assert database.execute("SELECT count(*) FROM comments WHERE root_id = id")[0][0] == 30
 
 
+def test_a_position_below_a_row_of_the_same_table_never_repeats(edith, target, work, request):
+    identity = "serial PRIMARY KEY" if "postgresql" in request.node.name else "integer PRIMARY KEY"
+    nodes = ", ".join(f"('x', {place and 1 + place // 9}, {place})" for place in range(60))
+    script = f"""
+    CREATE TABLE menu_nodes (
+        id {identity}, label varchar(60) NOT NULL, parent integer REFERENCES menu_nodes (id),
+        position integer NOT NULL, UNIQUE (parent, position)
+    );
+    INSERT INTO menu_nodes (label, parent, position) VALUES ('root', NULL, 1);
+    INSERT INTO menu_nodes (label, parent, position) VALUES {nodes.replace("'x', 0,", "'x', NULL,")};
+    """
+    with target(script) as database:
+        assert filled(edith, database, work, rows=300) == {}
+        assert database.count("menu_nodes") == 361
+
+
 TRIGGERED = """
 CREATE TABLE songs (id serial PRIMARY KEY, title varchar(60) NOT NULL);
 CREATE TABLE song_meta (song_id integer PRIMARY KEY REFERENCES songs (id), plays integer NOT NULL DEFAULT 0);

@@ -446,6 +446,12 @@ def _unique_alone(
     members[0].state, members[0].reason = "yellow", told
 
 
+def _is_bounded(draft: Draft, column: str) -> bool:
+    """Return whether checks of a table say which numbers a column may have."""
+    rule = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields]).of(column)
+    return rule.low is not None or rule.high is not None or rule.choices is not None or bool(rule.excluded)
+
+
 _MANY: Final = 100_000  # chosen: a column with that many values may be unique alone
 
 
@@ -457,6 +463,8 @@ def _never_repeats(draft: Draft, one: Found, words: Vocabulary) -> bool:
     wide = column is not None and column.type == "integer" and (column.bits or 0) >= _WIDE_BITS
     if wide and one.guessed and field["type"] == "number":
         field["options"] = {"min": 1, "max": 2**31 - 1}
+    elif wide and field["type"] == "number" and not _is_bounded(draft, one.column):
+        field["options"] = {"min": 1, "max": _MANY}
     if field["type"] in (*_OUTSIDE, "enum", "constant", "boolean", "null", "nested", "date_relative"):
         return False
     try:
