@@ -24,7 +24,7 @@ from jobs.pushes import http
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import bad_rows, keys_of, refusal, stopped, table_refused
 from jobs.pushes.http import Away, Caller
-from jobs.pushes.table import AllRejected, Sender, made
+from jobs.pushes.table import ManyRejected, Sender, made
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
 from webapp.connections.models import Connection
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 KIND = "push"
 # Reasons that may be temporary.
 AWAY = ("lost", "refused", "unreachable", "unresolved", "timeout", "starting", "too_many_connections")
-_TRIED_ROWS = 3  # chosen: rows that are sent to find the columns of a table that cause rejections
+_TRIED_ROWS = 20  # chosen: rows that are sent to find the columns of a table that cause rejections
 REPEATABLE = ("upsert", "update")  # modes whose chunks can safely be sent again when their outcome is unknown
 
 
@@ -266,7 +266,7 @@ class Runner:
                 return Sender(
                     self.work, self.book, self.order, session, place, max(0, again), trial=trial
                 ).send_all()
-            except AllRejected as rejected:
+            except ManyRejected as rejected:
                 trial = False
                 self._leave_out_columns(session, place, rejected.bad)
             except ConnectorError as error:
@@ -299,43 +299,49 @@ class Runner:
         )
 
     def _leave_out_columns(self, session: Session, place: int, bad: Bad) -> None:
-        """Leave out the optional columns of a table with whose values the target rejects each row: a trigger or a
+        """Leave out the optional columns of a table because of whose values the target rejects rows: a trigger or a
         function may demand values that the catalog does not tell, and a parent's rows may all be rejected. Where the
-        target rejects the rows without them, too, only references to tables without delivered rows are left out."""
+        target rejects as many rows without them, only references to tables without delivered rows are left out."""
         table, push = self.order.tables[place], self.order.push
         spec, optional = table.spec, planning.optional_columns(table.entity(session), table)
         lost = table.lost_parents()
         left = [name for name in optional if name in lost]
         numbers = next_numbers(push, place, None, _TRIED_ROWS)
-        if optional and self._accepts(session, place, planning.without_columns(spec, optional), numbers):
+
+        def rejected(without: list[str]) -> int:
+            table.use(planning.without_columns(spec, without))
+            return self._rejected(session, place, numbers)
+
+        least = rejected(optional) if optional else len(numbers)
+        if least < rejected([]):
             left = optional
             for name in optional:
                 fewer = [one for one in left if one != name]
-                if self._accepts(session, place, planning.without_columns(spec, fewer), numbers):
+                if rejected(fewer) <= least:
                     left = fewer
         table.use(planning.without_columns(spec, left))
         if left:
             listed = ", ".join(left)
-            self.book.say(f"{table.name}: {listed} left empty, because each row was rejected: {bad.message}")
+            self.book.say(f"{table.name}: {listed} left empty, because rows were rejected: {bad.message}")
             push.tables = [one.spec for one in self.order.tables]
             self.work.save(tables=push.tables)
 
-    def _accepts(self, session: Session, place: int, spec: dict[str, Any], numbers: read.Numbers) -> bool:
-        """Whether the target accepts one of some rows, which are rolled back."""
+    def _rejected(self, session: Session, place: int, numbers: read.Numbers) -> int:
+        """How many of some rows the target rejects; all are rolled back."""
         self.work.check()
         table = self.order.tables[place]
-        table.use(spec)
         batch = made(self.order, place, numbers).batch
+        orphans = len(numbers) - batch.num_rows
         if not batch.num_rows:
-            return False
+            return orphans
         target = session.target(table.writing(session))
         try:
             target.begin()
-            return len(target.send(batch).failures) < batch.num_rows
+            return orphans + len(target.send(batch).failures)
         except ConnectorError as error:
             if isinstance(error, ConnectionLost) or _may_pass(error):
                 raise
-            return False
+            return len(numbers)
         finally:
             target.rollback()
 

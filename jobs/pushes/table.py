@@ -25,6 +25,7 @@ from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
 from webapp.pushes.services.rows import TableRows, decoded
 
+_MANY = 0.1  # chosen: the share of rejected rows with which a fill looks for the columns that cause it
 KEYLESS = "The key of this row is unknown, so it cannot be located."
 
 
@@ -80,8 +81,8 @@ def _made(order: Order, place: int, numbers: np.ndarray) -> Part:
     return Part(numbers, sendable, table.batch(rows[sendable], order.spool))
 
 
-class AllRejected(Exception):
-    """The target rejected each row of the first chunk of a table; nothing is written about them. `bad` is one of
+class ManyRejected(Exception):
+    """The target rejected many rows of the first chunk of a table; nothing is written about them. `bad` is one of
     them."""
 
     def __init__(self, bad: Bad) -> None:
@@ -97,7 +98,7 @@ def canary(order: Order, place: int) -> int:
 class Sender:
     """Sends one table through one session. Raises `ConnectorError` (including `Lost`), `Interrupted`, and
     `ApiError` if the push must end. `again`: the number of chunks that an earlier session may have sent; `trial`: raise
-    `AllRejected` if the target rejects each row of the first chunk."""
+    `ManyRejected` if the target rejects many rows of the first chunk."""
 
     def __init__(
         self,
@@ -181,8 +182,8 @@ class Sender:
         )
         self.work.check()  # errors of a cancelled statement are not the target's response
         bad = self._bad(part, sent.failures, began)
-        if self._trial and len(bad) == len(part.numbers):
-            raise AllRejected(bad[0])
+        if self._trial and len(bad) >= max(1, len(part.numbers) * _MANY):
+            raise ManyRejected(bad[0])
         self._trial = False
         if bad and self.order.stops and self.order.transactions:  # otherwise nothing can be rolled back
             cut = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])

@@ -233,6 +233,25 @@ def test_columns_that_a_trigger_rejects_are_left_empty_and_the_others_filled(
         assert [database.count(name) for name in names] == [0, 0, 0, 0, 0]
 
 
+def test_columns_because_of_which_a_trigger_rejects_some_rows_are_left_empty(
+    edith, app, cast, postgres_url, work
+):
+    schema = """
+    CREATE TABLE attributes (
+        id serial PRIMARY KEY, free boolean NOT NULL, text varchar(60), note varchar(60), rank integer
+    );
+    CREATE FUNCTION allows() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NEW.text IS NOT NULL AND NOT NEW.free THEN RAISE EXCEPTION 'No text is allowed.'; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER allows BEFORE INSERT ON attributes FOR EACH ROW EXECUTE FUNCTION allows();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work, rows=60) == {}
+        counts = database.execute("SELECT count(*), count(text), count(note), count(rank) FROM attributes")
+        assert counts == [(60, 0, 60, 60)]
+
+
 def test_triggers_of_other_schemas_find_their_tables(edith, app, cast, postgres_url, work):
     schema = """
     CREATE SCHEMA music;
