@@ -331,7 +331,7 @@ class Runner:
         self.work.check()
         table = self.order.tables[place]
         batch = made(self.order, place, numbers).batch
-        orphans = len(numbers) - batch.num_rows
+        orphans: int = len(numbers) - batch.num_rows
         if not batch.num_rows:
             return orphans
         target = session.target(table.writing(session))

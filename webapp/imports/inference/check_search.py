@@ -513,7 +513,7 @@ def _called(node: sql.Expression, row: Row) -> Any:
         inner = _value(node.this, row)
         return None if inner is None else _TEXT[type(node)](inner)
     if isinstance(node, sql.ArraySize):  # array_length, which is null of an empty array
-        return Decimal(len(found)) if (found := _list(node.this, row)) else None
+        return Decimal(len(items)) if (items := _list(node.this, row)) else None
     if isinstance(node, sql.JSONBContainsTopKey):
         inner, name = _value(node.this, row), _value(node.expression, row)
         return name in inner if isinstance(inner, dict | list | tuple) else None
