@@ -31,6 +31,7 @@ from webapp.connections.models import Connection
 from webapp.connections.services import connections, inspection
 from webapp.connectors.base import ConnectionLost, ConnectorError, Link, Session
 from webapp.connectors.http.channel import Channel
+from webapp.connectors.schema import Entity
 from webapp.connectors.sql import base as sql
 from webapp.errors import ApiError
 from webapp.extensions import reading
@@ -263,9 +264,10 @@ class Runner:
         trial = self._may_leave_out_columns(place)
         while True:
             try:
-                return Sender(
-                    self.work, self.book, self.order, session, place, max(0, again), trial=trial
-                ).send_all()
+                sender = Sender(self.work, self.book, self.order, session, place, max(0, again), trial=trial)
+                if trial:
+                    self._catch_up(session, sender.entity, self.order.tables[place])
+                return sender.send_all()
             except ManyRejected as rejected:
                 trial = False
                 self._leave_out_columns(session, place, rejected.bad)
@@ -285,6 +287,20 @@ class Runner:
                 self.work.check()  # a statement that a cancel stopped is not an error of the table
                 self._fail_table(place, error)
                 return 0
+
+    def _catch_up(self, session: Session, entity: Entity, table: TableRows) -> None:
+        """Move sequences behind the rows that a table has, whose keys were written without them."""
+        for column in entity.fields:
+            if column.generated != "identity" or column.type != "integer" or column.name in table.columns:
+                continue
+            try:
+                moved = session.advance(entity, column.name, partial(session.highest, entity, column.name))
+            except ConnectorError as error:
+                if isinstance(error, ConnectionLost) or _may_pass(error):
+                    raise
+                continue  # the account may not move it
+            if moved is not None:
+                self.book.say(f"{table.name}, {column.name}: its sequence continues after {moved}")
 
     def _may_leave_out_columns(self, place: int) -> bool:
         """Whether columns of a table may stay empty if the target rejects each row with their values: not those that

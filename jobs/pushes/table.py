@@ -116,6 +116,7 @@ class Sender:
         self.undo = order.push.kind == "undo"
         make = self.table.key_writing if self.undo else self.table.writing
         writing = make(session)
+        self.entity = writing.entity
         self._plain = partial(session.target, writing)
         self._again = 0 if order.transactions else again
         self.target = session.target(replace(writing, again=self._again > 0))

@@ -552,6 +552,16 @@ def test_a_position_below_a_row_of_the_same_table_never_repeats(edith, target, w
         assert database.count("menu_nodes") == 361
 
 
+def test_a_sequence_behind_the_rows_of_a_table_is_moved(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE classes (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+    INSERT INTO classes VALUES (4, 'a'), (9, 'b');
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work) == {}
+        assert database.execute("SELECT min(id), max(id), count(*) FROM classes") == [(4, 39, 32)]
+
+
 TRIGGERED = """
 CREATE TABLE songs (id serial PRIMARY KEY, title varchar(60) NOT NULL);
 CREATE TABLE song_meta (song_id integer PRIMARY KEY REFERENCES songs (id), plays integer NOT NULL DEFAULT 0);
