@@ -6,7 +6,8 @@
 FOLDER holds SQL files with CREATE statements: those in its folder `postgresql` are loaded with `psql`, those in
 `mysql` with `mysql`, each into a new database that is dropped at the end. `--database NAME` takes a database of the
 server as it is instead, and leaves the rows there. A table counts as full if all rows that the plan
-gives it arrived; unique columns and parents may limit them. Prints a line for each schema and a total; with
+gives it arrived; unique columns and parents may limit them. A table that a trigger fills, and a lookup table that has
+all its values, count as full if they have rows. Prints a line for each schema and a total; with
 `--reasons`, why each other table is not full.
 """
 
@@ -31,6 +32,9 @@ from sqlalchemy import select
 
 from bench import push_job
 from jobs.pushes import push as job
+from webapp import limits
+from webapp.connections.models import Connection
+from webapp.connections.services import inspection
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.fill import services as fill
@@ -95,9 +99,12 @@ def filled(kind: str, server: str, database: str, name: str, rows: int) -> Resul
         done = time.perf_counter()
         db.session.expire_all()
         push = db.session.get_one(Push, push_id)
-        reasons = {one["table"]: one["message"] for one in drafted.skipped}
+        others = [one["table"] for one in drafted.skipped if one["code"] in ("has_rows", "filled_by_trigger")]
+        connection = db.session.get_one(Connection, service.connection)
+        there = inspection.counts(connection, others, limits.FETCH_SECONDS) if others else {}
+        reasons = {one["table"]: one["message"] for one in drafted.skipped if not there.get(one["table"])}
         reasons |= {one["name"]: one["message"] for one in push.request.get("skipped", ())}
-        failed, full = _failed(push), 0
+        failed, full = _failed(push), sum(map(bool, there.values()))
         for place, one in enumerate(push.tables):
             if place not in failed:
                 full += 1

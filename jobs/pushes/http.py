@@ -23,7 +23,7 @@ import pyarrow as pa
 from jobs.lease import Lease, Released
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import hide_rows, hide_together, keys_of, stopped, table_refused
-from jobs.pushes.table import KEYLESS, ORPHAN, Part, canary, made
+from jobs.pushes.table import KEYLESS, Part, canary, made, orphan_reason
 from webapp import limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.channel import LOCATION, Channel, RowOutcome, Rows, Sender
@@ -287,9 +287,11 @@ class Caller:
             )
             for item, message, key in zip(odd, messages, keys, strict=True)
         ]
-        code, text = ("missing_row", KEYLESS) if self.undo else ("foreign_key", ORPHAN)
         orphans = np.intersect1d(part.numbers[~part.sendable], begun).tolist()
-        found += [Bad(number, code, text) for number in orphans]
+        if orphans:
+            code = "missing_row" if self.undo else "foreign_key"
+            text = KEYLESS if self.undo else orphan_reason(self.table)
+            found += [Bad(number, code, text) for number in orphans]
         return sorted(found, key=lambda one: one.row, reverse=self.undo)
 
     def _messages(

@@ -24,13 +24,14 @@ from jobs.pushes import http
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import bad_rows, keys_of, refusal, stopped, table_refused
 from jobs.pushes.http import Away, Caller
-from jobs.pushes.table import Sender
+from jobs.pushes.table import ManyRejected, Sender, made
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
 from webapp.connections.models import Connection
 from webapp.connections.services import connections, inspection
 from webapp.connectors.base import ConnectionLost, ConnectorError, Link, Session
 from webapp.connectors.http.channel import Channel
+from webapp.connectors.schema import Entity
 from webapp.connectors.sql import base as sql
 from webapp.errors import ApiError
 from webapp.extensions import reading
@@ -46,6 +47,7 @@ log = logging.getLogger(__name__)
 KIND = "push"
 # Reasons that may be temporary.
 AWAY = ("lost", "refused", "unreachable", "unresolved", "timeout", "starting", "too_many_connections")
+_TRIED_ROWS = 20  # chosen: rows that are sent to find the columns of a table that cause rejections
 REPEATABLE = ("upsert", "update")  # modes whose chunks can safely be sent again when their outcome is unknown
 
 
@@ -259,9 +261,16 @@ class Runner:
     def _send_table(self, session: Session, place: int, again: int) -> int:
         """Send the rows of one table and return the number of chunks. An error of the whole table ends only
         this table if there are others and the push continues after errors."""
+        trial = self._may_leave_out_columns(place)
         while True:
             try:
-                return Sender(self.work, self.book, self.order, session, place, max(0, again)).send_all()
+                sender = Sender(self.work, self.book, self.order, session, place, max(0, again), trial=trial)
+                if trial:
+                    self._catch_up(session, sender.entity, self.order.tables[place])
+                return sender.send_all()
+            except ManyRejected as rejected:
+                trial = False
+                self._leave_out_columns(session, place, rejected.bad)
             except ConnectorError as error:
                 alone = len(self.order.tables) == 1 or self.order.push.kind == "undo"
                 if (
@@ -278,6 +287,79 @@ class Runner:
                 self.work.check()  # a statement that a cancel stopped is not an error of the table
                 self._fail_table(place, error)
                 return 0
+
+    def _catch_up(self, session: Session, entity: Entity, table: TableRows) -> None:
+        """Move sequences behind the rows that a table has, whose keys were written without them."""
+        for column in entity.fields:
+            if column.generated != "identity" or column.type != "integer" or column.name in table.columns:
+                continue
+            try:
+                moved = session.advance(entity, column.name, partial(session.highest, entity, column.name))
+            except ConnectorError as error:
+                if isinstance(error, ConnectionLost) or _may_pass(error):
+                    raise
+                continue  # the account may not move it
+            if moved is not None:
+                self.book.say(f"{table.name}, {column.name}: its sequence continues after {moved}")
+
+    def _may_leave_out_columns(self, place: int) -> bool:
+        """Whether columns of a table may stay empty if the target rejects each row with their values: not those that
+        a request lists."""
+        push = self.order.push
+        return (
+            push.kind == "push"
+            and self.order.transactions
+            and not self.order.canary
+            and bool(self.order.ask.get("skip_faulty_tables"))
+            and self.book.reach(place) is None
+        )
+
+    def _leave_out_columns(self, session: Session, place: int, bad: Bad) -> None:
+        """Leave out the optional columns of a table because of whose values the target rejects rows: a trigger or a
+        function may demand values that the catalog does not tell, and a parent's rows may all be rejected. Where the
+        target rejects as many rows without them, only references to tables without delivered rows are left out."""
+        table, push = self.order.tables[place], self.order.push
+        spec, optional = table.spec, planning.optional_columns(table.entity(session), table)
+        lost = table.lost_parents()
+        left = [name for name in optional if name in lost]
+        numbers = next_numbers(push, place, None, _TRIED_ROWS)
+
+        def rejected(without: list[str]) -> int:
+            table.use(planning.without_columns(spec, without))
+            return self._rejected(session, place, numbers)
+
+        least = rejected(optional) if optional else len(numbers)
+        if least < rejected([]):
+            left = optional
+            for name in optional:
+                fewer = [one for one in left if one != name]
+                if rejected(fewer) <= least:
+                    left = fewer
+        table.use(planning.without_columns(spec, left))
+        if left:
+            listed = ", ".join(left)
+            self.book.say(f"{table.name}: {listed} left empty, because rows were rejected: {bad.message}")
+            push.tables = [one.spec for one in self.order.tables]
+            self.work.save(tables=push.tables)
+
+    def _rejected(self, session: Session, place: int, numbers: read.Numbers) -> int:
+        """How many of some rows the target rejects; all are rolled back."""
+        self.work.check()
+        table = self.order.tables[place]
+        batch = made(self.order, place, numbers).batch
+        orphans: int = len(numbers) - batch.num_rows
+        if not batch.num_rows:
+            return orphans
+        target = session.target(table.writing(session))
+        try:
+            target.begin()
+            return orphans + len(target.send(batch).failures)
+        except ConnectorError as error:
+            if isinstance(error, ConnectionLost) or _may_pass(error):
+                raise
+            return len(numbers)
+        finally:
+            target.rollback()
 
     def _needs_no_keys(self, place: int, error: ConnectorError) -> bool:
         """Whether a table only cannot return the keys of its rows, and no other table needs them."""

@@ -23,9 +23,9 @@ from webapp.errors import validation_error
 from webapp.extensions import application
 from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
-from webapp.pushes.services.rows import decoded
+from webapp.pushes.services.rows import TableRows, decoded
 
-ORPHAN = "Its parent row was not delivered, so there is no key to reference."
+_MANY = 0.1  # chosen: the share of rejected rows with which a fill looks for the columns that cause it
 KEYLESS = "The key of this row is unknown, so it cannot be located."
 
 
@@ -44,6 +44,14 @@ class Part:
         before = int(self.sendable[:start].sum())
         sendable = self.sendable[start:end]
         return Part(self.numbers[start:end], sendable, self.batch.slice(before, int(sendable.sum())))
+
+
+def orphan_reason(table: TableRows) -> str:
+    """Return why rows of a table that need the key of another row are not sent."""
+    lost = next(iter(table.lost_parents().items()), None)
+    if lost is None:
+        return "Its parent row was not delivered, so there is no key to reference."
+    return f'Its column "{lost[0]}" needs a row of "{lost[1]}", and none was delivered.'
 
 
 def made(order: Order, place: int, numbers: np.ndarray) -> Part:
@@ -73,6 +81,15 @@ def _made(order: Order, place: int, numbers: np.ndarray) -> Part:
     return Part(numbers, sendable, table.batch(rows[sendable], order.spool))
 
 
+class ManyRejected(Exception):
+    """The target rejected many rows of the first chunk of a table; nothing is written about them. `bad` is one of
+    them."""
+
+    def __init__(self, bad: Bad) -> None:
+        super().__init__(bad.message)
+        self.bad = bad
+
+
 def canary(order: Order, place: int) -> int:
     """Return how many rows of a table are sent first as a canary; 0 for none."""
     return 0 if place else order.canary
@@ -80,21 +97,32 @@ def canary(order: Order, place: int) -> int:
 
 class Sender:
     """Sends one table through one session. Raises `ConnectorError` (including `Lost`), `Interrupted`, and
-    `ApiError` if the push must end. `again`: the number of chunks that an earlier session may have sent."""
+    `ApiError` if the push must end. `again`: the number of chunks that an earlier session may have sent; `trial`: raise
+    `ManyRejected` if the target rejects many rows of the first chunk."""
 
     def __init__(
-        self, work: Lease, book: Book, order: Order, session: Session, place: int, again: int = 0
+        self,
+        work: Lease,
+        book: Book,
+        order: Order,
+        session: Session,
+        place: int,
+        again: int = 0,
+        *,
+        trial: bool = False,
     ) -> None:
         self.work, self.book, self.order, self.place = work, book, order, place
         self.table = order.tables[place]
         self.undo = order.push.kind == "undo"
         make = self.table.key_writing if self.undo else self.table.writing
         writing = make(session)
+        self.entity = writing.entity
         self._plain = partial(session.target, writing)
         self._again = 0 if order.transactions else again
         self.target = session.target(replace(writing, again=self._again > 0))
         self._alike: Bad | None = None
         self._same: int | None = 0 if order.stops_when_all_fail and book.reach(place) is None else None
+        self._trial = trial
         self._told: set[str] = set()
         self._most = limits.PUSH_CHUNK_ROWS  # reduced if this many rows take too much memory
         self._app = application()
@@ -155,6 +183,9 @@ class Sender:
         )
         self.work.check()  # errors of a cancelled statement are not the target's response
         bad = self._bad(part, sent.failures, began)
+        if self._trial and len(bad) >= max(1, len(part.numbers) * _MANY):
+            raise ManyRejected(bad[0])
+        self._trial = False
         if bad and self.order.stops and self.order.transactions:  # otherwise nothing can be rolled back
             cut = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])
             if cut < len(part.numbers):
@@ -222,8 +253,11 @@ class Sender:
             sensitive=self.table.sensitive,
             ms=ms,
         )
-        code, text = ("missing_row", KEYLESS) if self.undo else ("foreign_key", ORPHAN)
-        found += [Bad(number, code, text) for number in part.numbers[~part.sendable].tolist()]
+        orphans = part.numbers[~part.sendable].tolist()
+        if orphans:
+            code = "missing_row" if self.undo else "foreign_key"
+            text = KEYLESS if self.undo else orphan_reason(self.table)
+            found += [Bad(number, code, text) for number in orphans]
         return sorted(found, key=lambda one: one.row, reverse=self.undo)
 
     def _keep_keys(self, part: Part, captured: pa.RecordBatch | None) -> None:

@@ -180,7 +180,7 @@ def test_a_trigger_that_raises_is_a_refusal_of_its_row(kind, session):
         kind.run(f"CREATE TRIGGER judged {when} INSERT ON judged FOR EACH ROW EXECUTE FUNCTION judge()")
         sent = deliver(session, "judged", {"n": list(range(120))})
         assert reasons(sent) == {7: "refused", 57: "refused", 107: "refused"}, when
-        assert sent.failures[1].message.startswith("not 57 here")
+        assert sent.failures[1].message.startswith("The function judge() rejects it: not 57 here")
         kind.run("DROP TRIGGER judged ON judged")
 
 

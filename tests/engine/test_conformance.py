@@ -135,6 +135,23 @@ def test_unique_values_never_repeat_up_to_the_count_that_exists(kind: type[Field
 
 
 @every_type
+def test_combinations_with_another_field_never_repeat(kind: type[FieldType]):
+    other = {"name": "other", "type": "enum", "options": {"values": ["a", "b"]}, "unique": "key"}
+    for case in cases(kind):
+        field = case.field(unique="key")
+        if refusal(case.field(unique=True)) or kind.name == "foreign_key":  # its column may repeat there
+            continue
+        try:
+            source = bound(field, other)
+        except SpecError:
+            continue
+        count = next((rows for rows in (60, 8, 2) if not source.row_faults(rows)), 0)
+        columns = [text.decode(one).to_pylist() for one in source.block(0, count)[:2]]
+        pairs = {(folded(v) if isinstance(v, str) else repr(v), w) for v, w in zip(*columns, strict=True)}
+        assert len(pairs) == count, case.label
+
+
+@every_type
 def test_nulls_are_exact_in_every_hundred_and_do_not_change_other_values(kind: type[FieldType]):
     if kind.name in ALWAYS_BLANK:
         return

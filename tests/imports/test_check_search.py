@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from webapp.imports.inference import check_search
-from webapp.imports.inference.check_search import Options, constant, true_columns
+from webapp.imports.inference.check_search import Options, constant, letter_cases, true_columns
 
 ROWS = [
     {
@@ -164,3 +164,41 @@ def test_a_branch_that_names_many_columns_is_taken_as_it_is_written():
     options = {"kind": TEXT, **dict.fromkeys(names, REFERENCE)}
     found = search([check], rows, options)
     assert found == {"kind": ("value", "add"), **dict.fromkeys(names[2:], ("null", None))}
+
+
+LISTS = [{"tags": (), "data": {"value": "a"}}]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "array_length(tags, 1) IS NOT NULL AND array_ndims(tags) = 1",
+        "cardinality(tags) > 0",
+        "coalesce(array_length(tags, 1), 0) >= 1",
+    ],
+)
+def test_an_array_that_may_not_be_empty_has_an_item(check):
+    options = {"tags": Options(nullable=False, fixed=True, values=((), ("1",)))}
+    assert search([check], LISTS, options) == {"tags": ("value", ("1",))}
+
+
+@pytest.mark.parametrize("function", ["jsonb_typeof", "json_typeof"])
+def test_the_type_of_json_is_evaluated(function):
+    options = {"data": Options(nullable=False, fixed=True, values=(("example",),))}
+    assert search([f"{function}(data) = 'object'::text"], LISTS, options) == {}
+    found = search([f"{function}(data) = 'array'::text"], LISTS, options)
+    assert found == {"data": ("value", ("example",))}
+    assert search(["NOT (data ? 'tags') OR data -> 'tags' IS NULL"], LISTS, options) == {}
+
+
+@pytest.mark.parametrize(
+    ("check", "cases"),
+    [
+        ("((name)::text = lower((name)::text))", {"name": "lower"}),
+        ("UPPER(code) = code AND length(code) = 2", {"code": "upper"}),
+        ("name = lower(other)", {}),
+        ("name = lower(name) OR name IS NULL", {}),
+    ],
+)
+def test_the_case_that_a_check_demands(check, cases):
+    assert letter_cases(check) == cases

@@ -35,6 +35,14 @@ def referred(*tables: Entity) -> dict[str, str]:
     }
 
 
+def test_column_named_as_the_key_of_a_single_table_refers_to_it() -> None:
+    parameters = table("stretchy_parameter", "parameter_id", keys=("parameter_id",))
+    uses = table("report_use", "report_id", "parameter_id", keys=("report_id", "parameter_id"))
+    assert referred(parameters, uses) == {"report_use.parameter_id": "stretchy_parameter"}
+    other = table("other_parameter", "parameter_id", keys=("parameter_id",))
+    assert referred(parameters, uses, other) == {}
+
+
 @pytest.mark.parametrize(
     ("parent", "column"),
     [

@@ -130,11 +130,11 @@ def test_statements_before_and_after_are_carried_out_once(pushing, ask, monkeypa
     monkeypatch.setattr(wait, "wait", lambda *_: None)
     broken = []
 
-    def once(*arguments):
+    def once(*arguments, **options):
         if not broken:
             broken.append(1)
             raise ConnectionLost("away")
-        return real(*arguments)
+        return real(*arguments, **options)
 
     monkeypatch.setattr(push, "Sender", once)
     assert pushing.do(push_id).status == "completed"

@@ -185,6 +185,99 @@ def test_a_table_whose_rows_are_all_rejected_stops_neither_the_others_nor_the_pu
         assert counts == {"people": 10, "invoices": 10, "impossible": 0, "child": 0}
 
 
+TRIGGERS = """
+CREATE TABLE classes (
+    id serial PRIMARY KEY, name varchar(60) NOT NULL, follows varchar(60), note varchar(60), level integer DEFAULT 3
+);
+CREATE TABLE members (id serial PRIMARY KEY, class_id integer NOT NULL REFERENCES classes (id));
+CREATE FUNCTION follow() RETURNS trigger AS $$ BEGIN
+    IF NEW.follows IS NOT NULL AND NOT EXISTS (SELECT FROM classes WHERE name = NEW.follows) OR NEW.level <> 3 THEN
+        RAISE EXCEPTION 'Class % does not exist.', NEW.follows;
+    END IF;
+    RETURN NEW;
+END $$ LANGUAGE plpgsql;
+CREATE TRIGGER follow BEFORE INSERT ON classes FOR EACH ROW EXECUTE FUNCTION follow();
+CREATE TABLE audited (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+CREATE TABLE details (id serial PRIMARY KEY, audited_id integer NOT NULL REFERENCES audited (id));
+CREATE TABLE notes (id serial PRIMARY KEY, text varchar(60), audited_id integer REFERENCES audited (id));
+CREATE FUNCTION raise_missing() RETURNS void AS
+    $$ BEGIN RAISE EXCEPTION 'No revision is set.'; END $$ LANGUAGE plpgsql;
+CREATE FUNCTION audit() RETURNS trigger AS
+    $$ BEGIN PERFORM raise_missing(); RETURN NEW; END $$ LANGUAGE plpgsql;
+CREATE TRIGGER audit BEFORE INSERT ON audited FOR EACH ROW EXECUTE FUNCTION audit();
+"""
+
+
+def test_columns_that_a_trigger_rejects_are_left_empty_and_the_others_filled(
+    edith, app, cast, postgres_url, work
+):
+    with postgres_target(app, cast, postgres_url, TRIGGERS) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 30}).json
+        work(made["push"]["id"])
+        path = f"/pushes/{made['push']['id']}"
+        names = ("classes", "members", "audited", "details", "notes")
+        assert [database.count(name) for name in names] == [30, 30, 0, 0, 30]
+        found = database.execute("SELECT count(follows), count(note), min(level), max(level) FROM classes")
+        assert found == [(0, 30, 3, 3)]
+        assert database.execute("SELECT count(text), count(audited_id) FROM notes") == [(30, 0)]
+        reasons = {row["message"] for row in edith.get(f"{path}/rows?state=failed&limit=100").json["items"]}
+        assert reasons == {
+            "The function audit() rejects it: No revision is set.",
+            'Its column "audited_id" needs a row of "audited", and none was delivered.',
+        }
+        log = edith.get(f"{path}/logs").text
+        assert "classes: follows, level left empty" in log
+        assert "notes: audited_id left empty" in log
+        undo = edith.post(f"{path}/undo", json={})
+        work(undo.json["id"])
+        assert [database.count(name) for name in names] == [0, 0, 0, 0, 0]
+
+
+def test_columns_because_of_which_a_trigger_rejects_some_rows_are_left_empty(
+    edith, app, cast, postgres_url, work
+):
+    schema = """
+    CREATE TABLE attributes (
+        id serial PRIMARY KEY, free boolean NOT NULL, text varchar(60), note varchar(60), rank integer
+    );
+    CREATE FUNCTION allows() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NEW.text IS NOT NULL AND NOT NEW.free THEN RAISE EXCEPTION 'No text is allowed.'; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER allows BEFORE INSERT ON attributes FOR EACH ROW EXECUTE FUNCTION allows();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work, rows=60) == {}
+        counts = database.execute("SELECT count(*), count(text), count(note), count(rank) FROM attributes")
+        assert counts == [(60, 0, 60, 60)]
+
+
+def test_triggers_of_other_schemas_find_their_tables(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE SCHEMA music;
+    CREATE TABLE music.artist (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+    CREATE TABLE music.change (name varchar(60));
+    CREATE FUNCTION music.note() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO change VALUES (NEW.name); RETURN NULL; END';
+    CREATE TRIGGER note AFTER INSERT ON music.artist FOR EACH ROW EXECUTE FUNCTION music.note();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work, tables=["music.artist"]) == {}
+        assert [database.count(name) for name in ("music.artist", "music.change")] == [30, 30]
+
+
+def test_texts_have_the_case_that_a_check_demands(edith, target, work):
+    schema = """
+    CREATE TABLE records (
+        id integer PRIMARY KEY, name varchar(60) CHECK (name = lower(name)), comment varchar(80) NOT NULL,
+        CHECK (upper(comment) = comment)
+    );
+    """
+    with target(schema) as database:
+        assert filled(edith, database, work) == {}
+        assert database.execute("SELECT count(name) FROM records WHERE name = lower(name)") == [(30,)]
+
+
 def test_a_person_sees_the_plan_and_fills(browser, cast, target, work):
     edith = browser(cast.edith)
     with target(SCHEMA) as database:
@@ -397,6 +490,35 @@ def test_a_half_filled_lookup_table_gets_no_value_that_it_has(edith, target, wor
         assert database.count("towns") == 240
 
 
+MANY_ROWS = """
+CREATE TABLE countries (id smallint PRIMARY KEY, country_code char(2) NOT NULL UNIQUE, name varchar(80) NOT NULL);
+CREATE TABLE seats (line integer NOT NULL, place integer NOT NULL, label varchar(40), PRIMARY KEY (line, place));
+"""
+
+
+def test_rows_beyond_the_sample_are_not_repeated(edith, target, work):
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    real = {code for code in Locale("en").territories if len(code) == 2}
+    other = [a + b for a in letters for b in letters if a + b not in real][:300]
+    present = [*other, *sorted(real)[:150]]
+    countries = ", ".join(f"({place}, '{code}', 'x')" for place, code in enumerate(present, 1))
+    seats = ", ".join(f"({line}, {place}, 'x')" for line in range(1, 26) for place in range(1, 26))
+    rows = f"INSERT INTO countries VALUES {countries}; INSERT INTO seats VALUES {seats};"
+    with target(MANY_ROWS + rows) as database:
+        assert filled(edith, database, work, rows=20) == {}
+        assert [database.count(name) for name in ("countries", "seats")] == [470, 645]
+        added = database.execute("SELECT country_code FROM countries WHERE id > 450")
+        assert {row[0] for row in added} <= real - set(present)
+        assert len(added) == 20
+
+
+def test_fills_can_be_repeated(edith, target, work):
+    with target("CREATE TABLE tags (id smallint PRIMARY KEY, text varchar(200) NOT NULL);") as database:
+        for turn in range(1, 5):
+            filled(edith, database, work, rows=400)
+            assert database.count("tags") == 400 * turn
+
+
 THREADS = """
 CREATE TABLE comments (
     id {identity}, root_id integer NOT NULL REFERENCES comments (id), text varchar(60) NOT NULL
@@ -414,14 +536,42 @@ def test_a_row_refers_to_itself_where_its_table_has_none_before_it(edith, target
         assert database.execute("SELECT count(*) FROM comments WHERE root_id = id")[0][0] == 30
 
 
+def test_a_position_below_a_row_of_the_same_table_never_repeats(edith, target, work, request):
+    identity = "serial PRIMARY KEY" if "postgresql" in request.node.name else "integer PRIMARY KEY"
+    nodes = ", ".join(f"('x', {place and 1 + place // 9}, {place})" for place in range(60))
+    script = f"""
+    CREATE TABLE menu_nodes (
+        id {identity}, label varchar(60) NOT NULL, parent integer REFERENCES menu_nodes (id),
+        position integer NOT NULL, UNIQUE (parent, position)
+    );
+    INSERT INTO menu_nodes (label, parent, position) VALUES ('root', NULL, 1);
+    INSERT INTO menu_nodes (label, parent, position) VALUES {nodes.replace("'x', 0,", "'x', NULL,")};
+    """
+    with target(script) as database:
+        assert filled(edith, database, work, rows=300) == {}
+        assert database.count("menu_nodes") == 361
+
+
+def test_a_sequence_behind_the_rows_of_a_table_is_moved(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE classes (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+    INSERT INTO classes VALUES (4, 'a'), (9, 'b');
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work) == {}
+        assert database.execute("SELECT min(id), max(id), count(*) FROM classes") == [(4, 39, 32)]
+
+
 TRIGGERED = """
 CREATE TABLE songs (id serial PRIMARY KEY, title varchar(60) NOT NULL);
 CREATE TABLE song_meta (song_id integer PRIMARY KEY REFERENCES songs (id), plays integer NOT NULL DEFAULT 0);
 CREATE TABLE song_plays (
     id serial PRIMARY KEY, song_id integer NOT NULL REFERENCES song_meta (song_id), played_on date NOT NULL
 );
+CREATE FUNCTION insert_meta(song integer) RETURNS void LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO song_meta (song_id) VALUES (song); END';
 CREATE FUNCTION add_meta() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN INSERT INTO song_meta (song_id) VALUES (NEW.id); RETURN NULL; END';
+    'BEGIN PERFORM insert_meta(NEW.id); RETURN NULL; END';
 CREATE TRIGGER meta AFTER INSERT ON songs FOR EACH ROW EXECUTE FUNCTION add_meta();
 """
 
@@ -514,11 +664,34 @@ def test_foreign_keys_that_must_differ_take_different_rows(edith, target, work):
         id integer PRIMARY KEY, a integer NOT NULL REFERENCES people (id), b integer REFERENCES people (id),
         CHECK (b IS NULL OR NOT (a = b))
     );
+    CREATE TABLE mentors (
+        id integer PRIMARY KEY, a integer REFERENCES people (id), b integer NOT NULL REFERENCES people (id),
+        level integer NOT NULL, CHECK (a <> b),
+        CHECK (a IS NULL AND level = 0 OR a IS NOT NULL AND level < 0)
+    );
     """
     with target(schema) as database:
         made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        assert made["skipped"] == []
         work(made["push"]["id"])
-        assert [database.count(name) for name in ("people", "friends", "rivals")] == [40, 40, 40]
+        names = ("people", "friends", "rivals", "mentors")
+        assert [database.count(name) for name in names] == [40, 40, 40, 40]
+
+
+def test_checks_of_arrays_and_json_are_obeyed(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE lockers (
+        pid integer PRIMARY KEY, queues text[] NOT NULL CHECK (array_ndims(queues) = 1), priorities integer[] NOT NULL,
+        CHECK (array_length(priorities, 1) IS NOT NULL)
+    );
+    CREATE TABLE jobs (
+        id integer PRIMARY KEY, args jsonb NOT NULL CHECK (jsonb_typeof(args) = 'array'),
+        data jsonb NOT NULL CHECK (jsonb_typeof(data) = 'object' AND NOT data ? 'tags')
+    );
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work) == {}
+        assert [database.count(name) for name in ("lockers", "jobs")] == [30, 30]
 
 
 def test_a_partitioned_table_without_partitions_is_skipped(edith, app, cast, postgres_url, work):

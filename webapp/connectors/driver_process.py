@@ -30,6 +30,7 @@ from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
 from webapp.connectors.http.channel import HttpConnector
 from webapp.connectors.http.tokens import HandedToken, StoredToken, TokenAuth, TokenStore
 from webapp.connectors.metadata_json import stage_to_json, to_json
+from webapp.connectors.schema import Entity
 from webapp.fork_server import ForkServer, die_with_parent, serve
 from webapp.net.gate import Gate
 from webapp.net.session import open_session
@@ -91,6 +92,24 @@ def counts(connector: Connector, tables: Sequence[str], seconds: float) -> dict[
     if ended is not None and not found:
         raise ended
     return {one["name"]: one["count"] for one in found if one["name"] is not None}
+
+
+def existing_values(
+    connector: Connector, columns: Mapping[str, Mapping[str, Sequence[str]]], most: int, seconds: float
+) -> dict[str, dict[str, Any]]:
+    """Return what columns of tables contain, by table name, for those that could be read within the time limit.
+
+    `columns` are by table `{"highest": names of integer columns, "values": names}`. The result has the same form:
+    `highest` the highest integer by column (None: no row has one), `values` the first `most` values in their order.
+    Raises ConnectorError if the connection itself failed.
+    """
+    asked = {
+        table: {kind: list(names) for kind, names in wanted.items()} for table, wanted in columns.items()
+    }
+    found, ended = _asked("existing", connector, seconds, tables=asked, most=most)
+    if ended is not None and not found:
+        raise ended
+    return {one["name"]: one for one in found if one["name"] is not None}
 
 
 def _asked(
@@ -266,6 +285,8 @@ def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
                     continue
                 if asked["question"] == "counts":
                     yield {"name": name, "count": session.count(entity)}
+                elif asked["question"] == "existing":
+                    yield {"name": name, **_existing(session, entity, asked["tables"][name], asked["most"])}
                 else:
                     rows = session.sample(entity, asked["rows"])
                     yield {"name": name, "rows": base64.b64encode(_packed(rows)).decode()}
@@ -276,6 +297,22 @@ def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
 
 
 _FEW_TABLES: Final = 4  # chosen: the catalog of more tables is read as a whole, which takes as few queries
+
+
+def _existing(
+    session: Session, entity: Entity, wanted: Mapping[str, Sequence[str]], most: int
+) -> dict[str, Any]:
+    """What `existing_values` returns for a table."""
+    highest = {column: session.highest(entity, column) for column in wanted["highest"]}
+    values: dict[str, list[str]] = {}
+    for column in wanted["values"]:
+        found: list[Any] = []
+        for batch in session.keys(entity, [column]):
+            found += batch.column(0).slice(0, most - len(found)).to_pylist()
+            if len(found) >= most:
+                break
+        values[column] = [str(one) for one in found if one is not None]
+    return {"highest": highest, "values": values}
 
 
 def _packed(rows: pa.RecordBatch) -> bytes:

@@ -199,6 +199,20 @@ def counts(connection: Connection, tables: Sequence[str], seconds: float) -> dic
         return driver_process.counts(connector, tables, seconds)
 
 
+def existing_values(
+    connection: Connection,
+    columns: Mapping[str, Mapping[str, Sequence[str]]],
+    most: int,
+    seconds: float,
+) -> dict[str, dict[str, Any]]:
+    """Return what columns of tables contain, see `driver_process.existing_values`. Errors: those of the target, if it
+    cannot be reached."""
+    connector, redact = connector_and_redactor(connection)
+    db.session.commit()
+    with _told(redact):
+        return driver_process.existing_values(connector, columns, most, seconds)
+
+
 @contextmanager
 def _told(redact: Callable[[str], str]) -> Iterator[None]:
     try:

@@ -1,4 +1,4 @@
-"""Read the tables of a PostgreSQL database from its catalog, with nine queries at most, regardless of their number.
+"""Read the tables of a PostgreSQL database from its catalog, with ten queries at most, regardless of their number.
 
 Types, lengths and precisions are decoded as in the server's information schema (PostgreSQL, "System
 Catalogs": pg_attribute.atttypmod).
@@ -95,7 +95,13 @@ ORDER BY i.indexrelid
 _TRIGGERS: Final = """
 SELECT DISTINCT t.tgrelid, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE t.tgrelid = ANY(%(tables)s) AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype & 5 = 5
-  AND p.prosrc ~* 'insert[[:space:]]+into'
+"""
+# Functions that functions of triggers may call.
+_FUNCTIONS: Final = """
+SELECT p.proname, p.prosrc FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE l.lanname IN ('sql', 'plpgsql') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e') ORDER BY p.oid
 """
 # Partitioned tables with the first column of the key (null: an expression), and their partitions, if there are any.
 _PARTITIONS: Final = """
@@ -176,16 +182,18 @@ class Catalog:
             made = replace(made, unique_indexes=unique, checks=checks, obstacle=obstacle)
             computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
             found.append(by_stored_columns(made, computed) if computed else made)
-        return self._with_triggers(found, _grouped(self._rows(_TRIGGERS, chosen)), [row[0] for row in tables])
+        triggers = _grouped(self._rows(_TRIGGERS, chosen))
+        functions = dict(self._rows(_FUNCTIONS, {})) if triggers else {}
+        texts = {table: _with_called([row[1] for row in rows], functions) for table, rows in triggers.items()}
+        return self._with_triggers(found, texts, [row[0] for row in tables])
 
     def _with_triggers(
-        self, entities: list[Entity], triggers: Mapping[int, list[Any]], places: list[int]
+        self, entities: list[Entity], triggers: Mapping[int, str], places: list[int]
     ) -> list[Entity]:
         """Name the table whose trigger makes the rows of a table: one whose key is the key of the other."""
         filled = {}
         for place, entity in zip(places, entities, strict=True):
-            text = " ".join(row[1] for row in triggers.get(place, ()))
-            into = {name.replace('"', "").casefold() for name in _INSERT.findall(text)}
+            into = {name.replace('"', "").casefold() for name in _INSERT.findall(triggers.get(place, ""))}
             for other in entities if into else ():
                 own = any(one.columns == other.keys and one.entity == entity.name for one in other.relations)
                 if own and {other.name.casefold(), other.parts[-1].casefold()} & into:
@@ -249,6 +257,19 @@ class Catalog:
             tuple(checks),
             comment or "",
         )
+
+
+def _with_called(texts: list[str], functions: Mapping[str, str]) -> str:
+    """Return the texts of functions with those of the functions that they call, directly or through others."""
+    left, found, waiting = {name.casefold(): text for name, text in functions.items()}, [*texts], [*texts]
+    while waiting:
+        words = {word.casefold() for word in _WORD.findall(waiting.pop())}
+        called = [left.pop(name) for name in words & left.keys()]
+        found, waiting = found + called, waiting + called
+    return " ".join(found)
+
+
+_WORD: Final = re.compile(r"[^\W\d][\w$]*")
 
 
 def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIndex, ...]:

@@ -66,6 +66,12 @@ ORDER BY c.relname LIMIT 1
 """
 
 
+_SEARCHED: Final = (
+    b"SELECT set_config('search_path',"
+    b" concat_ws(', ', nullif(current_setting('search_path'), ''), quote_ident(%s)), false)"
+)
+
+
 class PostgresqlSession(Session):
     """A connection in autocommit mode. Transactions are opened where needed."""
 
@@ -82,6 +88,7 @@ class PostgresqlSession(Session):
             if read_only:
                 connection.execute("SET default_transaction_read_only = on")
             self.schema = schema or self._one("SELECT current_schema()") or "public"
+        self._searched = {self.schema}
 
     # --- the connection ---
 
@@ -384,7 +391,16 @@ class PostgresqlSession(Session):
             raise ConnectorError(
                 f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
+        self._find_in(writing.entity.parts[0])
         return PostgresqlTarget(self.connection, self.talking, writing)
+
+    def _find_in(self, schema: str) -> None:
+        """Search names last in the schema of a table that is written: functions of its triggers often name other tables
+        of their schema alone."""
+        if schema not in self._searched:
+            self._searched.add(schema)
+            with self.talking():
+                self.connection.execute(_SEARCHED, (schema,))
 
     def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
         """See `Session.advance`. Uses the sequence that a serial or identity column owns."""

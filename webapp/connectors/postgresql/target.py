@@ -43,6 +43,8 @@ _BACK: Final = b"ROLLBACK TO rows"
 _CHECKED: Final = b"BEGIN; SET CONSTRAINTS ALL IMMEDIATE; SAVEPOINT rows"
 # `Key (a, b)=(1, x) is not present in table "t".`, in any language.
 _KEY: Final = re.compile(r"\((?P<columns>.*?)\)=\((?P<values>.*)\)", re.S)
+# `PL/pgSQL function f() line 3 at RAISE` of a function without arguments, such as that of a trigger.
+_FUNCTION: Final = re.compile(r"^.*PL/pgSQL.*?([^\s(]+)\(\)", re.M)
 # The identifier of the cluster, if the account can read it. Physical copies and standbys share it.
 SYSTEM: Final = (
     b"CASE WHEN has_function_privilege('pg_control_system()', 'execute')"
@@ -329,6 +331,8 @@ class PostgresqlTarget(Target):
         message = said.message_primary or str(error)
         if said.message_detail and state != "23502":
             message += f" {said.message_detail}"
+        if functions := _FUNCTION.findall(said.context or ""):
+            message = f"The function {functions[-1]}() rejects it: {message}"
         named = line and line.search(said.context or "")
         at = int(named[1]) - 1 if named else None
         column, bad = said.column_name, None

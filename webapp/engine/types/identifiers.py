@@ -364,7 +364,7 @@ class _Secret(CodeType):
         """``make(alphabet)`` answers the code whose distinguishing letters are from ``alphabet`` (None: the default
         one)."""
         self.use(compiler.vocabulary.shared((self.name, key), lambda: make(None)))
-        if self.field.common.unique:
+        if self.field.common.unique or self.field.common.unique_together:
             self._unique = compiler.vocabulary.shared((self.name, key, "unique"), lambda: make(_PLAIN))
 
     def space(self) -> int | None:

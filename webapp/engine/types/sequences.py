@@ -167,7 +167,10 @@ class Cartesian(FieldType):
         return not separator or "" in folded or any(separator in value for value in folded)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return self._column(context.rows, [pool.distinct for pool in self._pools])
+        places = [pool.distinct for pool in self._pools]
+        together = self.field.common.unique_together is not None
+        rows = context.permuted(prod(place.size for place in places)) if together else context.rows
+        return self._column(rows, places)
 
     def unique_hint(self) -> str:
         if self.options.part is not None:

@@ -35,7 +35,7 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What can become of a column. `values` are constants that fit its type."""
+    """What can become of a column. `values` are constants that fit its type; arrays are tuples."""
 
     nullable: bool
     fixed: bool
@@ -132,6 +132,30 @@ def differing_columns(check: str) -> list[tuple[str, str]]:
             ):
                 found.append((pair.this.name.casefold(), pair.expression.name.casefold()))
     return found
+
+
+def letter_cases(check: str) -> dict[str, Literal["lower", "upper"]]:
+    """The columns, in lower case, that a check demands to be in one case (`name = lower(name)`)."""
+    tree = _parsed(check)
+    found: dict[str, Literal["lower", "upper"]] = {}
+    for one in _flattened(tree, sql.And) if tree is not None else ():
+        if not isinstance(one, sql.EQ):
+            continue
+        sides = [_without_casts(one.this), _without_casts(one.expression)]
+        for column, other in (sides, sides[::-1]):
+            if (
+                isinstance(column, sql.Column)
+                and isinstance(other, sql.Lower | sql.Upper)
+                and _without_casts(other.this) == column
+            ):
+                found[column.name.casefold()] = "lower" if isinstance(other, sql.Lower) else "upper"
+    return found
+
+
+def _without_casts(node: sql.Expression) -> sql.Expression:
+    while isinstance(node, sql.Paren | sql.Cast):
+        node = node.this
+    return node
 
 
 def constant(default: str, array: bool = False) -> Any:
@@ -306,7 +330,9 @@ _TEXT: Final[dict[type[sql.Expression], Callable[[str], Any]]] = {
     sql.Lower: str.lower,
     sql.Trim: str.strip,
 }
-_COUNTS: Final = frozenset({"num_nonnulls", "num_nulls", "cardinality"})
+_NULLS: Final = frozenset({"num_nonnulls", "num_nulls"})
+_LENGTHS: Final = frozenset({"cardinality", "jsonb_array_length", "json_array_length"})
+_JSON_TYPES: Final = frozenset({"jsonb_typeof", "json_typeof", "json_type"})
 
 
 def _value(node: sql.Expression, row: Row) -> Any:
@@ -486,13 +512,37 @@ def _called(node: sql.Expression, row: Row) -> Any:
     if type(node) in _TEXT:
         inner = _value(node.this, row)
         return None if inner is None else _TEXT[type(node)](inner)
-    if isinstance(node, sql.ArraySize):
-        inner = _value(node.this, row)
-        return None if inner is None else Decimal(len(inner))
-    if isinstance(node, sql.Anonymous) and node.name.casefold() in _COUNTS:
-        inner = [_value(one, row) for one in node.expressions]
-        if node.name.casefold() == "cardinality":
-            return None if inner[0] is None else Decimal(len(inner[0]))
-        nulls = sum(one is None for one in inner)
-        return Decimal(nulls if node.name.casefold() == "num_nulls" else len(inner) - nulls)
+    if isinstance(node, sql.ArraySize):  # array_length, which is null of an empty array
+        return Decimal(len(items)) if (items := _list(node.this, row)) else None
+    if isinstance(node, sql.JSONBContainsTopKey):
+        inner, name = _value(node.this, row), _value(node.expression, row)
+        return name in inner if isinstance(inner, dict | list | tuple) else None
+    if isinstance(node, sql.Anonymous):
+        return _named_function(node, row)
     raise _Unknown
+
+
+def _named_function(node: sql.Anonymous, row: Row) -> Any:
+    """Functions of PostgreSQL that the parser has no class for."""
+    name, arguments = node.name.casefold(), node.expressions
+    if name in _NULLS:
+        nulls = sum(_value(one, row) is None for one in arguments)
+        return Decimal(nulls if name == "num_nulls" else len(arguments) - nulls)
+    if name in _LENGTHS:
+        found = _list(arguments[0], row)
+        return None if found is None else Decimal(len(found))
+    if name == "array_ndims":
+        return Decimal(1) if _list(arguments[0], row) else None
+    if name in _JSON_TYPES and isinstance(arguments[0], sql.Column):
+        inner = _value(arguments[0], row)
+        kinds = {dict: "object", list: "array", tuple: "array", bool: "boolean", Decimal: "number"}
+        return None if inner is None else kinds.get(type(inner), "string")
+    raise _Unknown
+
+
+def _list(node: sql.Expression, row: Row) -> Sequence[Any] | None:
+    """An array. Error: `_Unknown` for other values."""
+    found = _value(node, row)
+    if found is not None and not isinstance(found, list | tuple):
+        raise _Unknown
+    return found

@@ -1,7 +1,8 @@
 """References that only the name of a column declares: `customer_id` in a table without a foreign key to `customers`.
 
 Many databases have few foreign keys or none. A column counts as a reference if its name is that of another table with
-`id`, and that table has a key of one column of the same type. No such reference closes a circle of tables, because
+`id`, and that table has a key of one column of the same type, or if it is called as the key of a single table, such as
+`parameter_id` for `report_parameters (parameter_id)`. No such reference closes a circle of tables, because
 nothing but a name says that it is one.
 """
 
@@ -28,7 +29,7 @@ def named_references(
     `parents` are the tables that can be referred to; default: `entities`.
     """
     parents = entities if parents is None else parents
-    by_noun = _by_noun(parents)
+    by_noun, by_key = _by_noun(parents), _by_key(parents)
     above = {
         one.name: {relation.entity for relation in one.relations if relation.entity != one.name}
         for one in (*parents, *entities)
@@ -42,7 +43,7 @@ def named_references(
         for column in entity.fields:
             if column.name in taken or not _may_refer(entity, column):
                 continue
-            parent = _parent(column, entity, by_noun)
+            parent = _parent(column, entity, by_noun) or _of_key(column, entity, by_key)
             if parent is None or (parent is not entity and _reaches(parent.name, entity.name, above)):
                 continue
             if parent is not entity:
@@ -77,6 +78,25 @@ def _by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
         for one in {words, short} - {()}:
             found[one] = entity if found.get(one, entity) is entity else None
     return found
+
+
+def _by_key(parents: Sequence[Entity]) -> dict[str, Entity | None]:
+    """Return the tables by the name of their key in lower case, if it is more than `id`; None where several have it."""
+    found: dict[str, Entity | None] = {}
+    for entity in parents:
+        if entity.kind == "table" and len(entity.keys) == 1 and len(split(entity.keys[0])) > 1:
+            name = entity.keys[0].casefold()
+            found[name] = None if name in found else entity
+    return found
+
+
+def _of_key(column: Column, entity: Entity, by_key: Mapping[str, Entity | None]) -> Entity | None:
+    """Return the only other table whose key has the name of a column."""
+    parent = by_key.get(column.name.casefold())
+    key = parent.column(parent.keys[0]) if parent is not None and parent is not entity else None
+    if key is None or key.type != column.type or not {*split(key.name)} & _KEY_NAMES:
+        return None
+    return parent if (column.bits or _BITS) >= min(key.bits or _BITS, _BITS) else None
 
 
 def _plain(entity: Entity) -> str:

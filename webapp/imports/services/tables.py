@@ -36,12 +36,13 @@ from webapp.engine.relations import EXISTING, RELATION
 from webapp.engine.spec import parse
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
-from webapp.imports.inference import checks, json_schema
+from webapp.imports.inference import check_search, checks, json_schema
 from webapp.imports.inference import columns as imports_columns
 from webapp.imports.inference.columns import Found
 from webapp.imports.inference.evidence import definition, jsonable
 from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers.base import fallback
+from webapp.pushes.services import value_checks
 from webapp.row_templates.models import Template
 from webapp.row_templates.services import compilation, field_ids
 from webapp.row_templates.services import templates as row_templates_templates
@@ -132,8 +133,6 @@ def drafted(
 
 def _differ(draft: Draft) -> None:
     """Let two references to the same table take different rows, where a check demands that they differ."""
-    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
-
     by_name = {one.column.casefold(): one for one in draft.found}
     for check in draft.entity.checks:
         for pair in check_search.differing_columns(check):
@@ -165,8 +164,6 @@ def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, .
     """Return the table with its unique indexes over expressions or with a condition as plain constraints, which demand
     more; and, by flag, the columns of indexes that allow one true flag for each combination of their values, such as
     those with `WHERE is_default`."""
-    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
-
     uniques: list[tuple[str, ...]] = []
     flags: dict[str, tuple[str, ...]] = {}
     truths = {one.name.casefold(): one.name for one in entity.fields if one.type == "boolean"}
@@ -449,6 +446,12 @@ def _unique_alone(
     members[0].state, members[0].reason = "yellow", told
 
 
+def _is_bounded(draft: Draft, column: str) -> bool:
+    """Return whether checks of a table say which numbers a column may have."""
+    rule = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields]).of(column)
+    return rule.low is not None or rule.high is not None or rule.choices is not None or bool(rule.excluded)
+
+
 _MANY: Final = 100_000  # chosen: a column with that many values may be unique alone
 
 
@@ -460,6 +463,8 @@ def _never_repeats(draft: Draft, one: Found, words: Vocabulary) -> bool:
     wide = column is not None and column.type == "integer" and (column.bits or 0) >= _WIDE_BITS
     if wide and one.guessed and field["type"] == "number":
         field["options"] = {"min": 1, "max": 2**31 - 1}
+    elif wide and field["type"] == "number" and not _is_bounded(draft, one.column):
+        field["options"] = {"min": 1, "max": _MANY}
     if field["type"] in (*_OUTSIDE, "enum", "constant", "boolean", "null", "nested", "date_relative"):
         return False
     try:
@@ -550,7 +555,8 @@ def create(
 
     drafts = draft(entities)
     unneeded: list[dict[str, str]] = []
-    full = _without_existing_values(drafts, samples, words) if existing is not None else {}
+    there = _existing(connection, drafts, samples, words) if existing is not None else {}
+    full = _without_existing_values(drafts, there, words, quantity)
     if existing is not None and (unneeded := _unneeded(drafts, samples, existing, full)):
         left = {one["table"] for one in unneeded}
         entities = [_through_triggers(one, entities, left) for one in entities if one.name not in left]
@@ -558,7 +564,7 @@ def create(
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
         drafts = draft(entities)
-        _without_existing_values(drafts, samples, words)
+        _without_existing_values(drafts, there, words, quantity)
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
     else:
@@ -610,35 +616,144 @@ _FEW_VALUES: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Existing:
+    """What the columns of a table contain. Columns of which nothing is known are left out."""
+
+    rows: bool
+    """Whether the table has rows."""
+    highest: Mapping[str, int]
+    values: Mapping[str, frozenset[str]]
+    """In lower case, of unique columns with few possible values."""
+
+
+_MOST_VALUES: Final = (
+    20_000  # chosen: values of a column that are read, more than fields with few values have
+)
+
+
+def _existing(
+    connection: Connection, drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
+) -> dict[str, _Existing]:
+    """Read what the unique columns of tables contain. Samples are sufficient where they are all rows of their table.
+    Errors: those of connections."""
+    numbers: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
+    for draft in drafts:
+        name, sample = draft.entity.name, samples.get(draft.entity.name)
+        if sample is None:
+            continue
+        unique = [one for one in draft.found if one.field is not None and one.field.get("unique")]
+        unique = [one for one in unique if one.column in sample.schema.names]
+        numbers[name] = [one.column for one in unique if _counts_up(draft, one)]
+        texts[name] = [
+            one.column
+            for one in unique
+            if sample.num_rows and one.field is not None and one.field["unique"] is True
+            if one.field["type"] not in _OUTSIDE and _has_few_values(one.field, words)
+        ]
+    more = {
+        name: {"highest": numbers[name], "values": texts[name]}
+        for name in numbers
+        if samples[name].num_rows >= limits.INFER_SAMPLE_ROWS and (numbers[name] or texts[name])
+    }
+    read = inspection.existing_values(connection, more, _MOST_VALUES, limits.FETCH_SECONDS) if more else {}
+    found = {}
+    for name in numbers:
+        sampled = {one: samples[name].column(one).to_pylist() for one in (*numbers[name], *texts[name])}
+        known = read.get(name, {"highest": {}, "values": sampled})
+        highest = {
+            one: max((int(value) for value in sampled[one] if value is not None), default=None)
+            for one in numbers[name]
+        }
+        found[name] = _Existing(
+            samples[name].num_rows > 0,
+            {one: most for one, most in {**highest, **known["highest"]}.items() if most is not None},
+            {one: frozenset(str(value).casefold() for value in known["values"][one]) for one in texts[name]},
+        )
+    return found
+
+
+def _counts_up(draft: Draft, one: Found) -> bool:
+    """Return whether a field generates integers that can begin after those that its column has."""
+    column = draft.entity.column(one.column)
+    return (
+        column is not None
+        and column.type == "integer"
+        and one.field is not None
+        and one.field["type"] == "number"
+        and {"min", "max"} <= one.field["options"].keys()
+    )
+
+
 def _without_existing_values(
-    drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
+    drafts: Sequence[Draft], there: Mapping[str, _Existing], words: Vocabulary, rows: int
 ) -> dict[str, int]:
-    """Leave out the values that a table already has where a unique field has few, so that the rest of a half-filled
-    lookup table can be filled. Return the tables that have all values of such a field, with their number."""
+    """Leave out the values that a table already has: where a unique field has few, so that the rest of a half-filled
+    lookup table can be filled, and numbers up to the highest one. Return the tables that have all values of such a
+    field, with their number."""
     full: dict[str, int] = {}
     for draft in drafts:
-        sample = samples.get(draft.entity.name)
-        if sample is None or not sample.num_rows:
+        existing = there.get(draft.entity.name)
+        if existing is None:
             continue
         for one in draft.found:
-            if (
-                one.field is None
-                or one.field["type"] in _OUTSIDE
-                or one.field.get("unique") is not True
-                or one.column not in sample.schema.names
-            ):
-                continue
-            values = _all_values(one.field, words)
-            known = {str(value).casefold() for value in sample.column(one.column).to_pylist()}
-            free = [value for value in values if str(value).casefold() not in known]
-            if not values or len(free) == len(values):
-                continue
-            if not free:
-                full[draft.entity.name] = len(values)
-                continue
-            one.field = definition(one.column, "enum", {"values": free}, unique=True)
-            one.reason = f"{one.reason} Values that the table already has are left out."
+            if one.column in existing.values and one.field is not None:
+                values, known = _all_values(one.field, words), existing.values[one.column]
+                free = [value for value in values if str(value).casefold() not in known]
+                if not values or len(free) == len(values):
+                    continue
+                if not free:
+                    full[draft.entity.name] = len(values)
+                    continue
+                one.field = definition(one.column, "enum", {"values": free}, unique=True)
+                one.reason = f"{one.reason} Values that the table already has are left out."
+        _count_up(draft, existing, rows)
     return full
+
+
+_SHARE_OF_NUMBERS: Final = 200  # chosen: each fill takes so small a part of the numbers that are left
+_MOST_NUMBERS: Final = 10_000_000  # chosen: more than a template generates at once
+
+
+def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
+    """Let unique numbers begin after those that the table has, and leave room for the next fill. In a key of several
+    columns, one number is sufficient, and none if a column refers to a new row of another table."""
+    rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
+    settled = {
+        one.field["unique"]
+        for one in draft.found
+        if one.field is not None
+        and isinstance(one.field.get("unique"), str)
+        and one.field["type"] == "reference"
+        and one.field["options"].get("template_id") != "self"
+    }
+    for one in draft.found:
+        unique = None if one.field is None else one.field.get("unique")
+        if one.field is None or not unique or unique in settled or not _counts_up(draft, one):
+            continue
+        column, options = draft.entity.column(one.column), one.field["options"]
+        if column is None or rules.of(one.column).high is not None:
+            continue
+        highest, limit = existing.highest.get(one.column), value_checks.limit_of(column)
+        least = options["min"] if highest is None else max(options["min"], highest + 1)
+        most = options["max"]
+        if least + rows > most and limit is not None:
+            most = min(limits.MAX_INTEGER, int(limit[1]))
+        if unique is True:
+            room = max(rows, min((most - least) // _SHARE_OF_NUMBERS, _MOST_NUMBERS))
+            most = min(most, least + room)
+        elif existing.rows and highest is not None:
+            most = min(most, least + options["max"] - options["min"])
+            settled.add(unique)
+        if least + (rows if unique is True else 0) <= most:
+            one.field["options"] = {**options, "min": least, "max": most}
+
+
+def _has_few_values(field: Field, words: Vocabulary) -> bool:
+    """Return whether a unique field has at most `_FEW_VALUES` values."""
+    space = _space(field, words)
+    return space is not None and space <= _FEW_VALUES
 
 
 def _all_values(field: Field, words: Vocabulary) -> list[str | int]:
@@ -766,8 +881,24 @@ def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
                     one.reason = "Plain text stands for it: the fields did not fit together."
             continue
         with processor_time.of_one_table():
+            _obey_letter_cases(draft, words)
             _obey_checks(draft, words)
     return drafts
+
+
+def _obey_letter_cases(draft: Draft, words: Vocabulary) -> None:
+    """Convert texts to the case that a check demands, such as `name = lower(name)`, where their type allows it."""
+    cases = {
+        name: case for check in draft.entity.checks for name, case in check_search.letter_cases(check).items()
+    }
+    for one in draft.found:
+        case = cases.get(one.column.casefold())
+        if case is None or one.field is None or one.field["type"] in _OUTSIDE:
+            continue
+        before = one.field
+        one.field = {**before, "text_case": case}
+        if _faults(draft, words):
+            one.field = before
 
 
 _OUTSIDE: Final = ("reference", "foreign_key")
@@ -776,8 +907,6 @@ _SAMPLE_ROWS: Final = 64  # chosen: rows that check constraints are tried with
 
 def _obey_checks(draft: Draft, words: Vocabulary) -> None:
     """Leave columns null, or fix them to one value, where generated rows would fail a check constraint."""
-    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
-
     if not draft.entity.checks:
         return
     rows, filled, options = sampled(draft, words, True), sampled(draft, words, False), {}
@@ -792,7 +921,7 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
         options[one.column.casefold()] = check_search.Options(
             nullable=column.nullable and not key,
             fixed=not key and not one.field.get("unique") and not outside and not column.generated,
-            values=(True, False) if column.type == "boolean" else _default(column),
+            values=_constants(column),
         )
     changes = check_search.search(draft.entity.checks, rows, filled, options)
     for one in draft.found:
@@ -811,7 +940,14 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
             )
         else:
             shown = jsonable(value) if isinstance(value, Decimal) else value
-            one.field = definition(one.column, "enum", {"values": [shown]})
+            if isinstance(value, tuple) and (of := draft.entity.column(one.column)) and of.type == "json":
+                one.field = definition(one.column, "array", {"of": {"type": "words"}, "count": 1})
+                shown = "an array"
+            elif isinstance(value, tuple):
+                shown = f"{{{','.join(value)}}}"
+                one.field = definition(one.column, "constant", {"value": shown})
+            else:
+                one.field = definition(one.column, "enum", {"values": [shown]})
             one.reason = f"Always {shown}, so that the checks of the table hold."
         one.state = "yellow"
         if (
@@ -826,9 +962,19 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
             _step(draft, [one for one in draft.found if one.field is not None][place], fault)
 
 
-def _default(column: Column) -> tuple[Any, ...]:
-    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
+_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "example", "boolean": "true"}
+"""An item of an array by its type."""
 
+
+def _constants(column: Column) -> tuple[Any, ...]:
+    """Values of a column that are tried where a check rejects rows; arrays are tuples."""
+    if column.type == "boolean":
+        return True, False
+    if column.type == "json":
+        return (("example",),)
+    if column.type == "array":
+        item = _ITEMS.get(column.items or "")
+        return ((), (item,)) if item else ((),)
     value = None if column.default is None else check_search.constant(column.default)
     return () if value is None else (value,)
 
@@ -837,8 +983,6 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
     """Generated rows by column in lower case, without `blanks` none of them null where a field generates values;
     references are numbers. Columns without a field have their default, which is left out if it is no constant, or are
     null."""
-    from webapp.imports.inference import check_search  # brings sqlglot, which few requests need
-
     fields = []
     for one in draft.fields:
         made = {key: value for key, value in one.items() if key != "unique" or value is True}
@@ -859,6 +1003,8 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
     }
     for column in draft.entity.fields:
         name = column.name.casefold()
+        if name in columns and column.type == "array":  # the only one that is generated is empty
+            columns[name] = [() if one == "{}" else one for one in columns[name]]
         if name in columns or column.generated:
             continue
         if column.default is None:
@@ -1028,8 +1174,8 @@ def _loose(draft: Draft, ready: Mapping[str, str]) -> bool:
 
 def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
     """The fields, with the ids of templates where tables are named; references to tables that have no template yet are
-    left out."""
-    found = []
+    left out, and with them what other fields say about them."""
+    found: list[Field] = []
     for one in draft.fields:
         asked = one["options"].get("template_id", "")
         if not asked.startswith(HERE):
@@ -1043,6 +1189,12 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
         else one
         for one in found
     ]
+    templates = {one["name"]: one["options"].get("template_id") for one in found}
+    for place, one in enumerate(found):
+        other = one["options"].get("differs_from")
+        if other is not None and templates.get(other) != templates[one["name"]]:
+            options = {key: value for key, value in one["options"].items() if key != "differs_from"}
+            found[place] = {**one, "options": options}
     return found or [{"name": "id", "type": "row_number", "options": {}}]
 
 

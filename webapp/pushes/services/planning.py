@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
@@ -637,6 +637,41 @@ def without_parents(
             del by_id[edge.child_template_id]
             again = True
     return found
+
+
+def optional_columns(entity: Entity, table: TableRows) -> list[str]:
+    """Return the columns of a table that may be left out of its rows: those that have a default or may be null, are no
+    part of its key, and that no row of another table refers to."""
+    read = {
+        (parent["table"], column)
+        for one in table.siblings
+        for columns, key in ((one.from_parent, "column"), (one.references, "parent_field"))
+        for parent in columns.values()
+        for column in (parent[key], one.siblings[parent["table"]].column_of(parent[key]))
+    }
+    found = []
+    for name in table.columns:
+        column = entity.column(name)
+        if column is None or column.required or name in entity.keys or (table.place, name) in read:
+            continue
+        if name not in (*table.key_columns, *table.capture, *table.kept, *table.later, *table.numbered):
+            found.append(name)
+    return found if len(found) < len(table.columns) else found[1:]
+
+
+def without_columns(spec: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return an object of `Push.tables` without some columns."""
+
+    def kept(of: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in of.items() if name not in names}
+
+    return {
+        **spec,
+        "columns": [one for one in spec["columns"] if one["column"] not in names],
+        "from_parent": kept(spec["from_parent"]),
+        "references": kept(spec.get("references") or {}),
+        "undo_columns": [one for one in spec.get("undo_columns") or () if one not in names],
+    }
 
 
 def _number(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:

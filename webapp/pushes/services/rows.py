@@ -197,6 +197,17 @@ class TableRows:
                 found |= True if valid is None else valid
         return found
 
+    def lost_parents(self) -> dict[str, str]:
+        """Return the columns that need a row of a table of which no row was delivered, with the name of that table."""
+        found = {}
+        for name, parent in {**self.references, **self.from_parent}.items():
+            if self.arrivals is None or name in self.later or parent["table"] == self.place:
+                continue
+            arrived = self.arrivals.rows(parent["table"])
+            if arrived is not None and not arrived.size:
+                found[name] = self.siblings[parent["table"]].name
+        return found
+
     def _parents(self, view: View, parent: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the parent's row for each row (``uint64[n]``), and which rows have one. A parent that was not
         delivered is replaced by another that was."""
