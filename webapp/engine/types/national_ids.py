@@ -431,8 +431,9 @@ def _armenian_day() -> Given:
 SINCE_3: dict[str, tuple[str, Callable[[], Code]]] = {
     "AM": ("PSN", lambda: Code(_armenian_day(), digits(4))),
 }
-"""Codes that engine 3 has in place of those of `OWN`. Armenia's numbers are made from the day of birth, with 10 added
-for men and 50 for women, the month and the year (Law on the public services number, article 2)."""
+"""Codes that engine 3 has in place of those of `OWN`. Armenia's numbers are made from sex and day, month and year of
+birth (draft of the Law on the public services number, article 2). That 10 is added to the day for men and 50 for women
+is not from the law, and the check digit is random, since no formula is published."""
 
 COUNTRIES: Final = tuple(sorted({*OWN, *government.COUNTRIES}))
 
