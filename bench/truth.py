@@ -59,12 +59,12 @@ COLUMNS = (
     "country", "country_code", "time_zone", "latitude", "longitude", "language", "currency_code", "currency_name",
     "bank_name", "iban", "bic", "national_id", "tax_id", "vat_id", "license_plate", "passport_number", "company_name",
     "job_title", "department", "university", "industry", "product_name", "color", "month", "weekday", "words",
-    "sentences", "isin",
+    "sentences", "isin", "nationality",
 )  # fmt: skip
 TEXTS = (
     "name", "first_name", "last_name", "gender", "title", "marital_status", "street_address", "address", "city",
     "state", "country", "language", "currency_name", "company_name", "job_title", "department", "university",
-    "industry", "product_name", "color", "month", "weekday", "words", "sentences",
+    "industry", "product_name", "color", "month", "weekday", "words", "sentences", "nationality", "bank_name",
 )  # fmt: skip
 """Columns that a reader expects in the script of the locale."""
 
@@ -332,6 +332,8 @@ def _sex_by(at: int, female: str) -> Callable[[str], str]:
 
 EVEN, ODD = "02468", "13579"
 _SEX: dict[str, Callable[[str], str]] = {
+    "AL": lambda t: "female" if int(t[2:4]) > 50 else "male",
+    "AM": lambda t: "female" if int(t[:2]) > 50 else "male",
     "BE": lambda t: "female" if int(t[6:9]) % 2 == 0 else "male",
     "BG": _sex_by(8, ODD),
     "CN": _sex_by(16, EVEN),
@@ -342,6 +344,7 @@ _SEX: dict[str, Callable[[str], str]] = {
     "FI": _sex_by(-2, EVEN),
     "FR": _sex_by(0, "2"),
     "GR": _sex_by(9, EVEN),
+    "HU": _sex_by(0, EVEN),
     "ID": lambda t: "female" if int(t[6:8]) > 40 else "male",
     "IT": lambda t: "female" if int(t[9:11]) > 40 else "male",
     "KR": _sex_by(6, EVEN),
@@ -361,6 +364,7 @@ _SEX: dict[str, Callable[[str], str]] = {
     "SK": lambda t: "female" if int(t[2:4]) > 50 else "male",
     "TW": _sex_by(1, "2"),
     "UA": _sex_by(8, EVEN),
+    "UZ": _sex_by(0, EVEN),
     "LK": lambda t: "female" if int(t[4:7]) > 500 else "male",
     "VN": _sex_by(3, ODD),
     "ZA": lambda t: "female" if int(t[6:10]) < 5000 else "male",
@@ -386,9 +390,19 @@ def _ordinal(days: int) -> str:
     return date.fromordinal(date(1899, 12, 31).toordinal() + days).strftime("%y%m%d")
 
 
+def _day_of_year(text: str) -> str:
+    # Sri Lanka counts 29 February in every year.
+    day = date.fromordinal(date(2000, 1, 1).toordinal() + int(text[4:7]) % 500 - 1)
+    return text[2:4] + day.strftime("%m%d")
+
+
 _BORN: dict[str, Callable[[str], str]] = {
+    "AE": lambda t: t[5:7],
+    "AL": lambda t: str((ord(t[0]) - ord("A")) % 10) + t[1] + _less(t, 2, 12, 50) + t[4:6],
+    "AM": lambda t: t[4:6] + t[2:4] + f"{int(t[:2]) - (50 if int(t[:2]) > 50 else 10):02d}",
     "AT": lambda t: t[8:10] + t[6:8] + t[4:6],
     "BE": _ymd,
+    "BH": lambda t: t[:4],
     "BG": lambda t: t[:2] + _less(t, 2, 12, 40 if int(t[2:4]) > 40 else 20) + t[4:6],
     "CN": lambda t: t[8:14],
     "CZ": lambda t: t[:2] + _less(t, 2, 12, 50) + t[4:6],
@@ -398,12 +412,15 @@ _BORN: dict[str, Callable[[str], str]] = {
     "FI": _dmy,
     "FR": lambda t: t[1:5],
     "GR": _dmy,
+    "HU": lambda t: t[1:7],
     "ID": lambda t: t[10:12] + t[8:10] + _less(t, 6, 40, 40),
     "IS": _dmy,
     "IT": lambda t: t[6:8] + f"{_MONTHS.index(t[8]) + 1:02d}" + _less(t, 9, 40, 40),
     "KR": _ymd,
     "KZ": _ymd,
+    "LK": _day_of_year,
     "LT": lambda t: t[1:7],
+    "LU": lambda t: t[2:8],
     "MX": lambda t: t[4:10],
     "MY": _ymd,
     "NO": _dmy,
@@ -416,6 +433,8 @@ _BORN: dict[str, Callable[[str], str]] = {
     "SI": lambda t: t[5:7] + t[2:4] + t[:2],
     "SK": lambda t: t[:2] + _less(t, 2, 12, 50) + t[4:6],
     "UA": lambda t: _ordinal(int(t[:5])),
+    "UZ": lambda t: t[5:7] + t[3:5] + t[1:3],
+    "VN": lambda t: t[4:6],
     "ZA": _ymd,
 }
 """The day of birth in a country's number, as YYMMDD or its beginning."""
@@ -444,6 +463,17 @@ def national_id_sex(row: Row) -> Verdict:
     except (ValueError, IndexError):
         return f"{number} holds no sex"
     return "" if said == row["sex"] else f"{number} and {row['sex']}"
+
+
+_ONE_NUMBER = ("AU", "BR", "CL", "DE", "ES", "HR", "IE", "NL", "NZ", "UA")
+"""Countries whose tax authority uses the number that people have anyway, or has the only one that they have."""
+
+
+def tax_id_agrees(row: Row) -> Verdict:
+    """The row's person has two different numbers of the same kind."""
+    if row["country_code"] not in _ONE_NUMBER or row["national_id"] is None or row["tax_id"] is None:
+        return None
+    return "" if row["tax_id"] == row["national_id"] else f"{row['tax_id']} and {row['national_id']}"
 
 
 def tax_id_is_valid(row: Row) -> Verdict:
@@ -668,6 +698,7 @@ CHECKS: dict[str, tuple[tuple[str, ...], Callable[[Row], Verdict]]] = {
     "national id / birth": (("national_id", "country_code", "date_of_birth"), national_id_birth),
     "national id / sex": (("national_id", "country_code", "sex"), national_id_sex),
     "tax id valid": (("tax_id", "country_code"), tax_id_is_valid),
+    "tax id / national id": (("tax_id", "national_id", "country_code"), tax_id_agrees),
     "VAT id valid": (("vat_id", "country_code"), vat_id_is_valid),
     "postal code / state": (("zip_code", "country_code", "state_abbr"), zip_agrees),
     "currency / country": (("currency_code", "country_code"), currency_agrees),
@@ -729,6 +760,14 @@ def _in_script(text: str, scripts: tuple[str, ...]) -> bool:
 
 
 @cache
+def _all_latin(text: str) -> bool:
+    return all(unicodedata.name(ch, "").startswith(_LATIN) for ch in text if ch.isalpha())
+
+
+_LATIN = ("LATIN", "FEMININE", "MASCULINE", "MODIFIER")
+
+
+@cache
 def _english_of(kind: str) -> frozenset[str]:
     """The texts that a type has in en_US."""
     columns = table("en_US", 3_000)[0]
@@ -754,7 +793,7 @@ def _also_own(kind: str, locale: str) -> frozenset[str]:
 
 LISTS = (
     "gender", "marital_status", "country", "language", "currency_name", "department", "industry", "color", "month",
-    "weekday", "words", "university", "job_title", "product_name",
+    "weekday", "words", "university", "job_title", "product_name", "nationality",
 )  # fmt: skip
 """Columns whose texts are English in a language other than English if they equal those of en_US."""
 
@@ -771,9 +810,10 @@ def own_texts(columns: dict[str, list[Any]], locale: str, rows: int = 3_000) -> 
             continue
         if scripts is not None:
             shares[name] = sum(_in_script(value, scripts) for value in values) / len(values)
-        elif language != "en" and name in LISTS:
-            english = _english_of(name) - _also_own(name, locale)
-            shares[name] = sum(value not in english for value in values) / len(values)
+        elif language != "en":
+            english = _english_of(name) - _also_own(name, locale) if name in LISTS else frozenset()
+            own = sum(value not in english and _all_latin(value) for value in values)
+            shares[name] = own / len(values)
     return shares
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -83,7 +84,7 @@ def test_a_name_may_stand_next_to_itself_in_latin_letters():
 
 
 def test_a_locale_without_words_says_so():
-    source = bound(of("industry", "words", "month"), locale="yo_NG")
+    source = bound(of("industry", "product_name", "words", "month"), locale="yo_NG")
     assert [(fault.path, fault.code) for fault in source.warnings] == [
         ("fields[0]", "other_language"),
         ("fields[1]", "other_language"),
@@ -112,3 +113,39 @@ def test_a_unique_city_in_its_own_script_does_not_repeat():
     field = {"name": "city", "type": "city", "unique": True}
     texts = table(bound([field], locale="ja_JP"), 0, 700)["city"]
     assert len(set(texts)) == 700
+
+
+@pytest.mark.parametrize(
+    ("locale", "nationality", "product"),
+    [("de_CH", "schweizerisch", "Velohelm"), ("ja_JP", "日本", "ソファ"), ("sw_KE", "Mkenya", "Sufuria")],
+)
+def test_nationalities_and_products_are_in_the_language_of_the_locale(locale, nationality, product):
+    columns = rows(locale, *of("nationality", "product"))
+    assert set(columns["nationality"]) == {nationality}
+    assert product in columns["product"]
+
+
+def test_a_nationality_of_another_country_is_english_and_says_so():
+    phone = {"name": "phone_number", "type": "phone_number", "options": {"country": "France"}}
+    source = bound([phone, *of("nationality")], locale="de_DE")
+    assert set(table(source, 0, ROWS)["nationality"]) == {"French"}
+    assert [(fault.path, fault.code) for fault in source.warnings] == [("fields[1]", "other_language")]
+
+
+def test_a_thing_without_a_certain_word_is_left_out():
+    columns = rows("mt_MT", *of("product"))
+    assert "-" not in columns["product"]
+    assert len(set(columns["product"])) > 20
+
+
+def test_words_of_lists_are_in_one_script():
+    mixed = re.compile(r"\b(?=\w*[A-Za-z])(?=\w*[\u0370-\u04ff])\w+")
+    found = {
+        (name, locale, word)
+        for name, locales in WORDS.names().items()
+        for locale in locales
+        for word in WORDS.words(name, locale).to_pylist()
+        if mixed.search(word)
+    }
+    assert len(WORDS.names()) > 10
+    assert found == set()

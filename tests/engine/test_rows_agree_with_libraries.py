@@ -115,3 +115,53 @@ def test_unique_national_ids_do_not_repeat_and_keep_a_day_of_their_own():
     made = table(bound([field, {"name": "born", "type": "date_of_birth"}]), 0, 3_000)["x"]
     assert len(set(made)) == 3_000
     assert all(truth.national_id_is_valid({"national_id": text, "country_code": "PL"}) == "" for text in made)
+
+
+@pytest.mark.parametrize("locale", ["pt_BR", "de_DE", "es_ES", "nl_NL", "hr_HR"])
+def test_a_person_has_one_number_where_the_country_has_one(locale):
+    columns = table(
+        bound([{"name": name, "type": name} for name in ("national_id", "tax_id")], locale=locale), 0, 50
+    )
+    assert columns["tax_id"] == columns["national_id"]
+
+
+def test_a_tax_id_next_to_a_blank_national_id_is_not_blank():
+    fields = [
+        {"name": "national_id", "type": "national_id", "percent_blank": 50},
+        {"name": "tax_id", "type": "tax_id"},
+    ]
+    columns = table(bound(fields, locale="de_DE"), 0, 200)
+    pairs = list(zip(columns["national_id"], columns["tax_id"], strict=True))
+    assert {number is None for number, _ in pairs} == {True, False}
+    assert all(tax is not None and number in (None, tax) for number, tax in pairs)
+
+
+def test_tax_ids_of_companies_are_not_numbers_of_people():
+    columns = table(
+        bound([{"name": name, "type": name} for name in ("national_id", "tax_id")], locale="pl_PL"), 0, 50
+    )
+    assert not set(columns["tax_id"]) & set(columns["national_id"])
+
+
+def test_an_armenian_number_has_the_day_of_birth_and_the_sex():
+    fields = [{"name": name, "type": name} for name in ("national_id", "date_of_birth", "sex")]
+    for number, born, sex in zip(*table(bound(fields, locale="hy_AM"), 0, 200).values(), strict=True):
+        assert number[:6] == f"{born.day + (50 if sex == 'female' else 10):02d}{born:%m%y}"
+
+
+@pytest.mark.parametrize("locale", ["ar_SA", "ko_KR", "de_CH", "cs_CZ", "pl_PL"])
+def test_countries_have_landlines(locale):
+    field = {"name": "phone", "type": "phone_number", "options": {"kind": "landline"}}
+    source = bound([field], locale=locale)
+    assert list(source.warnings) == []
+    types = phonenumbers.PhoneNumberType
+    fixed = {types.FIXED_LINE, types.FIXED_LINE_OR_MOBILE}
+    kinds = {phonenumbers.number_type(phonenumbers.parse(text)) for text in table(source, 0, 200)["phone"]}
+    assert kinds <= fixed
+
+
+def test_mobile_numbers_in_place_of_landlines_are_reported():
+    field = {"name": "phone", "type": "phone_number", "options": {"kind": "landline"}}
+    assert [(fault.path, fault.code) for fault in bound([field], locale="zh_TW").warnings] == [
+        ("fields[0]", "no_landlines")
+    ]

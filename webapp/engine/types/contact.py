@@ -268,6 +268,8 @@ class _Number(PlaceField):
             )
             return
         self._fixed = self.kind() == "landline" and self.geography.line is not None
+        if self._fixed and self.geography.line is not None and not options.format.count("#"):
+            self._warn_of_mobiles(compiler, self.geography.line.count)
         self._pattern = options.format if "#" in options.format else None
         self._space = None
         if self._pattern:
@@ -282,6 +284,15 @@ class _Number(PlaceField):
             cities = pool_of_group(self.members, compiler).cities
             space = self.geography.line_space if self._fixed else self.geography.phone_space
             self._space = int(space[cities].min(initial=1 << 40)) or None
+
+    def _warn_of_mobiles(self, compiler: Compiler, lines: np.ndarray) -> None:
+        """Record that rows of places whose area codes are not known have mobile numbers."""
+        cities = pool_of_group(self.members, compiler).cities
+        without = np.count_nonzero(lines[cities] == 0)
+        if without:
+            places = "these places" if without == cities.size else f"{without:,} of {cities.size:,} places"
+            text = f"{self.label}: no landlines are known for {places}, so their rows have mobile numbers."
+            compiler.warn(self.field, "no_landlines", text)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern:

@@ -164,12 +164,25 @@ def local_texts(
             ("local languages", locale), lambda: _of_country(_local_languages(vocabulary, geography, locale))
         )
     names = vocabulary.positioned("continent_name", locale) if make is continents else None
+    if make is nationalities:
+        return _local_nationality(vocabulary, geography, locale)
     if names is not None:
         local = dict(zip(CONTINENTS, names.to_pylist(), strict=True))
         return vocabulary.shared(
             ("local continents", locale), lambda: _of_country([local[name] for name in continents(geography)])
         )
     return None
+
+
+def _local_nationality(vocabulary: Vocabulary, geography: Geography, locale: str) -> OfCountry | None:
+    """That of the locale's country in its language; no other country has one in it."""
+    names = vocabulary.positioned("nationality_name", locale)
+    if names is None:
+        return None
+    own = locale.partition("_")[2]
+    codes = geography.countries["alpha2"].to_pylist()
+    texts = [names[0].as_py() if code == own else "" for code in codes]
+    return vocabulary.shared(("local nationality", locale), lambda: _of_country(texts))
 
 
 def _local_languages(vocabulary: Vocabulary, geography: Geography, locale: str) -> list[str]:
@@ -212,6 +225,13 @@ def countries_with(vocabulary: Vocabulary, geography: Geography, kind: str, text
         "language": (languages, language_codes),
     }
     said = [make(geography) for make in makes[kind]]
+    if kind == "nationality" and vocabulary.has_table("nationality_name"):
+        table = vocabulary.table("nationality_name")
+        local = [(locale[-2:], name) for locale, name in zip(*table.to_pydict().values(), strict=True)]
+        codes = geography.countries["alpha2"].to_pylist()
+        said += [
+            [name if code == of else "" for code in codes] for of, name in local if name.lower() == wanted
+        ]
     return np.array(
         [row for texts in said for row, one in enumerate(texts) if one.lower() == wanted], np.int64
     )

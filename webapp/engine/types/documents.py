@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import AliasChoices, Field
 
 from webapp.engine.types import government, national_ids
@@ -303,8 +304,19 @@ _UNIQUE_DAYS = (date(2000, 1, 1) - date(1954, 1, 1)).days
 _TAX_NAMES = ", ".join(f"{country}: {tax_name(country)}" for country in TAX_COUNTRIES)
 
 
+ONE_NUMBER: Final = ("AU", "BR", "CL", "DE", "ES", "HR", "IE", "NL", "NZ", "UA")
+"""Countries whose tax number of a person is the number that `NationalId` has."""
+
+
+def _plain(field: FieldSpec) -> bool:
+    """Whether the values of a field are printed as its type makes them."""
+    common = field.common
+    return not (common.formula or common.prefix or common.suffix or common.text_case or common.invalid)
+
+
 class TaxId(ByCountry):
-    """What a country calls its tax number, check digits included: EIN, Steuer-ID, NIF, BSN, CPF ..."""
+    """What a country calls its tax number, check digits included: EIN, Steuer-ID, NIF, BSN, CPF ... Where people have
+    one number for everything (Brazil, Germany, Spain, the Netherlands and others), it is the row's national ID."""
 
     name = "tax_id"
     label = "Tax ID"
@@ -316,6 +328,7 @@ class TaxId(ByCountry):
         country: str | None = _country_option(_TAX_NAMES)
 
     options: Options
+    _national_id: str | None = None
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
@@ -323,6 +336,33 @@ class TaxId(ByCountry):
         known = government.TAX_COUNTRIES if words.engine < 2 else TAX_COUNTRIES
         make = government.tax_number if words.engine < 2 else tax_number
         self.take(options.country, known, "a tax number", "US", compiler, partial(make, words))
+        if words.engine >= 3 and not field.common.unique and field.group is not None:
+            self._national_id = self._one_number(compiler)
+
+    def _one_number(self, compiler: Compiler) -> str | None:
+        """The name of the field with the national ID of the same people, if there is one."""
+        field, own = self.field, compiler.locale_of(self.field)
+        for other in compiler.group_of(field):
+            if other.type is NationalId and _plain(other) and compiler.locale_of(other) == own:
+                asked = [getattr(one.options, "country", None) for one in (field, other)]
+                if asked[0] == asked[1]:
+                    return other.name
+        return None
+
+    def fill(self, context: ColumnContext) -> pa.Array:
+        own = super().fill(context)
+        if self._national_id is None:
+            return own
+        if self.placed is None:
+            same = np.full(context.n, self._country in ONE_NUMBER)
+        else:
+            rows = self.rows_of(context)
+            of_known = np.array([country in ONE_NUMBER for country in self._known])
+            same = (rows >= 0) & of_known[rows]
+        if not same.any():
+            return own
+        number = context.column(self._national_id)
+        return pc.if_else(pc.and_(pa.array(same), number.is_valid()), number, own)
 
 
 class VatId(ByCountry):

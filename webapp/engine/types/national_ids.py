@@ -418,6 +418,23 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
 }  # fmt: skip
 """Country: (what its number is called, the code)."""
 
+
+def _armenian_day() -> Given:
+    years, months, days = _calendar()
+    pieces = [
+        _spelled([(days + (50 if sex == WOMAN else 10), 2), (months, 2), (years % 100, 2)])
+        for sex in (WOMAN, MAN)
+    ]
+    return Given(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
+
+
+SINCE_3: dict[str, tuple[str, Callable[[], Code]]] = {
+    "AM": ("PSN", lambda: Code(_armenian_day(), digits(4))),
+}
+"""Codes that engine 3 has in place of those of `OWN`. Armenia's numbers are made from sex and day, month and year of
+birth (draft of the Law on the public services number, article 2). That 10 is added to the day for men and 50 for women
+is not from the law, and the check digit is random, since no formula is published."""
+
 COUNTRIES: Final = tuple(sorted({*OWN, *government.COUNTRIES}))
 
 
@@ -428,6 +445,8 @@ def number_name(country: str) -> str:
 
 def national_id(vocabulary: Vocabulary, country: str) -> Code:
     """The numbers of ``country`` (of `COUNTRIES`)."""
+    if vocabulary.engine >= 3 and country in SINCE_3:
+        return vocabulary.shared(("national id of the row", country), SINCE_3[country][1])
     if country in OWN:
         return vocabulary.shared(("national id of the row", country), OWN[country][1])
     return government.national_id(vocabulary, country)

@@ -71,6 +71,8 @@ class ByCountry(CodeType):
     beside = ("place", "person")
     placed: tuple[str, str] | None = None
     """The group whose countries rows have; None where all rows are of one country."""
+    _country: str | None = None
+    """The country of all rows; None where they have that of their places."""
     _make: Callable[[str], Code]
     _of_row: np.ndarray
     _known: tuple[str, ...]
@@ -94,7 +96,8 @@ class ByCountry(CodeType):
         self._make, self._known = make, tuple(known)
         if asked is not None:
             found = listed(field, asked, known, "country", what, compiler)
-            self.use(make(found[0] if found else default))
+            self._country = found[0] if found else default
+            self.use(make(self._country))
             return
         locale = compiler.locale_of(field)
         found = of_locale(locale, known)
@@ -112,7 +115,8 @@ class ByCountry(CodeType):
                 return
             text = f"{self.label}: nothing is known for locale {locale}, so these are of {default}."
             compiler.warn(field, "other_country", text, "Set options.country.")
-        self.use(make(found[0] if found else default))
+        self._country = found[0] if found else default
+        self.use(make(self._country))
 
     def _follow(self, place: tuple[str, str], compiler: Compiler) -> None:
         members = compiler.members(*place)
@@ -121,6 +125,7 @@ class ByCountry(CodeType):
         if country is not None:
             self.placed = None
             if country in self._known:
+                self._country = country
                 self.use(self._make(country))
             else:
                 text = f"{self.label}: none is known for {country}, so the column is blank."

@@ -907,13 +907,20 @@ class Language(_OfCountry):
 
 
 class Nationality(_OfCountry):
-    """What the people of the place's country are called in English."""
+    """What the people of the place's country are called: in the language of the locale if it is the locale's country,
+    in English otherwise."""
 
     name = "nationality"
     label = "Nationality"
     description = "The nationality of people from the row's country, such as French."
     aliases = ("citizenship", "demonym", "nationality name")
     example = "French"
+
+    def known(self, compiler: Compiler) -> countries.OfCountry:
+        if self.locale is not None and self.country != self.locale.partition("_")[2]:
+            compiler.warn_english(self.field, self.locale)
+            return countries.of_country(compiler.vocabulary, self.geography, self.source())
+        return super().known(compiler)
 
     def source(self) -> Callable[[Geography], Sequence[str]]:
         return countries.nationalities

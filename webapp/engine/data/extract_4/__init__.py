@@ -14,8 +14,8 @@ import pyarrow as pa
 from webapp.engine.data import extract_3
 from webapp.engine.data.extract import Words
 from webapp.engine.data.extract_3.locales import ALIASES, LOCALES
-from webapp.engine.data.extract_4 import corrections, lists, products
-from webapp.engine.data.extract_4.tools import word_list
+from webapp.engine.data.extract_4 import corrections, landlines, lists, products
+from webapp.engine.data.extract_4.tools import corrected, word_list
 
 __all__ = ["ALIASES", "LIBRARIES", "LOCALES", "TABLES", "WORDS", "word_list"]
 
@@ -30,7 +30,7 @@ def engine() -> pa.Table:
     return pa.table({"number": pa.array([ENGINE], pa.int32())})
 
 
-WORDS: dict[str, Callable[[], Words]] = {
+_WORDS: dict[str, Callable[[], Words]] = {
     **extract_3.WORDS,
     # people
     "first_name_female": corrections.first_names_female,
@@ -43,6 +43,7 @@ WORDS: dict[str, Callable[[], Words]] = {
     "word": lists.words,
     "color": lists.colors,
 }
+WORDS: dict[str, Callable[[], Words]] = {name: corrected(source) for name, source in _WORDS.items()}
 
 TABLES: dict[str, Callable[[], pa.Table]] = {
     **extract_3.TABLES,
@@ -51,6 +52,11 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "cities": corrections.cities,
     "postal_heads": corrections.postal_heads,
     "continent_name": lists.continents,
+    "nationality_name": lists.nationalities,
+    "bank": lists.banks,
+    "romanized": corrections.romanized,
+    "phone_heads": landlines.heads,
+    "phone_tails": landlines.tails,
     **{f"product@{name}": products.things(name) for name in products.languages()},
     **{f"product_epithet@{name}": products.epithets(name) for name in products.languages()},
     "product_language": products.locales,

@@ -7,7 +7,10 @@ from functools import cache
 import pyarrow as pa
 
 from webapp.engine.data import extract_3
-from webapp.engine.data.extract_4.tools import listed_by
+from webapp.engine.data.extract.tools import fold
+from webapp.engine.data.extract_3 import people
+from webapp.engine.data.extract_4 import landlines
+from webapp.engine.data.extract_4.tools import listed_by, spelled
 
 SPREAD = 500
 """Places of a city are within this many units of 1e-5 degrees (about 550 m) of its centre."""
@@ -30,6 +33,21 @@ def _without(name: str) -> dict[str, list[str]]:
         locale: [word for word in words if word not in wrong.get(locale, ())]
         for locale, words in extract_3.WORDS[name]().items()
     }
+
+
+def romanized() -> pa.Table:
+    """The spellings in plain letters of the third extractor, and those of the names that are spelled otherwise here."""
+    table = extract_3.TABLES["romanized"]()
+    rows = table.to_pylist()
+    known = {(row["locale"], row["word"]) for row in rows}
+    for row in list(rows):
+        word, locale = spelled(row["word"], row["locale"]), row["locale"]
+        if (locale, word) not in known:
+            known.add((locale, word))
+            plain = word.replace("ɛ", "e")
+            spellings = people._roman(plain, locale), fold(word), people._titled(plain, locale)
+            rows.append(dict(zip(table.column_names, (locale, word, *spellings), strict=True)))
+    return pa.Table.from_pylist(rows, table.schema)
 
 
 def cities() -> pa.Table:
@@ -57,6 +75,12 @@ def cities() -> pa.Table:
         starts[row], counts[row] = ranges.get((code, state), (starts[row], counts[row]))
     for column, values in (("time_zone", zone), ("postal_start", starts), ("postal_count", counts)):
         table = table.set_column(table.column_names.index(column), column, pa.array(values, pa.int32()))
+    for part, at in (("start", 0), ("count", 1)):
+        before = table[f"line_{part}"].to_pylist()
+        found = [own[at] if own[1] else old for own, old in zip(landlines.ranges(), before, strict=True)]
+        table = table.set_column(
+            table.column_names.index(f"line_{part}"), f"line_{part}", pa.array(found, pa.int32())
+        )
     table = table.append_column(
         "spread", pa.array([SPREAD_AT_BORDER if one else SPREAD for one in near], pa.int32())
     )

@@ -10,7 +10,7 @@ from webapp.engine.data import extract_3
 from webapp.engine.data.extract_3 import cldr
 from webapp.engine.data.extract_3 import lists as third
 from webapp.engine.data.extract_3.locales import LOCALES
-from webapp.engine.data.extract_4.tools import listed_by
+from webapp.engine.data.extract_4.tools import lines, listed_by
 
 
 def _own(name: str, locale: str) -> list[str] | None:
@@ -84,3 +84,26 @@ def continents() -> pa.Table:
         if known.language != "en" and all(code in names for code in _CONTINENTS):
             rows += [(locale, names[code]) for code in _CONTINENTS]
     return pa.table({"locale": [row[0] for row in rows], "name": [row[1] for row in rows]})
+
+
+def nationalities() -> pa.Table:
+    """(locale, name): the nationality of the locale's country as forms in its language have it, which is next to
+    "nationality" or "citizenship" and so does not follow the person's sex."""
+    rows = [(locale, words[0]) for locale in LOCALES if (words := _own("nationality", locale))]
+    return pa.table({"locale": [row[0] for row in rows], "name": [row[1] for row in rows]})
+
+
+def banks() -> pa.Table:
+    """(country alpha-2, name): those of the third extractor, and the own names of banks that it has in English."""
+    own = {
+        country: names.split("|") for country, _, names in (line.partition(": ") for line in lines("banks"))
+    }
+    rows = []
+    for country, name in zip(
+        *(extract_3.TABLES["bank"]()[column].to_pylist() for column in ("country", "name")), strict=True
+    ):
+        if country not in own:
+            rows.append((country, name))
+        elif (country, own[country][0]) not in rows:
+            rows += [(country, name) for name in own[country]]
+    return pa.table({"country": [row[0] for row in rows], "name": [row[1] for row in rows]})

@@ -4,7 +4,8 @@ A name is an adjective that agrees with the thing, the thing, and a colour, size
 Schwarz". ``products.txt`` has for each language the lists
 
     categories  names of the categories of `THINGS`, in their order
-    things      the things of `THINGS` in their order, each with the number of its forms after an @ (default 0)
+    things      the things of `THINGS` in their order, each with the number of its forms after an @ (default 0);
+                - for a thing of which the word is not certain, which the language then does not have
     hard, soft  adjectives of durable goods and of food and cosmetics: the forms with / between, or a stem whose endings
                 `endings` gives
     endings     endings of the forms of a stem (none: adjectives do not change)
@@ -88,6 +89,8 @@ def _things(name: str) -> list[tuple[str, int, str, int]]:
             f"products of {name}: {len(words)} things, {len(_of('categories', name))} categories"
         )
     for word, (kind, category) in zip(words, kinds, strict=True):
+        if word == "-":
+            continue
         thing, _, form = word.partition("@")
         made.append((thing, int(form or 0), kind, category))
     return made
