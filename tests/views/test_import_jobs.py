@@ -239,3 +239,10 @@ def test_a_failed_import_says_why(page, worker):
     shown = html.fromstring(poll(page, identity).text)
     assert shown.xpath("//*[@role='alert']")
     assert "JSON" in shown.xpath("//*[@role='alert']")[0].text_content()
+
+
+def test_the_status_page_leads_to_the_import(browser, cast, begun):
+    identity = begun()
+    page = html.fromstring(browser(cast.olivia).get("/status").text)
+    (link,) = page.xpath(f"//a[@href='/imports/{identity}']")
+    assert link.text_content() == "Import"
