@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(1, str(ROOT))  # fake targets of the tests are used as the user's targets
@@ -51,8 +52,10 @@ def running() -> Iterator[str]:
             process.wait(timeout=60)
 
 
-def take(browser: Browser, link: str, pages: Mapping[str, Callable[[Page], None]], wanted: list[str]) -> None:
-    """Every picture. A picture larger than it should be is an error."""
+def take(
+    browser: Browser, link: str, pages: Mapping[str, Callable[[Page], None]], wanted: list[str]
+) -> list[str]:
+    """Take every picture, and return those that failed. A picture larger than it should be is an error."""
     from pictures.smaller import smaller
 
     origin = link.split("/sign-in")[0]
@@ -63,6 +66,7 @@ def take(browser: Browser, link: str, pages: Mapping[str, Callable[[Page], None]
     page.wait_for_url(lambda url: "/sign-in" not in url)
     state = context.storage_state()
     desk = browser.new_context().new_page()
+    failed: list[str] = []
     filled = "PICTURES_DATABASE" in os.environ
 
     def shoot(page: Page, name: str) -> None:
@@ -94,11 +98,16 @@ def take(browser: Browser, link: str, pages: Mapping[str, Callable[[Page], None]
                 page = context.new_page()
                 page.on("dialog", lambda dialog: dialog.accept())
                 page.goto("/templates")
-                show(page)
-                shoot(page, f"{name}-{size}-{scheme}")
+                try:
+                    show(page)
+                    shoot(page, f"{name}-{size}-{scheme}")
+                except (PlaywrightError, AssertionError) as error:
+                    failed.append(f"{name}-{size}-{scheme}: {str(error).splitlines()[0]}")
+                    print(f"failed: {failed[-1]}", flush=True)
                 page.close()
             context.close()
             stranger.close()
+    return failed
 
 
 def main() -> None:
@@ -109,8 +118,10 @@ def main() -> None:
     path = os.environ.get("TEST_CHROMIUM") or shutil.which("chromium")
     with running() as link, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        take(browser, link, PAGES, sys.argv[1:])
+        failed = take(browser, link, PAGES, sys.argv[1:])
         browser.close()
+    if failed:
+        sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":

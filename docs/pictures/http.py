@@ -99,8 +99,8 @@ def _form(page: Page) -> None:
     _connections(page)
     page.goto("/templates")
     page.get_by_role("link", name="Customers", exact=True).click()
-    page.get_by_role("link", name="Push", exact=True).click()
-    page.goto(f"{page.url.partition('?')[0]}?connection_id={MADE['rest']}")
+    page.wait_for_url("**/templates/tpl_*")
+    page.goto(f"{page.url}/push?connection_id={MADE['rest']}")
     page.wait_for_selector(".mapping")
 
 
@@ -122,5 +122,5 @@ def push(page: Page) -> None:
         page.get_by_role("button", name="Push", exact=True).click()
         page.wait_for_url("**/pushes/psh_*")
         MADE["over http"] = page.url
-        page.locator("#work header .badge", has_text="completed").wait_for(timeout=120_000)
+        page.locator("#work header .badge", has_text="Completed").wait_for(timeout=120_000)
     page.goto(MADE["over http"])

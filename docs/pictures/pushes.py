@@ -36,7 +36,8 @@ def pushed(page: Page, key: str) -> None:
     if "all" not in MADE:
         page.goto("/datasets")
         page.get_by_role("link", name="Shop", exact=True).click()
-        page.get_by_role("link", name="Push", exact=True).click()
+        page.wait_for_url("**/datasets/dst_*")
+        page.goto(f"{page.url}/push")
         sent(page, "all")
         page.goto("/templates")
         push_form(page)
@@ -89,7 +90,8 @@ def push_dataset(page: Page) -> None:
     """The form of a whole dataset."""
     page.goto("/datasets")
     page.get_by_role("link", name="Shop", exact=True).click()
-    page.get_by_role("link", name="Push", exact=True).click()
+    page.wait_for_url("**/datasets/dst_*")
+    page.goto(f"{page.url}/push")
     choose(page)
     page.wait_for_selector(".member")
 
