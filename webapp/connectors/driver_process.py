@@ -328,9 +328,12 @@ def work(descriptor: int) -> NoReturn:
     die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()  # so that processes which a driver starts are killed with this one
-    with suppress(BrokenPipeError, ConnectionError):  # the caller does not wait any longer
-        _answer(socket.socket(fileno=descriptor))
-    os._exit(0)  # do not wait for threads of a driver
+    os.dup2(1, 2)  # what a driver prints is discarded: it may contain secrets
+    try:
+        with suppress(ConnectionError):  # the caller does not wait any longer
+            _answer(socket.socket(fileno=descriptor))
+    finally:
+        os._exit(0)  # do not wait for threads of a driver; the caller reports a missing answer
 
 
 def _answer(channel: socket.socket) -> None:
