@@ -82,7 +82,7 @@ def test_metadata_that_take_too_long_are_a_time_out(silent):
     with pytest.raises(ConnectorError) as late:
         driver_process.metadata(waiting_on(silent), 2.0)
     assert late.value.code == "target_timeout"
-    eventually(lambda: descendants(os.getpid()) == before)
+    eventually(lambda: descendants(os.getpid()) <= before)
 
 
 def test_no_secret_is_in_the_childs_arguments_or_environment(asking):
