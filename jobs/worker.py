@@ -220,7 +220,7 @@ def _protection(app: Flask) -> str:
     each run."""
     environments = importlib.import_module("jobs.scenarios.environments")
     program = importlib.import_module("jobs.scenarios.program")
-    environments.prepare_base()
+    environments.prepare_base(app.config["SETTINGS"])
     with app.app_context():
         program.clear(app)
         db.engine.dispose()

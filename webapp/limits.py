@@ -482,9 +482,10 @@ WEB_SWEEP_SECONDS: Final = 0.5  # how often deadlines and limits of connections 
 FOLLOW_RETRY_SECONDS: Final = 2  # Retry-After if no slot is free for following a stream
 
 # --- Launcher ----------------------------------------------------------------------------------------------
-UP_WORKERS: Final = 2  # a short export can start during a long push
-UP_RUNNERS: Final = 2  # scenario runs in parallel on this machine
+UP_WORKERS: Final = 2  # at most; a short export can start during a long push
+UP_RUNNERS: Final = 2  # at most; scenario runs in parallel on this machine
 PART_READY_SECONDS: Final = 120.0  # a process that is not ready within this time is reported as hanging
+PART_NEEDED_SECONDS: Final = 0.5  # how often a part that starts on demand asks whether it is needed
 PROBE_SECONDS: Final = 2.0  # timeout of one health check of a process
 PROBE_PAUSE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 30.0  # time for streams to finish and for workers to release their leases

@@ -124,9 +124,11 @@ def ensure(
     return Maker.of(current_app.config["SETTINGS"]).ensure(lock, environment, tell, alive)
 
 
-def prepare_base() -> None:
-    """Start a process that creates the environment with the common libraries, and return immediately. It ends
-    with this process. Its errors are logged, and the first run tries again."""
+def prepare_base(settings: Settings) -> None:
+    """Start a process that creates the environment with the common libraries if it does not exist, and return
+    immediately. It ends with this process. Its errors are logged, and the first run tries again."""
+    if _used(Maker.of(settings).place(requirements.common_lock())):
+        return
     command = [
         sys.executable,
         "-I",
@@ -187,6 +189,17 @@ class Maker:
         parts = [lock, platform.python_implementation(), sys.version, sysconfig.get_platform()]
         parts += [requirements.base_python(), _content(self.source)]
         return self.folder / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+
+    def is_being_made(self, lock: str) -> bool:
+        """Return whether another process is creating the environment for a lock."""
+        try:
+            handle = os.open(self.place(lock).with_suffix(_LOCK), os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        try:
+            return not _locked(handle)
+        finally:
+            os.close(handle)
 
     def _ensured(self, lock: str, tell: Tell, alive: Callable[[], None] | None) -> Path:
         found = self.place(lock)
@@ -459,7 +472,8 @@ def _readable(made: Path) -> None:
 
 
 def main() -> int:
-    """Create the environment with the common libraries if it does not exist. Return 0 on success."""
+    """Create the environment with the common libraries unless it exists or another process is creating it.
+    Return 0 on success."""
     os.nice(10)
     try:
         settings = Settings.from_env(os.environ)
@@ -469,7 +483,8 @@ def main() -> int:
     process_log.configure(settings)
     try:
         maker = Maker.of(settings)
-        maker.ensure(requirements.common_lock(), tell=log.info)
+        if not maker.is_being_made(requirements.common_lock()):
+            maker.ensure(requirements.common_lock(), tell=log.info)
     except NotMade as error:
         log.warning("%s %s", error, error.reason)
         return 1

@@ -27,7 +27,7 @@ def main() -> None:
             raise environments.NotMade("tests reach no package index")
 
         environments.Maker._common = offline  # skips installing our client
-        environments.prepare_base = lambda: None
+        environments.prepare_base = lambda _settings: None
     else:
         running.bare(setattr)
     worker.main(["--queues", "runs"])

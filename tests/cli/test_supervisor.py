@@ -6,6 +6,7 @@ import functools
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -101,6 +102,26 @@ def test_parts_stop_in_reverse_order(supervisor, told):
     supervisor.start(part("exec sleep 60", "first"), part("exec sleep 60", "second"))
     supervisor.stop()
     assert [line.split()[0] for line in told if line.endswith("stopped")] == ["second", "first"]
+
+
+def test_a_part_that_is_not_needed_yet_starts_when_it_is(supervisor, told, monkeypatch):
+    monkeypatch.setattr(limits, "PART_NEEDED_SECONDS", 0.0)
+    answers = iter([False, True])
+
+    def needed() -> bool:
+        """Whether the next part is needed; after the second answer the supervisor is asked to stop."""
+        answer = next(answers, None)
+        if answer is None:
+            os.kill(os.getpid(), signal.SIGINT)
+        return bool(answer)
+
+    named = [replace(part("exec sleep 60", f"part-{number}"), needed=needed) for number in (2, 3)]
+    supervisor.start(part("exec sleep 60", "part-1"), *named)
+    assert [running.part.name for running in supervisor._parts] == ["part-1"]
+    supervisor.run()
+    assert [line for line in told if "started" in line] == ["part-2 started: the others are busy"]
+    supervisor.stop()
+    assert [line.split()[0] for line in told if line.endswith("stopped")] == ["part-2", "part-1"]
 
 
 def test_a_log_is_rotated_while_its_process_continues_to_write(tmp_path, monkeypatch):

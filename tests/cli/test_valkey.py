@@ -11,6 +11,7 @@ import redis
 from tests.jobs.waiting import eventually
 from webapp.cli import probe, valkey
 from webapp.cli.datadir import CliError
+from webapp.work import jobs_queue
 
 
 @pytest.fixture
@@ -36,6 +37,19 @@ def test_a_socket_in_the_private_folder_is_the_only_way_in(running, tmp_path):
     with redis.Redis.from_url(url) as client:
         assert client.config_get("port") == {"port": "0"}
     assert stat.S_IMODE((tmp_path / "valkey.sock").stat().st_mode) & 0o077 == 0
+
+
+def test_work_waits_if_the_queue_has_some_twice_in_a_row(running, tmp_path):
+    url = running(tmp_path)
+    ask = probe.work_waits(url, ["run"])
+    assert not ask()
+    with redis.Redis.from_url(url) as client:
+        jobs_queue.ring(client, "export", "exp_1")
+        assert [ask(), ask()] == [False, False], "a runner takes no exports"
+        jobs_queue.ring(client, "run", "run_1")
+        assert [ask(), ask()] == [False, True]
+        client.flushall()
+    assert not ask()
 
 
 def test_a_path_too_long_for_a_socket_gets_a_port_with_a_password(running, tmp_path):

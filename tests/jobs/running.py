@@ -38,7 +38,7 @@ STUBBORN = (
 def bare(patch: Any) -> None:
     """Run programs without sandbox and environment. `patch(module, name, value)` sets an attribute."""
     patch(environments, "ensure", lambda *_, **__: Path(sys.prefix))
-    patch(environments, "prepare_base", lambda: None)
+    patch(environments, "prepare_base", lambda _settings: None)
     patch(program, "mode", bare_box.mode)
     patch(scenarios_run, "start", bare_box.start)
 

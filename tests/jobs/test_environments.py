@@ -3,6 +3,7 @@ short."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -23,6 +24,7 @@ from tests import wheels
 from tests.jobs.sandboxing import Lab, folders
 from tests.jobs.waiting import eventually
 from webapp import limits
+from webapp.config import Settings
 from webapp.paths import ROOT
 from webapp.scenarios.services import requirements
 
@@ -437,12 +439,8 @@ def test_partly_removed_objects_are_removed_by_the_next_run(tmp_path, client):
 
 
 def test_a_runner_creates_the_common_libraries_in_the_background(tmp_path, monkeypatch, index, lock):
-    started = []
-    monkeypatch.setattr(subprocess, "Popen", lambda command, **how: started.append((command, how)))
-    environments.prepare_base()
-    ((command, how),) = started
-    monkeypatch.undo()
     data = tmp_path / "data"
+    ((command, how),) = started_for(data, monkeypatch)
     environment = {
         **{name: os.environ[name] for name in ("PATH",)},
         "UV_OFFLINE": "1",
@@ -456,3 +454,27 @@ def test_a_runner_creates_the_common_libraries_in_the_background(tmp_path, monke
     assert process.returncode == 1, said
     assert b"could not be created" in said
     assert eventually(lambda: list(Path(data, "environments").glob("*.failed")))
+    (there := Maker(data / "environments").place(requirements.common_lock())).mkdir()
+    assert started_for(data, monkeypatch) == [], f"{there} exists"
+
+
+def started_for(data: Path, monkeypatch) -> list[tuple[list[str], dict[str, object]]]:
+    """Return the processes that a runner starts at its start to create the common libraries."""
+    started: list[tuple[list[str], dict[str, object]]] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", lambda command, **how: started.append((command, how)))
+        secret = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
+        environments.prepare_base(Settings.from_env({"ROWSMITH_DATA_DIR": str(data), "SECRET_KEY": secret}))
+    return started
+
+
+def test_only_one_process_creates_an_environment_at_the_start(tmp_path, client):
+    maker = Maker(tmp_path / "environments", client)
+    assert not maker.is_being_made("")
+    maker.folder.mkdir()
+    handle = os.open(maker.place("").with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
+    assert not maker.is_being_made("")
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    assert maker.is_being_made("")
+    os.close(handle)
+    assert not maker.is_being_made("")

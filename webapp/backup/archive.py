@@ -22,11 +22,10 @@ from types import TracebackType
 from typing import IO, Any, Final
 
 import orjson
-from obstore.exceptions import BaseError
 from pydantic import BaseModel, ValidationError
 from sqlalchemy.exc import DatabaseError
 
-from webapp import limits
+from webapp import limits, storage
 
 
 class UpkeepError(Exception):
@@ -39,16 +38,16 @@ def told(doing: str, folder: Path) -> Iterator[None]:
     `folder`: where it writes."""
     try:
         yield
+    except storage.StorageError as error:
+        raise UpkeepError(
+            f"{doing}: the storage does not answer: {str(error).partition(chr(10))[0]}."
+        ) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise UpkeepError(
                 f"{doing}: the disk of {folder} is full. Free some space, then try again."
             ) from error
         raise UpkeepError(f"{doing}: {error.strerror or error} ({error.filename or folder}).") from error
-    except BaseError as error:
-        raise UpkeepError(
-            f"{doing}: the storage does not answer: {str(error).partition(chr(10))[0]}."
-        ) from error
     except DatabaseError as error:
         said = str(error.orig).partition("\n")[0]
         if "is full" in said:

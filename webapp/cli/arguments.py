@@ -97,9 +97,9 @@ def _up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plan", choices=PLANS, help="put the demo workspace on this plan (first: enterprise)"
     )
-    parser.add_argument("--workers", type=positive, metavar="N", help="worker processes")
+    parser.add_argument("--workers", type=positive, metavar="N", help="maximum number of worker processes")
     parser.add_argument(
-        "--runners", type=positive, metavar="N", help="number of processes that run scenarios"
+        "--runners", type=positive, metavar="N", help="maximum number of processes that run scenarios"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 import redis
@@ -13,6 +13,7 @@ import redis
 from webapp import limits
 from webapp.config.values import is_loopback
 from webapp.monitoring import health
+from webapp.work import jobs_queue
 
 
 def redis_answers(url: str) -> Callable[[], bool]:
@@ -37,6 +38,25 @@ def beats(url: str, part: str, least: int, since: float) -> Callable[[], bool]:
             return health.alive(client, part, since) >= least
         except redis.RedisError:
             return False
+
+    return ask
+
+
+def work_waits(url: str, kinds: Iterable[str]) -> Callable[[], bool]:
+    """Return whether work of these kinds waits in the queue, now and when this was asked before: a single answer may
+    be from the moment before an idle worker takes it."""
+    client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
+    queues = [jobs_queue.queue_of(client, kind) for kind in kinds]
+    before = False
+
+    def ask() -> bool:
+        nonlocal before
+        earlier = before
+        try:
+            before = any(queue.count for queue in queues)
+        except redis.RedisError:
+            before = False
+        return earlier and before
 
     return ask
 

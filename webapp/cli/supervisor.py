@@ -65,13 +65,15 @@ class Part:
     """One process to keep running.
 
     `main` is called in the process, whose environment is `env`; `execute` is one that becomes another program. `ready`
-    is polled until it returns true, at most `PART_READY_SECONDS`.
+    is polled until it returns true, at most `PART_READY_SECONDS`. A part with `needed` is not started with the others,
+    but as soon as that returns true; it is asked every `PART_NEEDED_SECONDS`.
     """
 
     name: str
     main: Callable[[], object]
     env: Mapping[str, str]
     ready: Callable[[], bool]
+    needed: Callable[[], bool] | None = None
 
 
 def execute(command: Sequence[str]) -> NoReturn:
@@ -106,6 +108,7 @@ class Supervisor:
     tell: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     _parts: list[_Running] = field(default_factory=list)
+    _waiting: list[Part] = field(default_factory=list)  # parts that are not needed yet
     _asked: int = 0  # number of stop signals
 
     @contextmanager
@@ -143,16 +146,21 @@ class Supervisor:
             raise Stopped
 
     def start(self, *parts: Part) -> None:
-        """Start parts that need nothing of each other and wait until all are ready.
+        """Start parts that need nothing of each other and wait until all are ready, apart from those that are started
+        when they are needed.
 
         CliError with the end of its log if one does not become so.
         """
-        started = [_Running(part, self.logs / f"{part.name}.log") for part in parts]
-        for running in started:
-            self._parts.append(running)
-            self._spawn(running)
+        self._waiting += [part for part in parts if part.needed]
+        started = [self._launch(part) for part in parts if not part.needed]
         for running in started:
             self._await(running)
+
+    def _launch(self, part: Part) -> _Running:
+        running = _Running(part, self.logs / f"{part.name}.log")
+        self._parts.append(running)
+        self._spawn(running)
+        return running
 
     def _await(self, running: _Running) -> None:
         part, process = running.part, running.process
@@ -206,17 +214,35 @@ class Supervisor:
 
     def run(self) -> None:
         """Watch the processes until a stop signal. CliError if one exits repeatedly."""
-        next_check = self.clock()
+        next_check = next_question = self.clock()
         while not self._asked:
             if self.clock() >= next_check:
                 for running in self._parts:
                     turn_over(running.log)
                 next_check = self.clock() + limits.LOG_CHECK_SECONDS
             due = next_check
+            if self._waiting:
+                if self.clock() >= next_question:
+                    self._start_needed()
+                    next_question = self.clock() + limits.PART_NEEDED_SECONDS
+                due = min(due, next_question)
             for running in self._parts:
                 self._tend(running)
                 due = min(due, running.again_at or due)
             self._pause(due - self.clock())
+
+    def _start_needed(self) -> None:
+        """Start the first waiting part of each kind that is needed now."""
+        asked: set[Callable[[], bool]] = set()
+        for part in list(self._waiting):
+            assert part.needed
+            if part.needed in asked:
+                continue
+            asked.add(part.needed)
+            if part.needed():
+                self._waiting.remove(part)
+                self._launch(part)
+                self.tell(f"{part.name} started: the others are busy")
 
     def _tend(self, running: _Running) -> None:
         """Notice a death; start again when its time has come."""

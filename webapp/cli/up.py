@@ -146,6 +146,7 @@ def _import_parts() -> None:
         "webapp.blueprints",
         "webapp.serving",
         "gunicorn.app.wsgiapp",
+        "obstore.store",
         "jobs.worker",
         "jobs.sweeper",
         *(kind.job.rpartition(".")[0] for kind in jobs_queue.KINDS.values()),
@@ -180,18 +181,23 @@ def _serve() -> None:
 
 
 def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, runners: int) -> list[Part]:
-    """Workers, runners, sweeper, web. /health/ready of the web server wants the others there, so it comes last."""
+    """Workers, runners, sweeper, web. /health/ready of the web server wants the others there, so it comes last.
+
+    The first worker and the first runner are started at once, the others when all started ones are busy."""
     now = clock.epoch()
+    runs = [name for name, kind in jobs_queue.KINDS.items() if kind.queue == "runs"]
+    others = [name for name in jobs_queue.KINDS if name not in runs]
     heard = [
         Part(
             f"{part}-{number}",
             _main("jobs.worker", *more),
             env,
             probe.beats(settings.redis_url, part, number, now),
+            needed if number > 1 else None,
         )
-        for part, most, more in (
-            (health.WORKER, workers, ()),
-            (health.RUNNER, runners, ("--queues", "runs")),
+        for part, most, more, needed in (
+            (health.WORKER, workers, (), probe.work_waits(settings.redis_url, others)),
+            (health.RUNNER, runners, ("--queues", "runs"), probe.work_waits(settings.redis_url, runs)),
         )
         for number in range(1, most + 1)
     ]

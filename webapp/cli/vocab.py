@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from flask import current_app
-from obstore.exceptions import BaseError
 
 from webapp.cli import bootstrap, operator
 from webapp.cli.datadir import CliError
@@ -35,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     with operator.application(arguments.data_dir, running=False):
         try:
             return {"list": show, "install": install, "prune": prune}[arguments.action](arguments)
-        except (BaseError, OSError) as error:
+        except OSError as error:
             raise CliError(f"The storage {_storage_url()} does not answer: {error}.") from error
         except VocabularyError as error:
             raise CliError(str(error)) from error

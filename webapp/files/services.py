@@ -187,11 +187,9 @@ def pieces(key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
 @contextmanager
 def reachable() -> Iterator[None]:
     """Translate errors of the storage or the disk into `unavailable` with a message."""
-    from obstore.exceptions import BaseError
-
     try:
         yield
-    except (BaseError, OSError) as error:
+    except OSError as error:
         log.error("the storage failed: %s", str(error).partition("\n")[0])
         raise unavailable(error) from error
 
@@ -209,9 +207,7 @@ def unavailable(error: Exception) -> ApiError:
 
 def drop(key: str) -> None:
     """Remove content that no row references. Content that cannot be removed now is swept later."""
-    from obstore.exceptions import BaseError
-
-    with suppress(BaseError, OSError):
+    with suppress(OSError):
         storage.of(current_app).delete(key)
 
 
@@ -460,12 +456,10 @@ def make_room(
 
 def sweep(now: datetime) -> int:
     """Remove content that no row references and that no running upload can still use. Return the number of files."""
-    from obstore.exceptions import BaseError
-
     store = storage.of(current_app)
     try:
         found = [item.key for item in store.listing(ROOT) if _age(item.key, now) > limits.FILE_ORPHAN_SECONDS]
-    except BaseError as error:
+    except storage.StorageError as error:
         log.warning("the storage could not be swept: %s", str(error).partition("\n")[0])
         return 0
     with writing() as session:  # From interrupted uploads

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,21 @@ _NAME: Final = "rowsmith.storage"
 
 class MissingError(Exception):
     """There is no file under this key."""
+
+
+class StorageError(OSError):
+    """The store did not do what it was asked for: it does not answer, rejects the credentials, is full, ..."""
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Raise the errors of the client as StorageError. The client is imported on first use: it takes 4 MB."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except BaseError as error:
+        raise StorageError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +77,15 @@ class Storage:
 
         counted = _Counted(chunks)
         try:
-            obstore.put(
-                self._store,
-                check_key(key),
-                counted,
-                use_multipart=True,
-                chunk_size=limits.STORAGE_PART_BYTES,
-                max_concurrency=limits.STORAGE_PARTS_AT_ONCE,
-            )
+            with _errors():
+                obstore.put(
+                    self._store,
+                    check_key(key),
+                    counted,
+                    use_multipart=True,
+                    chunk_size=limits.STORAGE_PART_BYTES,
+                    max_concurrency=limits.STORAGE_PARTS_AT_ONCE,
+                )
         except Exception as error:
             raise counted.error or error from None
         return counted.total
@@ -77,10 +94,11 @@ class Storage:
         """Return the metadata of a file. Error: MissingError."""
         import obstore
 
-        try:
-            meta = obstore.head(self._store, check_key(key))
-        except FileNotFoundError:
-            raise MissingError(key) from None
+        with _errors():
+            try:
+                meta = obstore.head(self._store, check_key(key))
+            except FileNotFoundError:
+                raise MissingError(key) from None
         return Stored(key, int(meta["size"]), meta.get("e_tag"))
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> Iterator[bytes]:
@@ -95,17 +113,19 @@ class Storage:
             options["range"] = (start, end)
         elif start:
             options["range"] = {"offset": start}
-        try:
-            found = obstore.get(self._store, check_key(key), options=options)
-        except FileNotFoundError:
-            raise MissingError(key) from None
-        return (bytes(piece) for piece in found.stream(min_chunk_size=limits.STORAGE_CHUNK_BYTES))
+        with _errors():
+            try:
+                found = obstore.get(self._store, check_key(key), options=options)
+            except FileNotFoundError:
+                raise MissingError(key) from None
+        return _pieces(found)
 
     def listing(self, folder: str) -> list[Stored]:
         """The files whose keys begin with `folder` and a slash, by key; few are expected."""
         import obstore
 
-        found = [one for batch in obstore.list(self._store, prefix=check_key(folder)) for one in batch]
+        with _errors():
+            found = [one for batch in obstore.list(self._store, prefix=check_key(folder)) for one in batch]
         return sorted(
             (Stored(one["path"], int(one["size"]), one.get("e_tag")) for one in found),
             key=lambda one: one.key,
@@ -115,18 +135,17 @@ class Storage:
         """Every file of the store, in no order; any number of them."""
         import obstore
 
-        for batch in obstore.list(self._store):
-            for one in batch:
-                yield Stored(one["path"], int(one["size"]), one.get("e_tag"))
+        with _errors():
+            for batch in obstore.list(self._store):
+                for one in batch:
+                    yield Stored(one["path"], int(one["size"]), one.get("e_tag"))
 
     def delete(self, key: str) -> None:
         """Remove a file; it need not be there."""
         import obstore
 
-        try:
+        with _errors(), suppress(FileNotFoundError):
             obstore.delete(self._store, check_key(key))
-        except FileNotFoundError:
-            return
 
     def usable(self) -> bool:
         """Return whether a file can currently be written, read and deleted."""
@@ -136,6 +155,12 @@ class Storage:
             return b"".join(self.get(key)) == b"ok"
         finally:
             self.delete(key)
+
+
+def _pieces(found: Any) -> Iterator[bytes]:
+    with _errors():
+        for piece in found.stream(min_chunk_size=limits.STORAGE_CHUNK_BYTES):
+            yield bytes(piece)
 
 
 class _Counted:

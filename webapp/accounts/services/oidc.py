@@ -7,6 +7,8 @@ for which sign-in, until when.
 Accounts are identified by issuer and subject. On the first sign-in, the account is found by the e-mail address, which
 the provider must have verified. If there is no account, an open invitation for that address is accepted. Other users
 are only admitted if the operator allows it (OIDC_NEW_PEOPLE).
+
+Functions import authlib and joserfc when they need them: they take 10 MB, and most services have no provider.
 """
 
 from __future__ import annotations
@@ -18,19 +20,11 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 import orjson
-from authlib.oauth2.auth import ClientAuth
-from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
-from authlib.oauth2.rfc7636 import create_s256_code_challenge
-from authlib.oidc.core.claims import CodeIDToken
-from authlib.oidc.discovery import get_well_known_url
 from flask import current_app
-from joserfc import jwt
-from joserfc.errors import ClaimError, JoseError
-from joserfc.jwk import JWKRegistry, KeySet
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
@@ -47,6 +41,9 @@ from webapp.extensions import db
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, ask
 from webapp.security import keys
+
+if TYPE_CHECKING:
+    from joserfc.jwk import KeySet
 
 # Signatures that only the provider can create. `none` means no signature, and with HS256 anyone with the public key
 # could sign if the key were used as a shared secret.
@@ -70,6 +67,9 @@ def algorithms(supported: object) -> Sequence[str]:
 def keys_of(document: Mapping[str, Any]) -> KeySet:
     """Return the provider's public signature keys from its JWKS document. Other keys, and keys of unknown kinds, are
     ignored (RFC 7517, 5). Error: TokenRefused if none remains."""
+    from joserfc.errors import JoseError
+    from joserfc.jwk import JWKRegistry, KeySet
+
     found = []
     named = document.get("keys")
     for data in named if isinstance(named, list) else ():
@@ -96,6 +96,10 @@ def claims_of(
     now: float,
 ) -> dict[str, Any]:
     """Return the verified claims of a token. `taken`: the accepted algorithms. Error: TokenRefused."""
+    from authlib.oidc.core.claims import CodeIDToken
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+
     try:
         made = jwt.decode(token, keys, algorithms=list(taken))
         claims = CodeIDToken(
@@ -124,6 +128,8 @@ def claims_of(
 
 def _brief(error: Exception) -> str:
     """Return the kind of an error and the name of a claim; other messages may include contents of the token."""
+    from joserfc.errors import ClaimError
+
     if isinstance(error, ClaimError):
         return str(error)
     return getattr(error, "error", "") or type(error).__name__
@@ -173,6 +179,8 @@ class Provider:
 
     def metadata(self) -> dict[str, Any]:
         """Fetch the metadata (OpenID Connect Discovery 1.0, 4). Error: Unreachable if missing or of another issuer."""
+        from authlib.oidc.discovery import get_well_known_url
+
         with self._lock:
             kept = self._metadata
         if kept is not None and time.monotonic() - kept[0] < limits.OIDC_KEPT_SECONDS:
@@ -212,6 +220,9 @@ class Provider:
         return found if "email" in found else {**found, **self._userinfo(access, found["sub"])}
 
     def _redeem(self, code: str, verifier: str, redirect_uri: str) -> dict[str, Any]:
+        from authlib.oauth2.auth import ClientAuth
+        from authlib.oauth2.rfc6749.parameters import prepare_token_request
+
         metadata = self.metadata()
         body = prepare_token_request(
             "authorization_code", redirect_uri=redirect_uri, code=code, code_verifier=verifier
@@ -349,6 +360,9 @@ def browser_token() -> str:
 
 def begin(browser: str, redirect_uri: str, target: str) -> str:
     """Return the authorization URL at the provider (Core 1.0, section 3.1.2.1). Error: Problem."""
+    from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+    from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
     asked = provider()
     try:
         endpoint = asked.metadata()["authorization_endpoint"]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from webapp import limits
 from webapp.engine.formats.base import Format
@@ -54,7 +53,9 @@ class ParquetFormat(Format):
         self._drain = _Drain()
         self._held: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
-        self._writer = pq.ParquetWriter(pa.PythonFile(self._drain, "w"), self._schema, version="2.6")
+        from pyarrow.parquet import ParquetWriter  # 8 MB of file systems in a process
+
+        self._writer = ParquetWriter(pa.PythonFile(self._drain, "w"), self._schema, version="2.6")
 
     def start(self) -> bytes:
         """The magic number."""

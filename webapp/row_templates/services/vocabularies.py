@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from flask import current_app, has_app_context
-from obstore.exceptions import BaseError
 from sqlalchemy import func, select
 
 from webapp import limits, storage
@@ -78,7 +77,7 @@ def opened(wanted: str | None = None) -> Vocabulary:
         if not local(wanted).exists() and not (has_app_context() and fetch(wanted)):
             raise _missing(wanted)
         return vocabulary.open_in(home(), wanted)
-    except (VocabularyError, BaseError, OSError) as error:
+    except (VocabularyError, OSError) as error:
         raise ApiError("unavailable", str(error), {"vocabulary": wanted}) from error
 
 
@@ -128,7 +127,7 @@ def keep(wanted: str) -> None:
     try:
         if wanted not in stored():
             put(local(wanted), wanted)
-    except (BaseError, OSError) as error:
+    except OSError as error:
         log.warning("vocabulary %s could not be put into the storage: %s", wanted, error)
         raise ApiError("unavailable", "The storage does not answer.", {"vocabulary": wanted}) from error
     known.add(wanted)
@@ -184,7 +183,7 @@ def secure() -> list[str]:
     present = vocab_lock.locked().id
     try:
         there = stored()
-    except (BaseError, OSError) as error:
+    except OSError as error:
         raise ApiError("unavailable", f"The storage does not answer: {error}") from error
     for wanted in sorted(set(pinned()) - set(there)):
         if wanted == present:

@@ -30,8 +30,6 @@ from typing import IO, Any, Final
 
 import orjson
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from webapp import limits
 from webapp.engine import budget, external_values
@@ -435,6 +433,8 @@ def refused(text: str, hint: str) -> Exception:
 
 
 def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    from pyarrow import csv as arrow_csv
+
     head = file.read(_HEAD)
     file.seek(0)
     encoding, mark = _encoding(file, head)
@@ -452,19 +452,19 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
         return "error"
 
     try:
-        with pa.csv.open_csv(
+        with arrow_csv.open_csv(
             file,
-            read_options=pa.csv.ReadOptions(
+            read_options=arrow_csv.ReadOptions(
                 use_threads=False,
                 block_size=limits.SOURCE_CELL_BYTES,
                 encoding=encoding,
                 column_names=names,
                 skip_rows=0,
             ),
-            parse_options=pa.csv.ParseOptions(
+            parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
             ),
-            convert_options=pa.csv.ConvertOptions(
+            convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 null_values=[""],
                 strings_can_be_null=True,
@@ -642,8 +642,10 @@ def _blocks(columns: Mapping[str, tuple[pa.DataType, bool]], rows: Iterator[Any]
 
 
 def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    from pyarrow import parquet  # brings 8 MB of file systems into a process, as does `pyarrow.csv`
+
     try:
-        schema = pa.parquet.read_schema(file)
+        schema = parquet.read_schema(file)
         named(schema.names)
         # Texts stay in the dictionaries that the file has them in until a few rows at a time are decoded.
         texts = [
@@ -651,7 +653,7 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
             for field in schema
             if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
         ]
-        reader = pa.parquet.ParquetFile(again(file), memory_map=False, read_dictionary=texts)
+        reader = parquet.ParquetFile(again(file), memory_map=False, read_dictionary=texts)
         found = reader.iter_batches(_batch_rows(reader.metadata), use_threads=False)
     except OSError as error:  # exceptions that pyarrow raises for damaged files
         raise NotReadable(str(error)) from None
@@ -671,7 +673,7 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
         yield kinds.settled(pa.RecordBatch.from_pylist([], schema))
 
 
-def _batch_rows(file: pa.parquet.FileMetaData) -> int:
+def _batch_rows(file: Any) -> int:
     """Return how many rows to read per batch, by the size that the file states for its row groups."""
     groups = [file.row_group(place) for place in range(file.num_row_groups)]
     width = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=0)
