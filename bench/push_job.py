@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -41,11 +41,13 @@ _READY_SECONDS = 20.0
 
 
 class Service:
-    """A Rowsmith with the benchmark template and one connection."""
+    """A Rowsmith with a template (the benchmark's, if no fields are given) and one connection."""
 
-    def __init__(self, kind: str, settings: dict[str, object]) -> None:
+    def __init__(
+        self, kind: str, settings: dict[str, object], fields: Sequence[dict[str, object]] = FIELDS
+    ) -> None:
         self.actor = _actor()
-        self.template = templates.create(self.actor, name="bench", fields=FIELDS)["id"]
+        self.template = templates.create(self.actor, name="bench", fields=list(fields))["id"]
         self.connection = connections.create(self.actor, name="bench", type=kind, settings=settings).id
 
     def push(self, table: str, rows: int) -> tuple[float, int]:
@@ -70,7 +72,9 @@ def _actor() -> Actor:
 
 
 @contextmanager
-def service(kind: str, settings: dict[str, object]) -> Iterator[Service]:
+def service(
+    kind: str, settings: dict[str, object], fields: Sequence[dict[str, object]] = FIELDS
+) -> Iterator[Service]:
     """A service in a temporary folder, removed at the end."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -92,7 +96,7 @@ def service(kind: str, settings: dict[str, object]) -> Iterator[Service]:
             )
             with app.app_context():
                 db.create_all()
-                yield Service(kind, settings)
+                yield Service(kind, settings, fields)
                 db.session.remove()
                 db.engine.dispose()
                 redis_client().close()

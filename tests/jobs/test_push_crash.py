@@ -18,6 +18,7 @@ from webapp import clock as present
 from webapp import limits
 from webapp.connectors.base import ConnectionLost
 from webapp.connectors.postgresql.target import PostgresqlTarget
+from webapp.connectors.sqlite.session import SqliteTarget
 from webapp.extensions import writing
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
@@ -200,6 +201,50 @@ def test_rows_that_violate_a_deferred_constraint_are_found_without_a_commit_for_
     assert [number for number, _ in bad(pushing, push_id)] == list(range(1, 400, 2))
     assert ask("SELECT count(*) FROM people") == [(200,)]
     assert len(commits) < 20
+
+
+def boss(number: int) -> int | None:
+    """Of each twenty rows, one refers to a row that does not exist, the next to that one, and one to a later row."""
+    if number == 1 or number % 20 == 3:
+        return None
+    return number + {0: 100_000, 2: 1}.get(number % 20, -1)
+
+
+def test_rows_that_refer_to_missing_rows_of_their_own_table_are_found_without_a_commit_for_each(
+    pushing, ask, target, monkeypatch
+):
+    with target[1].begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE ranks (id bigint PRIMARY KEY, name varchar(60) NOT NULL, age int, "
+            "boss bigint REFERENCES ranks (id) DEFERRABLE INITIALLY DEFERRED)"
+        )
+    push_id = pushing.push(people(400, "ranks", boss=boss))
+    commits = []
+    for kind in (PostgresqlTarget, SqliteTarget):
+        monkeypatch.setattr(
+            kind, "commit", lambda target, real=kind.commit: commits.append(1) or real(target)
+        )
+    done = pushing.do(push_id)
+    wrong = [number for number in range(2, 401) if number % 20 in (0, 1)]
+    assert [number for number, _ in bad(pushing, push_id)] == wrong
+    assert {code for _, code in bad(pushing, push_id)} == {"foreign_key"}
+    assert (done.status, counts(done)) == ("completed", (400 - len(wrong), len(wrong), 0))
+    assert ask("SELECT count(*), count(boss) FROM ranks") == [(361, 340)]
+    assert len(commits) < 20
+
+
+def test_a_row_whose_parent_is_rejected_for_another_reason_is_rejected_too(pushing, ask, target):
+    with target[1].begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE ranks (id bigint PRIMARY KEY, name varchar(60) NOT NULL, age int CHECK (age < 90), "
+            "boss bigint REFERENCES ranks (id) DEFERRABLE INITIALLY DEFERRED)"
+        )
+    given = {"age": lambda i: 95 if i == 10 else 30, "boss": lambda i: 10 if i in (5, 11) else None}
+    push_id = pushing.push(people(40, "ranks", **given))
+    done = pushing.do(push_id)
+    assert (done.status, counts(done)) == ("completed", (37, 3, 0))
+    assert bad(pushing, push_id) == [(5, "foreign_key"), (10, "check"), (11, "foreign_key")]
+    assert ask("SELECT count(*) FROM ranks") == [(37,)]
 
 
 @pytest.fixture

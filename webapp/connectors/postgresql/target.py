@@ -30,7 +30,7 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError, Target, WriteResult, WriteSpec
 from webapp.connectors.column_values import read
 from webapp.connectors.postgresql.copy import CopyBinary, CopyText, Lines
-from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
+from webapp.connectors.row_isolation import Attempt, BatchSizer, RowRejection, isolate_bad_rows
 from webapp.connectors.schema import Entity
 from webapp.connectors.sql import base as sql
 from webapp.engine.formats.sql_dialects import DIALECTS
@@ -81,6 +81,8 @@ class PostgresqlTarget(Target):
         )
         self._open = False
         self._begin = b"BEGIN; SAVEPOINT rows"
+        self._refers_to_itself = any(one.entity == writing.entity.name for one in writing.entity.relations)
+        self._deletes = False
 
     # --- transactions ---
 
@@ -162,9 +164,10 @@ class PostgresqlTarget(Target):
             raise ConnectorError("The server rolled the transaction back.", reason="deferred")
 
     def check_at_once(self) -> bool:
-        """See `Target.check_at_once`. Not for tables that refer to themselves: a row may refer to a later one."""
-        entity = self.writing.entity
-        if self._begin == _CHECKED or any(one.entity == entity.name for one in entity.relations):
+        """See `Target.check_at_once`. In a table that refers to itself, a row may refer to a later one: `_sent` tries
+        such rows again, which deleting and updating do not."""
+        again = self.writing.mode != "update" and not self._deletes
+        if self._begin == _CHECKED or (self._refers_to_itself and not again):
             return False
         self._begin = _CHECKED
         return True
@@ -197,9 +200,7 @@ class PostgresqlTarget(Target):
     def _send(self, batch: pa.RecordBatch, lines: Lines, failures: list[RowError]) -> WriteResult:
         if self._staged is None:
             copy = self._copy + b" (FORMAT binary)" if lines.binary else self._copy
-            failures += isolate_bad_rows(
-                lines.rows, lambda piece: self._copied(copy, lines, piece, batch), self._batch_sizer
-            )
+            failures += self._sent(lines.rows, lambda piece: self._copied(copy, lines, piece, batch))
             self._wrote(batch, failures)
             return WriteResult(sorted(failures, key=_place))
         staged = self._staged
@@ -207,16 +208,29 @@ class PostgresqlTarget(Target):
         if self.writing.mode == "update":
             failures += self._found(kept, batch, staged.update)
         else:
-            failures += isolate_bad_rows(
-                kept, lambda piece: self._carried(staged, piece, batch), self._batch_sizer
-            )
+            failures += self._sent(kept, lambda piece: self._carried(staged, piece, batch))
         self._wrote(batch, failures)
         return WriteResult(
             sorted(failures, key=_place), staged.captured(batch.num_rows) if self.writing.capture else None
         )
 
+    def _sent(self, rows: np.ndarray, attempt: Attempt) -> list[RowError]:
+        """Write rows, and return the errors of the rejected ones. If deferred constraints are checked with each
+        statement, rows that refer to rows of this table are tried again once the others exist."""
+        failures = isolate_bad_rows(rows, attempt, self._batch_sizer)
+        while self._begin == _CHECKED and self._refers_to_itself:
+            orphans = [error.index for error in failures if error.reason == "foreign_key"]
+            if not orphans:
+                break
+            still = isolate_bad_rows(np.array(orphans), attempt, self._batch_sizer)
+            failures = [error for error in failures if error.reason != "foreign_key"] + still
+            if len(still) == len(orphans):
+                break
+        return failures
+
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
+        self._deletes = True
         if self._staged is None:
             with self._talking():
                 self._staged = Staged(self._connection, self.writing)

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -724,6 +724,7 @@ class SqliteTarget(Target):
         self._connection, self._talking = connection, talking
         self._names = [column.name for column in writing.columns]
         self._commit_keys: dict[str, Any] = {}
+        self._checked = False  # whether foreign keys are checked before the commit
         self._statement, self._order = self._written()
 
     def _written(self) -> tuple[str, list[int]]:
@@ -774,6 +775,13 @@ class SqliteTarget(Target):
         except sqlite3.Error as error:
             raise translated(error) from error
 
+    def check_at_once(self) -> bool:
+        """See `Target.check_at_once`."""
+        if self._checked:
+            return False
+        self._checked = True
+        return True
+
     def rollback(self) -> None:
         """See `Target.rollback`."""
         try:
@@ -792,7 +800,9 @@ class SqliteTarget(Target):
         """See `Target.send`."""
         cells = self._cells(batch)
         rows = list(zip(*(cells[place] for place in self._order), strict=True))
-        failures, captured = self._sent(self._statement, rows)
+        failures, captured = (
+            self._checked_rows(cells, rows) if self._checked else self._sent(self._statement, rows)
+        )
         self._note(cells, failures, len(rows))
         return WriteResult(failures, self._keys(captured) if self.writing.capture else None)
 
@@ -813,6 +823,71 @@ class SqliteTarget(Target):
         return [
             bindable(array, column) for array, column in zip(batch.columns, self.writing.columns, strict=True)
         ]
+
+    def _checked_rows(
+        self, cells: list[list[Any]], rows: list[tuple[Any, ...]]
+    ) -> tuple[list[RowError], list[Any]]:
+        """Write rows as `_sent` does, and reject those whose deferred foreign keys would fail at the commit.
+
+        They are looked for before the rows are written, because a row that waits for its parent lets SQLite search
+        the whole table at each later row; and afterwards, because rows may be rejected that others refer to.
+        """
+        with self._talking():
+            orphans = self._orphans(cells, range(len(rows)), written=False)
+        while True:
+            left = [index for index in range(len(rows)) if index not in orphans]
+            with self._talking():
+                self._connection.execute("SAVEPOINT chunk")
+            found, captured = self._sent(self._statement, [rows[index] for index in left])
+            failures = [replace(error, index=left[error.index]) for error in found]
+            failed = {error.index for error in failures}
+            with self._talking():
+                more = self._orphans(cells, [index for index in left if index not in failed], written=True)
+                if more:
+                    self._connection.execute("ROLLBACK TO chunk")
+                self._connection.execute("RELEASE chunk")
+            if not more:
+                break
+            orphans |= more
+        answers = dict(zip(left, captured, strict=True)) if captured else {}
+        errors = sorted([*failures, *orphans.values()], key=lambda error: error.index)
+        return errors, [answers.get(index) for index in range(len(rows))] if captured else []
+
+    def _orphans(self, cells: list[list[Any]], rows: Iterable[int], *, written: bool) -> dict[int, RowError]:
+        """Return the errors of the rows that refer to missing rows, by position. `written`: all of them are in the
+        table; otherwise, they count as parents of each other."""
+        orphans: dict[int, RowError] = {}
+        for relation in self.writing.entity.relations:
+            if not relation.entity_columns or not set(relation.columns) <= set(self._names):
+                continue
+            same = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in relation.entity_columns)
+            select = f"SELECT 1 FROM {DIALECT.quoted(relation.entity)} WHERE {same}"
+            keys = self._values(cells, relation.columns)
+            itself = relation.entity == self.writing.entity.name
+            own = self._values(cells, relation.entity_columns) if itself else []
+            siblings = set() if written else {_folded(key) for key in own}
+            exists: dict[tuple[Any, ...], bool] = {}
+            missing = []
+            for index in rows:
+                key = keys[index]
+                if None not in key and key not in exists:
+                    exists[key] = self._connection.execute(select, key).fetchone() is not None
+                if not exists.get(key, True) and _folded(key) not in siblings:
+                    missing.append(index)
+            if own and self.writing.mode == "insert":
+                kept = set() if written else {key for key, there in exists.items() if there}
+                missing = _with_descendants(keys, own, missing, kept)
+            name = "SQLITE_CONSTRAINT_FOREIGNKEY"
+            told = sql.shortened(f"FOREIGN KEY constraint failed: {', '.join(relation.columns)}")
+            column = relation.columns[0] if len(relation.columns) == 1 else None
+            orphans |= {index: RowError(index, _REASONS[name], told, name, column) for index in missing}
+        return orphans
+
+    def _values(self, cells: list[list[Any]], names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return the values of columns, row by row; empty if they are not written."""
+        if not set(names) <= set(self._names):
+            return []
+        return list(zip(*(cells[self._names.index(name)] for name in names), strict=True))
 
     def _sent(self, statement: str, rows: list[tuple[Any, ...]]) -> tuple[list[RowError], list[Any]]:
         """Return the rejected rows, and the values that RETURNING produced for each row."""
@@ -925,6 +1000,29 @@ def _is_of_row(error: Exception) -> bool:
         return True
     name = getattr(error, "sqlite_errorname", None) or ""
     return name.startswith("SQLITE_CONSTRAINT") or name in _REASONS
+
+
+def _folded(key: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return a key in a form in which all keys that SQLite may consider equal are equal."""
+    whole = (int(one) if isinstance(one, float) and one.is_integer() else one for one in key)
+    return tuple(str(one).strip().casefold() for one in whole)
+
+
+def _with_descendants(
+    keys: list[tuple[Any, ...]], own: list[tuple[Any, ...]], missing: list[int], kept: set[tuple[Any, ...]]
+) -> list[int]:
+    """Add the rows that refer to these rows, directly or through others. `keys` are the rows' foreign keys, `own` what
+    they refer to, and `kept` the foreign keys that exist without these rows."""
+    children: dict[tuple[Any, ...], list[int]] = {}
+    for index, key in enumerate(keys):
+        if None not in key and key not in kept:
+            children.setdefault(key, []).append(index)
+    found, waiting = set(missing), list(missing)
+    while waiting:
+        added = [index for index in children.get(own[waiting.pop()], ()) if index not in found]
+        found.update(added)
+        waiting += added
+    return sorted(found)
 
 
 def _failure(index: int, error: Exception) -> RowError:
