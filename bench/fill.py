@@ -40,6 +40,7 @@ from webapp.extensions import db
 from webapp.fill import services as fill
 from webapp.fill.schemas import FillInput
 from webapp.pushes.models import Push, PushRow
+from webapp.pushes.services.ledger import read
 
 
 @dataclass(slots=True)
@@ -105,8 +106,9 @@ def filled(kind: str, server: str, database: str, name: str, rows: int) -> Resul
         reasons = {one["table"]: one["message"] for one in drafted.skipped if not there.get(one["table"])}
         reasons |= {one["name"]: one["message"] for one in push.request.get("skipped", ())}
         failed, full = _failed(push), sum(map(bool, there.values()))
-        for place, one in enumerate(push.tables):
-            if place not in failed:
+        outcomes = read.by_table(db.session(), push)
+        for place, (one, outcome) in enumerate(zip(push.tables, outcomes, strict=True)):
+            if place not in failed or outcome.delivered >= one.get("asked", one["count"]):
                 full += 1
             else:
                 number, why = failed[place]

@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 KIND = "push"
 # Reasons that may be temporary.
 AWAY = ("lost", "refused", "unreachable", "unresolved", "timeout", "starting", "too_many_connections")
+_ARRIVING = 0.2  # chosen: if a smaller share of a table's rows arrives, more rows are not worth their time
+_MOST_ROUNDS = 20  # chosen: how often rejected rows of a table are made up for
 _TRIED_ROWS = 20  # chosen: rows that are sent to find the columns of a table that cause rejections
 REPEATABLE = ("upsert", "update")  # modes whose chunks can safely be sent again when their outcome is unknown
 
@@ -262,14 +264,22 @@ class Runner:
         """Send the rows of one table and return the number of chunks. An error of the whole table ends only
         this table if there are others and the push continues after errors."""
         trial = self._may_leave_out_columns(place)
+        if trial:
+            self._number_behind(session, place)
         while True:
             try:
                 sender = Sender(self.work, self.book, self.order, session, place, max(0, again), trial=trial)
                 if trial:
                     self._catch_up(session, sender.entity, self.order.tables[place])
-                return sender.send_all()
+                sent = sender.send_all()
+                while self._add_rows(place):
+                    sent += Sender(self.work, self.book, self.order, session, place).send_all()
+                return sent
             except ManyRejected as rejected:
                 trial = False
+                if gone := self._vanished_parent(session, place, rejected.bad):
+                    self._fail_table(place, rejected.bad.code, rejected.bad.native, gone)
+                    return 0
                 self._leave_out_columns(session, place, rejected.bad)
             except ConnectorError as error:
                 alone = len(self.order.tables) == 1 or self.order.push.kind == "undo"
@@ -285,8 +295,33 @@ class Runner:
                 if alone or self.order.ask.get("on_error", "continue") != "continue":
                     raise
                 self.work.check()  # a statement that a cancel stopped is not an error of the table
-                self._fail_table(place, error)
+                native = str(error.details.get("sqlstate") or "")
+                self._fail_table(place, sql.reason_of(native) if native else "refused", native, error.message)
                 return 0
+
+    def _number_behind(self, session: Session, place: int) -> None:
+        """Assign keys after those that the table has now: triggers of tables that were sent before may have inserted
+        rows since the push was planned. Not if rows that were sent refer to the keys already."""
+        table = self.order.tables[place]
+        sent = self.order.tables[:place]
+        if any(
+            item["table"] == place
+            for one in sent
+            for item in (*one.references.values(), *one.from_parent.values())
+        ):
+            return
+        entity = table.entity(session)
+        highest = {
+            name: session.highest(entity, name) or 0
+            for name in table.numbered
+            if (column := entity.column(name)) is not None and column.generated == "identity"
+        }
+        now = max(highest.values(), default=0)
+        if now <= max(table.numbered.values(), default=0):
+            return
+        table.use({**table.spec, "numbered": dict.fromkeys(table.numbered, now)})
+        self.order.push.tables = [one.spec for one in self.order.tables]
+        self.work.save(tables=self.order.push.tables)
 
     def _catch_up(self, session: Session, entity: Entity, table: TableRows) -> None:
         """Move sequences behind the rows that a table has, whose keys were written without them."""
@@ -382,17 +417,58 @@ class Runner:
         self.work.save(tables=push.tables)
         table.use(spec)
 
-    def _fail_table(self, place: int, error: ConnectorError) -> None:
+    def _add_rows(self, place: int) -> bool:
+        """Let a table have more rows than planned, as many as the target rejected, and return whether it has some now.
+
+        Only in a fill. Not if few of the rows that were sent arrived, or if the template has no more rows.
+        """
+        push, table = self.order.push, self.order.tables[place]
+        if push.kind != "push" or not self.order.ask.get("skip_faulty_tables") or not self.order.transactions:
+            return False
+        self.book.close()
+        with reading() as session:
+            delivered = read.by_table(session, self.book.push)[place].delivered
+        asked, rounds = table.spec.get("asked", table.count), table.spec.get("rounds", 0)
+        missing = asked - delivered
+        count = table.count + missing
+        if missing <= 0 or table.mode != "insert" or rounds == _MOST_ROUNDS:
+            return False
+        if delivered < _ARRIVING * table.count or not table.maker.can_make(table.offset, count):
+            return False
+        table.use({**table.spec, "asked": asked, "rounds": rounds + 1, "count": count})
+        if table.arrivals is not None:
+            table.arrivals.forget(place)
+        push.tables = [one.spec for one in self.order.tables]
+        self.work.save(tables=push.tables, total=self.book.push.total + missing)
+        self.book.load()
+        self.book.say(f"{table.name}: {missing:,} more rows, because as many were rejected")
+        return True
+
+    def _vanished_parent(self, session: Session, place: int, bad: Bad) -> str:
+        """Return a message if a table's parent is empty although its rows were delivered; "" if none is."""
+        table = self.order.tables[place]
+        lost = table.lost_parents()
+        for name, item in {**table.references, **table.from_parent}.items():
+            parent = self.order.tables[item["table"]]
+            if bad.code != "foreign_key" or name in lost or parent is table:
+                continue
+            if session.sample(parent.entity(session), 1).num_rows == 0:
+                return (
+                    f"{parent.name} is empty although its rows were written: the target removed them, for example "
+                    f"a trigger at the commit because nothing referred to them yet. {bad.message}"
+                )
+        return ""
+
+    def _fail_table(self, place: int, code: str, native: str, message: str) -> None:
         """Record all remaining rows of a table as failed, because of an error of the whole table."""
-        table, native = self.order.tables[place], str(error.details.get("sqlstate") or "")
-        code = sql.reason_of(native) if native else "refused"
-        self.book.say(f"{table.name}: {code}: {error.message}; its remaining rows were skipped")
+        table = self.order.tables[place]
+        self.book.say(f"{table.name}: {code}: {message}; its remaining rows were skipped")
         beyond = self.book.reach(place)
         while len(numbers := next_numbers(self.order.push, place, beyond, limits.PUSH_CHUNK_ROWS)):
             self.work.check()
             low, high = int(numbers.min()), int(numbers.max())
-            message = error.message[: limits.PUSH_MESSAGE_CHARS]
-            bad = [Bad(number, code, message, native[:40]) for number in numbers.tolist()]
+            text = message[: limits.PUSH_MESSAGE_CHARS]
+            bad = [Bad(number, code, text, native[:40]) for number in numbers.tolist()]
             self.book.refused(Chunk(place, low, high, len(bad), len(bad)), bad)
             beyond = (low, high)
 

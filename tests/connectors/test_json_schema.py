@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import jsonschema_rs
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from webapp.connectors.http.request_template import Renderer, RequestTemplate
@@ -295,6 +295,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, st.sampled_from([one for one in CASES if "format" not in one]))
 def test_the_validator_agrees_with_an_independent_one(value, name):
     schema = CASES[name]

@@ -252,6 +252,86 @@ def test_columns_because_of_which_a_trigger_rejects_some_rows_are_left_empty(
         assert counts == [(60, 0, 60, 60)]
 
 
+def test_rejected_rows_are_made_up_for(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE kinds (id serial PRIMARY KEY, name varchar(60) NOT NULL, free boolean NOT NULL);
+    CREATE TABLE notes (
+        id serial PRIMARY KEY, kind_id integer NOT NULL REFERENCES kinds (id), text varchar(60) NOT NULL
+    );
+    CREATE TABLE comments (id serial PRIMARY KEY, note_id integer NOT NULL REFERENCES notes (id));
+    CREATE TABLE never (id serial PRIMARY KEY, text varchar(60) NOT NULL);
+    CREATE FUNCTION allows() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NOT (SELECT free FROM kinds WHERE id = NEW.kind_id) THEN RAISE EXCEPTION 'No text is allowed.'; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER allows BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION allows();
+    CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NEW.id % 10 <> 0 THEN RAISE EXCEPTION 'Never.'; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER no BEFORE INSERT ON never FOR EACH ROW EXECUTE FUNCTION no();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 80}).json
+        work(made["push"]["id"])
+        assert [database.count(name) for name in ("kinds", "notes", "comments")] == [80, 80, 80]
+        assert 0 < database.count("never") < 16
+        path = f"/pushes/{made['push']['id']}"
+        state = edith.get(path).json
+        total = {one["name"]: one["count"] for one in state["tables"]}
+        assert total["notes"] > 80
+        assert total["never"] == 80
+        assert state["counts"]["total"] == sum(total.values())
+        assert state["counts"]["failed"] == total["notes"] - 80 + 80 - database.count("never")
+        assert state["counts"]["pending"] == 0
+        assert "more rows, because as many were rejected" in edith.get(f"{path}/logs").text
+        undo = edith.post(f"{path}/undo", json={})
+        work(undo.json["id"])
+        assert [database.count(name) for name in ("kinds", "notes", "comments", "never")] == [0, 0, 0, 0]
+
+
+def test_keys_are_assigned_after_those_of_rows_that_triggers_insert(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE types (
+        id serial PRIMARY KEY, root integer NOT NULL REFERENCES types (id) DEFERRABLE INITIALLY DEFERRED,
+        name varchar(60) NOT NULL
+    );
+    CREATE TABLE instruments (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+    CREATE TABLE credits (type_id integer PRIMARY KEY REFERENCES types (id));
+    CREATE FUNCTION type_of() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        WITH made AS (SELECT nextval('types_id_seq') AS id)
+        INSERT INTO types (id, root, name) SELECT id, id, NEW.name FROM made;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER type_of AFTER INSERT ON instruments FOR EACH ROW EXECUTE FUNCTION type_of();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        assert filled(edith, database, work, rows=40) == {}
+        names = ("instruments", "credits")
+        assert [database.count(name) for name in names] == [40, 40]
+        assert database.count("types") >= 40
+
+
+def test_a_parent_whose_rows_a_trigger_removes_at_the_commit_is_named(edith, app, cast, postgres_url, work):
+    schema = """
+    CREATE TABLE tags (id serial PRIMARY KEY, name varchar(60) NOT NULL);
+    CREATE TABLE uses (id serial PRIMARY KEY, tag_id integer NOT NULL REFERENCES tags (id));
+    CREATE FUNCTION unused() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        DELETE FROM tags WHERE id = NEW.id AND NOT EXISTS (SELECT FROM uses WHERE tag_id = NEW.id);
+        RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER unused AFTER INSERT ON tags DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION unused();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        work(made["push"]["id"])
+        rows = edith.get(f"/pushes/{made['push']['id']}/rows?state=failed&limit=100").json["items"]
+        assert len(rows) == 20
+        assert all(row["message"].startswith("tags is empty although its rows were written") for row in rows)
+        assert {row["code"] for row in rows} == {"foreign_key"}
+
+
 def test_triggers_of_other_schemas_find_their_tables(edith, app, cast, postgres_url, work):
     schema = """
     CREATE SCHEMA music;

@@ -20,6 +20,7 @@ from webapp import limits
 from webapp.engine import random
 from webapp.engine import record_counts as records
 from webapp.engine.blocks import Block, BoundPlan, GenerationContext
+from webapp.engine.errors import SpecError
 from webapp.engine.formats.nested import is_json_text
 from webapp.engine.formulas import types as formulas_types
 from webapp.engine.formulas.expression import Columns, Expression, compile_with, kind_of
@@ -90,6 +91,10 @@ class Maker(ABC):
         """Whether any of these fields has injected invalid values."""
         return False
 
+    def can_make(self, offset: int, count: int) -> bool:
+        """Whether there are ``count`` rows after ``offset``: unique fields may have fewer values."""
+        return False
+
     def records(self, offset: int, count: int, names: Collection[str]) -> int:
         """Count the objects in arrays of these fields in ``count`` rows after ``offset``: they count as rows."""
         return 0
@@ -154,6 +159,13 @@ class TemplateRows(Maker):
 
     def spoils(self, names: Iterable[str]) -> bool:
         return self._bound.bad is not None and any(map(self._bound.bad.has, names))
+
+    def can_make(self, offset: int, count: int) -> bool:
+        try:
+            self._bound.check(offset, count)
+        except SpecError:
+            return False
+        return True
 
     def records(self, offset: int, count: int, names: Collection[str]) -> int:
         return records.charged(

@@ -366,6 +366,10 @@ class Arrivals:
             self._rows[place] = (numbers - 1 + table.first).astype(np.uint64)
         return self._rows[place]
 
+    def forget(self, place: int) -> None:
+        """Read the delivered rows of a table again when they are needed, because more rows are sent."""
+        self._rows.pop(place, None)
+
     def differs(self, place: int, column: str) -> bool:
         """Return whether values sent to a column may differ from those its template generates, or rows are missing."""
         table = self.tables[place]
