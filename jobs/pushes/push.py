@@ -29,7 +29,7 @@ from jobs.pushes.wait import Watch
 from webapp import clock, limits
 from webapp.connections.models import Connection
 from webapp.connections.services import connections, inspection
-from webapp.connectors.base import ConnectionLost, ConnectorError, Link, Session
+from webapp.connectors.base import ConnectionLost, ConnectorError, Link, RowError, Session
 from webapp.connectors.http.channel import Channel
 from webapp.connectors.schema import Entity
 from webapp.connectors.sql import base as sql
@@ -282,17 +282,12 @@ class Runner:
                     return 0
                 self._leave_out_columns(session, place, rejected.bad)
             except ConnectorError as error:
-                alone = len(self.order.tables) == 1 or self.order.push.kind == "undo"
-                if (
-                    isinstance(error, ConnectionLost)
-                    or _may_pass(error)
-                    or error.code == "read_only_connection"
-                ):
+                if not _is_permanent(error):
                     raise
                 if self._needs_no_keys(place, error):
                     self._give_up_keys(place)
                     continue
-                if alone or self.order.ask.get("on_error", "continue") != "continue":
+                if not _ends_only_its_table(self.order, error):
                     raise
                 self.work.check()  # a statement that a cancel stopped is not an error of the table
                 native = str(error.details.get("sqlstate") or "")
@@ -644,6 +639,17 @@ def _may_pass(error: Exception) -> bool:
     return not isinstance(error, ConnectorError) or error.transient or error.reason in AWAY
 
 
+def _is_permanent(error: ConnectorError) -> bool:
+    """Whether an error of the target will not pass by itself, and concerns neither the connection nor the account."""
+    return not (isinstance(error, ConnectionLost) or _may_pass(error) or error.code == "read_only_connection")
+
+
+def _ends_only_its_table(order: Order, error: ConnectorError) -> bool:
+    """Whether an error while a table is sent ends that table, and the push goes on with the others."""
+    alone = len(order.tables) == 1 or order.push.kind == "undo"
+    return _is_permanent(error) and not alone and order.ask.get("on_error", "continue") == "continue"
+
+
 def _cause(error: Exception) -> str:
     return getattr(error, "message", "The database of Rowsmith is unavailable.")
 
@@ -765,9 +771,21 @@ class Steps:
                 gone = read.undone(session, whose, place, done + 1, last)
                 numbers = np.setdiff1d(there, gone, assume_unique=True)
             batch = table.later_batch(_rows(table, numbers), self.order.spool)
-            target.begin()
-            failures = target.send(batch).failures
-            target.commit()
+            try:
+                target.begin()
+                failures = target.send(batch).failures
+                target.commit()
+            except ConnectorError as error:
+                target.rollback()
+                if not _ends_only_its_table(self.order, error):
+                    raise
+                self.work.check()  # a statement that a cancel stopped is not an error of the table
+                native = str(error.details.get("sqlstate") or "")
+                code = sql.reason_of(native) if native else "refused"
+                failures = [
+                    RowError(index, code, sql.shortened(error.message), native)
+                    for index in range(len(numbers))
+                ]
             bad = bad_rows(
                 failures,
                 numbers.tolist(),

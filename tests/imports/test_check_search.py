@@ -122,6 +122,19 @@ def test_patterns_of_like_are_evaluated(pattern, text, fits):
     assert (search([f"a LIKE '{pattern}'"], [{"a": text}], column) == {}) is fits
 
 
+@pytest.mark.parametrize(
+    ("condition", "value", "fits"),
+    [
+        (r"low !~ '\s'", "a word", False), (r"low !~ '\s'", "word", True), (r"NOT (low ~ '\s')", "word", True),
+        (r"low ~* '^[a-z]+$'", "WORD", True), (r"low ~ '^[a-z]+$'", "WORD", False),
+        (r"low !~* '[a-z]'", "WORD", False),
+    ],
+)  # fmt: skip
+def test_regular_expressions_are_evaluated(condition, value, fits):
+    column = {"low": Options(nullable=False, fixed=False, values=("word", "12"))}
+    assert (search([condition], [{"low": value}], column) == {}) is fits
+
+
 def test_a_pattern_that_only_some_rows_need_is_satisfied():
     rows = [{"kind": kind, "url": "http://a"} for kind in ("oidc", "oauth2")]
     checks = ["kind <> 'oidc' OR url IS NULL OR url LIKE 'https://%'", "kind <> 'oidc' OR url IS NOT NULL"]

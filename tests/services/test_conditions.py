@@ -6,8 +6,11 @@ from decimal import Decimal
 
 import pytest
 
+from webapp.connectors.schema import Column, Entity
 from webapp.imports.inference import checks as imports_checks
+from webapp.imports.inference import columns
 from webapp.imports.inference.texts import few_words, rounded, shape_of
+from webapp.row_templates.services import compilation
 
 COLUMNS = ("price", "status", "a", "b", "code", "starts_on", "ends_on", "Mixed Case")
 
@@ -102,3 +105,37 @@ def test_ranges_are_rounded_away_from_the_values():
     assert rounded(Decimal(41_237), down=True) == 41_000
     assert rounded(Decimal(41_237), down=False) == 42_000
     assert rounded(Decimal("-0.0123"), down=True) == Decimal("-0.013")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "quick"),
+    [
+        (r"^\w+$", True), (r"^[^@]+@[^@]+\.[^@]+$", True), (r"^[(+*]{3}(-\d)?$", True), ("^https?://", True),
+        (r"^(a+)+$", False), ("^(a|aa)+$", False), ("^((a?)b)*$", False), ("(.*)(.*)(.*)(.*)x", False),
+        ("a?" * 9 + "a" * 9, False),
+    ],
+)  # fmt: skip
+def test_only_expressions_that_match_in_a_short_time_are_matched(pattern, quick):
+    assert imports_checks.expression(pattern, ignore_case=False, negated=False).is_quick is quick
+
+
+def test_an_expression_that_usual_texts_match_demands_nothing():
+    assert read("code ~ '[[:alpha:]]'").of("code").patterns == []
+    assert read(r"code ~ '^\w+$'").of("code").pattern == r"^\w+$"
+    forbidden = read(r"code !~ '\s'").of("code")
+    assert (forbidden.pattern, [one.negated for one in forbidden.patterns]) == (None, [True])
+
+
+def test_values_of_a_column_with_an_expression_are_believable(app):
+    fields = (
+        Column("id", "integer", "int4", key=True), Column("email", "text", "text"), Column("name", "text", "text"),
+        Column("code", "text", "text"), Column("login", "text", "text"),
+    )  # fmt: skip
+    told = (r"email ~ '^[^@]+@[^@]+$'", r"name ~ '^\w+$'", r"code ~ '^[A-Z]{3}-\d+$'", r"login !~ '\s'")
+    with app.app_context():
+        found = columns.columns(Entity("t", ("t",), fields, checks=told), None, compilation.vocabulary(), 10)
+    kinds = {one.column: one.field["type"] for one in found}
+    assert kinds["email"] == "email"
+    assert kinds["name"] == "slug"
+    assert kinds["code"] == "regexp"
+    assert kinds["login"] == "username"

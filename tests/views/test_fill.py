@@ -332,6 +332,33 @@ def test_a_parent_whose_rows_a_trigger_removes_at_the_commit_is_named(edith, app
         assert {row["code"] for row in rows} == {"foreign_key"}
 
 
+def test_a_reference_that_cannot_be_set_later_stops_neither_the_others_nor_the_push(
+    edith, app, cast, postgres_url, work
+):
+    schema = """
+    CREATE TABLE units (id serial PRIMARY KEY, name varchar(60) NOT NULL, address_id integer);
+    CREATE TABLE addresses (id serial PRIMARY KEY, unit_id integer NOT NULL REFERENCES units (id));
+    ALTER TABLE units ADD FOREIGN KEY (address_id) REFERENCES addresses (id);
+    CREATE TABLE staff (id serial PRIMARY KEY, name varchar(60) NOT NULL, team_id integer);
+    CREATE TABLE teams (id serial PRIMARY KEY, lead_id integer NOT NULL REFERENCES staff (id));
+    ALTER TABLE staff ADD FOREIGN KEY (team_id) REFERENCES teams (id);
+    CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM a_function_that_is_missing(); RETURN NEW;
+    END $$;
+    CREATE TRIGGER audit BEFORE UPDATE ON units FOR EACH ROW EXECUTE FUNCTION audit();
+    """
+    with postgres_target(app, cast, postgres_url, schema) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 20}).json
+        work(made["push"]["id"])
+        state = edith.get(f"/pushes/{made['push']['id']}").json
+        assert (state["status"], state["counts"]["delivered"]) == ("completed", 80)
+        assert database.execute("SELECT count(*), count(address_id) FROM units") == [(20, 0)]
+        assert database.execute("SELECT count(*), count(team_id) FROM staff") == [(20, 20)]
+        log = edith.get(f"/pushes/{made['push']['id']}/logs").text
+        assert "units: 20 rows were delivered without address_id" in log
+        assert "a_function_that_is_missing() does not exist" in log
+
+
 def test_triggers_of_other_schemas_find_their_tables(edith, app, cast, postgres_url, work):
     schema = """
     CREATE SCHEMA music;

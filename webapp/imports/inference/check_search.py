@@ -22,6 +22,7 @@ import sqlglot
 from sqlglot import expressions as sql
 
 from webapp import limits
+from webapp.imports.inference import checks
 
 Row = Mapping[str, Any]
 """One row by column names in lower case."""
@@ -439,6 +440,22 @@ def _matches(node: sql.Expression, row: Row) -> bool | None:
     return _like(text, pattern, re.S | (re.I if isinstance(node, sql.ILike) else 0))
 
 
+_MATCHED_CHARS: Final = 200
+
+
+def _contains(node: sql.Expression, row: Row) -> bool | None:
+    """Whether a text matches a regular expression."""
+    text, pattern = _value(node.this, row), _value(node.expression, row)
+    if text is None or pattern is None:
+        return None
+    if not isinstance(text, str) or not isinstance(pattern, str) or node.args.get("flag") is not None:
+        raise _Unknown
+    found = checks.expression(pattern, ignore_case=isinstance(node, sql.RegexpILike), negated=False)
+    if found is None or not found.is_quick or len(text) > _MATCHED_CHARS:
+        raise _Unknown
+    return found.allows(text)
+
+
 _LIKE_PARTS: Final = re.compile(r"\\.|.", re.S)
 _EXAMPLES: Final = {"%": "example", "_": "a"}
 """What stands for the wildcards of LIKE in a constant."""
@@ -482,6 +499,8 @@ def _called(node: sql.Expression, row: Row) -> Any:
         low = _pair(sql.GTE, _value(node.this, row), _value(node.args["low"], row))
         high = _pair(sql.LTE, _value(node.this, row), _value(node.args["high"], row))
         return False if low is False or high is False else None if low is None or high is None else True
+    if isinstance(node, sql.RegexpLike | sql.RegexpILike):
+        return _contains(node, row)
     if isinstance(node, sql.Like | sql.ILike | sql.StartsWith):
         return _matches(node, row)
     if isinstance(node, sql.Neg):

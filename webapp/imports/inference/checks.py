@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, Final
 
 from webapp import limits
@@ -45,6 +46,67 @@ _NOW: Final = frozenset(
 _TURNED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "<>": "<>"}
 
 
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A regular expression of a check, which values of a column contain or, if `negated`, do not contain."""
+
+    pattern: str
+    ignore_case: bool = False
+    negated: bool = False
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the time to match it is bounded by a low power of the text's length: it has few repetitions, and none
+        of a group with a repetition or a choice in it."""
+        pieces = _PIECE.findall(self.pattern)
+        if sum(piece in "+*{" for piece in pieces) > _REPETITIONS or pieces.count("?") > _OPTIONS:
+            return False
+        ambiguous: list[bool] = []  # of each open group
+        for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+            if piece == "(":
+                ambiguous.append(False)
+            elif piece in "+*{?|":
+                ambiguous = [True] * len(ambiguous)
+            elif piece == ")" and ambiguous and ambiguous.pop() and following and following in "+*{":
+                return False
+        return True
+
+    def allows(self, text: str) -> bool:
+        """Whether a value satisfies it. Only for quick ones."""
+        return (_compiled(self.pattern, self.ignore_case).search(text) is None) == self.negated
+
+
+@lru_cache(256)
+def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+
+
+def expression(pattern: str, *, ignore_case: bool, negated: bool) -> Expression | None:
+    """A regular expression of PostgreSQL as one of Python; None if it cannot be read."""
+    for name, characters in _POSIX.items():
+        pattern = pattern.replace(f"[:{name}:]", characters)
+    try:
+        _compiled(pattern, ignore_case)
+    except (re.error, OverflowError, RecursionError):
+        return None
+    return Expression(pattern, ignore_case, negated)
+
+
+_PIECE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
+_REPETITIONS: Final = 3  # chosen: the time grows at most with this power of the length
+_OPTIONS: Final = 8  # chosen: each may double the time
+_USUAL: Final = (
+    "a",
+    "A",
+    "word",
+    "Word",
+    "Two words",
+    "It's 5.5 %: a/b, (c) & d_e - f@g!",
+    "Jürgen Ångström",
+)
+"""Values of which an expression that allows all of them demands nothing: "contains a letter", for example."""
+
+
 @dataclass(slots=True)
 class Rule:
     """What checks say of one column. Bounds are numbers or texts as they stand there (dates); `now` is the present."""
@@ -55,6 +117,9 @@ class Rule:
     high_open: bool = False
     choices: list[Any] | None = None
     pattern: str | None = None
+    """A regular expression that values match."""
+    patterns: list[Expression] = field(default_factory=list)
+    """All regular expressions that values match or do not match."""
     shortest: int = 0
     longest: int | None = None
     excluded: list[Any] = field(default_factory=list)
@@ -224,7 +289,7 @@ class _Parser:
         if self._take("in"):
             return [_chosen(left, self._list("(", ")"), negated)]
         sign = self._peek()
-        if negated or sign not in (*_TURNED, "!=", "~"):
+        if negated or sign not in (*_TURNED, "!=", *_MATCHING):
             raise _Unread
         self._at += 1
         if sign == "=" and self._take("any"):
@@ -237,8 +302,8 @@ class _Parser:
             self._must(")")
             return [_chosen(left, values, False)]
         right = self._operand()
-        if sign == "~":
-            return [_matched(left, right)]
+        if sign in _MATCHING:
+            return [_matched(left, sign, right)]
         return [_compared(left, "<>" if sign == "!=" else sign, right)]
 
     def _list(self, opened: str, closed: str) -> list[Any]:
@@ -352,21 +417,23 @@ def _chosen(left: Any, values: list[Any], negated: bool) -> Fact:
     return fact
 
 
-def _matched(left: Any, right: Any) -> Fact:
+_MATCHING: Final = ("~", "~*", "!~", "!~*")
+
+
+def _matched(left: Any, sign: str, right: Any) -> Fact:
     if not isinstance(left, _Column) or left.length or not isinstance(right, str):
         raise _Unread
-    pattern = right
-    for name, characters in _POSIX.items():
-        pattern = pattern.replace(f"[:{name}:]", characters)
-    try:
-        every_word = re.search(pattern, "a") is not None and re.search(pattern, "A") is not None
-    except re.error:
-        raise _Unread from None
-    if every_word:  # such as "contains a letter": the values need no other type for that
+    found = expression(right, ignore_case=sign.endswith("*"), negated=sign.startswith("!"))
+    if found is None:
+        raise _Unread
+    if found.is_quick and all(map(found.allows, _USUAL)):
         return _holds
 
-    def fact(found: Rules) -> None:
-        found.columns.setdefault(left.name, Rule()).pattern = pattern
+    def fact(rules: Rules) -> None:
+        rule = rules.columns.setdefault(left.name, Rule())
+        rule.patterns.append(found)
+        if not found.negated:
+            rule.pattern = found.pattern
 
     return fact
 
@@ -382,7 +449,7 @@ def _one_of(parts: list[list[Fact]]) -> Fact:
         if len(alone.columns) != 1 or alone.later:
             raise _Unread
         ((name, rule),) = alone.columns.items()
-        bare = rule.low is None and rule.high is None and not rule.excluded and rule.pattern is None
+        bare = rule.low is None and rule.high is None and not rule.excluded and not rule.patterns
         if not rule.choices or not bare or rule.shortest or rule.longest is not None:
             raise _Unread
         names.add(name)

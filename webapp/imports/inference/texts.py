@@ -116,9 +116,9 @@ def text(asked: Asked) -> Field | None:
 def _texts(asked: Asked) -> Iterator[Field]:
     """Suggestions for a column of texts, best first; the last ones fit anything."""
     name, rule, longest = asked.column.name, asked.rule, asked.longest
-    if rule.pattern is not None:
-        yield definition(name, "regexp", {"string": rule.pattern}, unique=asked.unique)
-        asked.notes.append(f"Its pattern is not supported: {rule.pattern}")
+    quick = all(one.is_quick for one in rule.patterns)
+    if not quick:
+        yield from _patterned(asked)
     yield from _moments(asked)
     said = names.meant(asked)
     kind = find(said.type)
@@ -139,6 +139,8 @@ def _texts(asked: Asked) -> Iterator[Field]:
         asked.guessed = False
     if said.sure:
         yield from _meant(asked, said)
+    if quick:
+        yield from _patterned(asked)
     shape = shape_of(asked.values)
     if shape is not None and (not about_people or asked.unique):
         yield definition(name, "regexp", {"string": shape}, unique=asked.unique)
@@ -178,6 +180,19 @@ def _texts(asked: Asked) -> Iterator[Field]:
     asked.guessed = True
     size = max(rule.shortest, min(longest if longest is not None else 8, 8))
     yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"})
+
+
+def _patterned(asked: Asked) -> Iterator[Field]:
+    """Yield values that match the regular expressions of a check: words if they match, else any characters."""
+    name, rule = asked.column.name, asked.rule
+    if not rule.patterns:
+        return
+    if all(one.is_quick for one in rule.patterns):
+        for count, separator in ((2, "_"), (1, "_"), (2, "-")):
+            yield definition(name, "slug", {"count": count, "separator": separator}, unique=asked.unique)
+    if rule.pattern is not None:
+        yield definition(name, "regexp", {"string": rule.pattern}, unique=asked.unique)
+        asked.notes.append(f"Its pattern is not supported: {rule.pattern}")
 
 
 _DATED: Final = re.compile(
@@ -360,6 +375,8 @@ _CODES: Final[dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
 _FEWEST_VALUES: Final = 5
 _MOST_VALUES: Final = 60
 _MOST_LISTED: Final = 250  # chosen: values of one column of a key
+_MATCHED: Final = 300  # chosen: values that are matched with the regular expressions of checks
+_MATCHED_CHARS: Final = 200
 _LOOKED_AT: Final = 2_000  # chosen: values that are checked for being too long
 
 
@@ -410,6 +427,13 @@ def _fits(asked: Asked, made: Field) -> bool:
     if asked.longest is not None and (told is None or int(told) > asked.longest):
         return False
     if asked.column.characters and made["type"] != "regexp" and not _encodes(asked, made):
+        return False
+    expressions = [one for one in asked.rule.patterns if one.is_quick]
+    if expressions and not all(
+        len(value) <= _MATCHED_CHARS and one.allows(value)
+        for one in expressions
+        for value in _values(asked, made)[:_MATCHED]
+    ):
         return False
     if asked.rule.shortest or "" in asked.rule.excluded:
         return _long_enough(asked, plan)
