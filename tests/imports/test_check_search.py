@@ -131,8 +131,9 @@ def test_patterns_of_like_are_evaluated(pattern, text, fits):
     ],
 )  # fmt: skip
 def test_regular_expressions_are_evaluated(condition, value, fits):
-    column = {"low": Options(nullable=False, fixed=False, values=("word", "12"))}
-    assert (search([condition], [{"low": value}], column) == {}) is fits
+    column = {"other": Options(nullable=True, fixed=True, values=())}
+    found = search([f"{condition} OR other = 'x'"], [{"low": value, "other": "y"}], column)
+    assert (found == {}) is fits
 
 
 def test_a_pattern_that_only_some_rows_need_is_satisfied():
