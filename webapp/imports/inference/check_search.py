@@ -294,11 +294,15 @@ def _evaluates(tree: sql.Expression, rows: Sequence[Row]) -> bool:
 _BRACKETED: Final = re.compile(r"(?<![\w\]])\[[A-Za-z_]")
 
 
+_QUOTED: Final = re.compile(r"'(?:[^']|'')*'")
+
+
 def _parsed(check: str) -> sql.Expression | None:
     if len(check) > limits.CHECK_CHARS:
         return None
     # MySQL quotes names by ` and SQL Server by [ ]; elsewhere brackets follow a word and are arrays.
-    dialect = "mysql" if "`" in check else "tsql" if _BRACKETED.search(check) else "postgres"
+    names = _QUOTED.sub("''", check)
+    dialect = "mysql" if "`" in names else "tsql" if _BRACKETED.search(names) else "postgres"
     try:
         tree = sqlglot.parse_one(check, dialect=dialect)
     except (sqlglot.errors.SqlglotError, RecursionError):
