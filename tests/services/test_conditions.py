@@ -119,6 +119,19 @@ def test_only_expressions_that_match_in_a_short_time_are_matched(pattern, quick)
     assert imports_checks.expression(pattern, ignore_case=False, negated=False).is_quick is quick
 
 
+@pytest.mark.parametrize(
+    ("check", "negated"),
+    [
+        ("`code` regexp '^[A-Z]+$'", False), ("(`code` rlike _utf8mb4'^[A-Z]+$')", False),
+        ("regexp_like(`code`,'^[A-Z]+$')", False), ("REGEXP_LIKE(code, '^[A-Z]+$', 'i')", False),
+        ("code NOT REGEXP '[0-9]'", True), ("code !~ '[0-9]'", True),
+    ],
+)  # fmt: skip
+def test_regular_expressions_are_read_in_every_writing(check, negated):
+    (found,) = read(check).of("code").patterns
+    assert found.negated is negated
+
+
 def test_an_expression_that_usual_texts_match_demands_nothing():
     assert read("code ~ '[[:alpha:]]'").of("code").patterns == []
     assert read(r"code ~ '^\w+$'").of("code").pattern == r"^\w+$"

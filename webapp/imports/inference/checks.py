@@ -20,6 +20,7 @@ _CASTS: Final = re.compile(
     r"|[a-z_][\w.]*)(?:\(\s*\d+(?:\s*,\s*\d+)?\s*\))?(?:\[\])*",
     re.I,
 )
+_CHARACTER_SETS: Final = re.compile(r"\b_(?:utf8(?:mb[34])?|latin1|ascii|binary)\s*(?=')")
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<quoted>\"[^\"]+\"|`[^`]+`|\[[A-Za-z_][^\]]*\])|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<word>[A-Za-z_][\w$.]*)|(?P<sign><=|>=|<>|!=|!~\*?|~~\*?|~\*?|[=<>(),\[\]+*/%|-]))"
@@ -200,7 +201,7 @@ class _Now:
 class _Parser:
     def __init__(self, source: str, known: dict[str, str]) -> None:
         self._known, self._at = known, 0
-        plain = _CASTS.sub("", source)
+        plain = _CASTS.sub("", _CHARACTER_SETS.sub("", source))
         self._tokens: list[tuple[str, str]] = []
         at = 0
         while at < len(plain.rstrip()):
@@ -273,6 +274,16 @@ class _Parser:
         return self._comparison()
 
     def _comparison(self) -> list[Fact]:
+        if self._take("regexp_like"):
+            self._must("(")
+            left = self._operand()
+            self._must(",")
+            right = self._operand()
+            flags = self._operand() if self._take(",") else "c"
+            self._must(")")
+            if flags not in ("c", "i"):
+                raise _Unread
+            return [_matched(left, "~" if flags == "c" else "~*", right)]
         left = self._operand()
         if self._take("is"):
             negated = self._take("not")
@@ -288,6 +299,10 @@ class _Parser:
             return [_compared(left, ">=", low), _compared(left, "<=", high)]
         if self._take("in"):
             return [_chosen(left, self._list("(", ")"), negated)]
+        if self._take("regexp") or self._take(
+            "rlike"
+        ):  # letters of another case match or not, by the collation
+            return [_matched(left, "!~*" if negated else "~", self._operand())]
         sign = self._peek()
         if negated or sign not in (*_TURNED, "!=", *_MATCHING):
             raise _Unread
