@@ -415,10 +415,13 @@ class Runner:
     def _add_rows(self, place: int) -> bool:
         """Let a table have more rows than planned, as many as the target rejected, and return whether it has some now.
 
-        Only in a fill. Not if few of the rows that were sent arrived, or if the template has no more rows.
+        Only in a push that skips faulty tables, as a fill does. Not if few of the rows that were sent arrived, or if
+        the template has no more rows.
         """
         push, table = self.order.push, self.order.tables[place]
         if push.kind != "push" or not self.order.ask.get("skip_faulty_tables") or not self.order.transactions:
+            return False
+        if table.spec.get("bad"):  # its rows are meant to be rejected
             return False
         self.book.close()
         with reading() as session:

@@ -3,7 +3,7 @@
 A plan is `Push.tables`, one JSON object for each table in the order of sending:
 
     {name, template_id, version, target, count, offset, mode, key_columns, columns, capture, from_parent, later,
-     references, unchecked, numbered, create, definition, recipe, given, bad}
+     references, unchecked, numbered, create, definition, recipe, given, bad, asked, rounds}
 
 `columns` are `{column, field | formula | object_id, list, nested, mixed}`. `from_parent` are columns whose value is a
 key that the target generates for the parent's row. `references` are all columns that refer to a table of the push, as
@@ -12,7 +12,8 @@ nullable: the target does not check foreign keys of this table during the push. 
 could generate but that the push numbers itself: by column, the last number before the first key. `later` are columns
 that are inserted as null and updated in a second pass. `definition` are the columns of a table that the push creates;
 `recipe` is the index of the row maker, `given` the storage key of rows that came with the request; `bad` says that some
-rows contain injected invalid data.
+rows contain injected invalid data. `asked` is the planned `count` if rows were added in place of rejected ones, and
+`rounds` how often.
 
 Keys that a target generated are stored by chunk and found by row number: child tables read their parents' keys, and an
 undo finds the rows to delete, both one chunk at a time and in constant memory. A chunk's file is written before the
