@@ -290,8 +290,7 @@ class Runner:
                 if not _ends_only_its_table(self.order, error):
                     raise
                 self.work.check()  # a statement that a cancel stopped is not an error of the table
-                native = str(error.details.get("sqlstate") or "")
-                self._fail_table(place, sql.reason_of(native) if native else "refused", native, error.message)
+                self._fail_table(place, *_reason(error), error.message)
                 return 0
 
     def _number_behind(self, session: Session, place: int) -> None:
@@ -647,6 +646,12 @@ def _is_permanent(error: ConnectorError) -> bool:
     return not (isinstance(error, ConnectionLost) or _may_pass(error) or error.code == "read_only_connection")
 
 
+def _reason(error: ConnectorError) -> tuple[str, str]:
+    """Return the reason of an error as one of `base.REASONS`, and the target's own error code."""
+    native = str(error.details.get("sqlstate") or "")
+    return (sql.reason_of(native) if native else "refused"), native
+
+
 def _ends_only_its_table(order: Order, error: ConnectorError) -> bool:
     """Whether an error while a table is sent ends that table, and the push goes on with the others."""
     alone = len(order.tables) == 1 or order.push.kind == "undo"
@@ -783,8 +788,7 @@ class Steps:
                 if not _ends_only_its_table(self.order, error):
                     raise
                 self.work.check()  # a statement that a cancel stopped is not an error of the table
-                native = str(error.details.get("sqlstate") or "")
-                code = sql.reason_of(native) if native else "refused"
+                code, native = _reason(error)
                 failures = [
                     RowError(index, code, sql.shortened(error.message), native)
                     for index in range(len(numbers))

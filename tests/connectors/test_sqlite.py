@@ -162,6 +162,39 @@ def test_a_deferred_foreign_key_rejects_the_commit(session):
     assert session.commit_outcome(session.entity("c"), commit_token) is False
 
 
+def test_only_rows_whose_parents_are_missing_are_rejected_before_the_commit(session):
+    session.execute(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, p INT REFERENCES t DEFERRABLE INITIALLY DEFERRED)"
+    )
+    target = target_of(session, "t", ["id", "p"])
+    assert target.check_at_once()
+    assert not target.check_at_once()
+    # Rows 1 and 2 have no parent. Row 5 exists, because the second row with this key is valid.
+    found = target.send(pa.record_batch({"id": [1, 2, 5, 5, 6, 7], "p": [9, 1, 9, None, 5, 7]})).failures
+    assert [(one.index, one.reason) for one in found] == [
+        (0, "foreign_key"),
+        (1, "foreign_key"),
+        (2, "foreign_key"),
+    ]
+    target.commit()
+    assert [tuple(row) for row in session.connection.execute("SELECT id, p FROM t")] == [
+        (5, None),
+        (6, 5),
+        (7, 7),
+    ]
+
+
+def test_a_row_may_refer_to_a_key_that_sqlite_assigns(session):
+    session.execute(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, p INT REFERENCES t DEFERRABLE INITIALLY DEFERRED)"
+    )
+    target = target_of(session, "t", ["p"])
+    target.check_at_once()
+    found = target.send(pa.record_batch({"p": [2, None, 1, 9]})).failures
+    assert [(one.index, one.reason) for one in found] == [(3, "foreign_key")]
+    target.commit()
+
+
 def test_tables_without_rowids_and_deleted_rows_are_settled_too(session):
     session.execute("CREATE TABLE w (a TEXT, b INT, PRIMARY KEY (a, b)) WITHOUT ROWID")
     entity = session.entity("w")

@@ -164,7 +164,7 @@ class PostgresqlTarget(Target):
             raise ConnectorError("The server rolled the transaction back.", reason="deferred")
 
     def check_at_once(self) -> bool:
-        """See `Target.check_at_once`. In a table that refers to itself, a row may refer to a later one: `_sent` tries
+        """See `Target.check_at_once`. In a table that refers to itself, a row may refer to a later one: `_write` tries
         such rows again, which deleting and updating do not."""
         again = self.writing.mode != "update" and not self._deletes
         if self._begin == _CHECKED or (self._refers_to_itself and not again):
@@ -200,7 +200,7 @@ class PostgresqlTarget(Target):
     def _send(self, batch: pa.RecordBatch, lines: Lines, failures: list[RowError]) -> WriteResult:
         if self._staged is None:
             copy = self._copy + b" (FORMAT binary)" if lines.binary else self._copy
-            failures += self._sent(lines.rows, lambda piece: self._copied(copy, lines, piece, batch))
+            failures += self._write(lines.rows, lambda piece: self._copied(copy, lines, piece, batch))
             self._wrote(batch, failures)
             return WriteResult(sorted(failures, key=_place))
         staged = self._staged
@@ -208,13 +208,13 @@ class PostgresqlTarget(Target):
         if self.writing.mode == "update":
             failures += self._found(kept, batch, staged.update)
         else:
-            failures += self._sent(kept, lambda piece: self._carried(staged, piece, batch))
+            failures += self._write(kept, lambda piece: self._carried(staged, piece, batch))
         self._wrote(batch, failures)
         return WriteResult(
             sorted(failures, key=_place), staged.captured(batch.num_rows) if self.writing.capture else None
         )
 
-    def _sent(self, rows: np.ndarray, attempt: Attempt) -> list[RowError]:
+    def _write(self, rows: np.ndarray, attempt: Attempt) -> list[RowError]:
         """Write rows, and return the errors of the rejected ones. If deferred constraints are checked with each
         statement, rows that refer to rows of this table are tried again once the others exist."""
         failures = isolate_bad_rows(rows, attempt, self._batch_sizer)

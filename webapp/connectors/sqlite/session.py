@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
@@ -865,6 +865,8 @@ class SqliteTarget(Target):
             keys = self._values(cells, relation.columns)
             itself = relation.entity == self.writing.entity.name
             own = self._values(cells, relation.entity_columns) if itself else []
+            if itself and not own and not written:
+                continue  # SQLite assigns the keys, so they are not known yet
             siblings = set() if written else {_folded(key) for key in own}
             exists: dict[tuple[Any, ...], bool] = {}
             missing = []
@@ -1014,12 +1016,17 @@ def _with_descendants(
     """Add the rows that refer to these rows, directly or through others. `keys` are the rows' foreign keys, `own` what
     they refer to, and `kept` the foreign keys that exist without these rows."""
     children: dict[tuple[Any, ...], list[int]] = {}
+    parents = Counter(own)
     for index, key in enumerate(keys):
         if None not in key and key not in kept:
             children.setdefault(key, []).append(index)
     found, waiting = set(missing), list(missing)
     while waiting:
-        added = [index for index in children.get(own[waiting.pop()], ()) if index not in found]
+        gone = own[waiting.pop()]
+        parents[gone] -= 1
+        if parents[gone]:
+            continue  # another row has the same key
+        added = [index for index in children.get(gone, ()) if index not in found]
         found.update(added)
         waiting += added
     return sorted(found)

@@ -48,13 +48,13 @@ class ParquetFormat(Format):
         """Parquet has no options."""
 
     def __init__(self, schema: pa.Schema, options: Format.Options, *, title: str) -> None:
+        from pyarrow.parquet import ParquetWriter  # 8 MB of file systems in a process
+
         super().__init__(schema, options, title=title)
         self._schema = pa.schema([_plain(field) for field in schema])
         self._drain = _Drain()
         self._held: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
-        from pyarrow.parquet import ParquetWriter  # 8 MB of file systems in a process
-
         self._writer = ParquetWriter(pa.PythonFile(self._drain, "w"), self._schema, version="2.6")
 
     def start(self) -> bytes:

@@ -444,9 +444,6 @@ def _matches(node: sql.Expression, row: Row) -> bool | None:
     return _like(text, pattern, re.S | (re.I if isinstance(node, sql.ILike) else 0))
 
 
-_MATCHED_CHARS: Final = 200
-
-
 def _contains(node: sql.Expression, row: Row) -> bool | None:
     """Whether a text matches a regular expression."""
     text, pattern = _value(node.this, row), _value(node.expression, row)
@@ -455,7 +452,7 @@ def _contains(node: sql.Expression, row: Row) -> bool | None:
     if not isinstance(text, str) or not isinstance(pattern, str) or node.args.get("flag") is not None:
         raise _Unknown
     found = checks.expression(pattern, ignore_case=isinstance(node, sql.RegexpILike), negated=False)
-    if found is None or not found.is_quick or len(text) > _MATCHED_CHARS:
+    if found is None or not found.is_quick or len(text) > checks.MATCHED_CHARS:
         raise _Unknown
     return found.allows(text)
 

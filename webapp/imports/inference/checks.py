@@ -73,7 +73,7 @@ class Expression:
         return True
 
     def allows(self, text: str) -> bool:
-        """Whether a value satisfies it. Only for quick ones."""
+        """Whether a value of at most `MATCHED_CHARS` satisfies it. Only for quick ones."""
         return (_compiled(self.pattern, self.ignore_case).search(text) is None) == self.negated
 
 
@@ -94,6 +94,7 @@ def expression(pattern: str, *, ignore_case: bool, negated: bool) -> Expression 
 
 
 _PIECE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
+MATCHED_CHARS: Final = 200  # chosen: longer values are not matched
 _REPETITIONS: Final = 3  # chosen: the time grows at most with this power of the length
 _OPTIONS: Final = 8  # chosen: each may double the time
 _USUAL: Final = (

@@ -23,7 +23,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.engine.types.registry import find
-from webapp.imports.inference import domains, lexicon, meanings, names
+from webapp.imports.inference import checks, domains, lexicon, meanings, names
 from webapp.imports.inference.evidence import Asked, Field, definition
 from webapp.imports.inference.names import Meant
 
@@ -376,7 +376,6 @@ _FEWEST_VALUES: Final = 5
 _MOST_VALUES: Final = 60
 _MOST_LISTED: Final = 250  # chosen: values of one column of a key
 _MATCHED: Final = 300  # chosen: values that are matched with the regular expressions of checks
-_MATCHED_CHARS: Final = 200
 _LOOKED_AT: Final = 2_000  # chosen: values that are checked for being too long
 
 
@@ -430,7 +429,7 @@ def _fits(asked: Asked, made: Field) -> bool:
         return False
     expressions = [one for one in asked.rule.patterns if one.is_quick]
     if expressions and not all(
-        len(value) <= _MATCHED_CHARS and one.allows(value)
+        len(value) <= checks.MATCHED_CHARS and one.allows(value)
         for one in expressions
         for value in _values(asked, made)[:_MATCHED]
     ):
