@@ -1,4 +1,4 @@
-"""Measure rows per second of pushes whose foreign key is checked only at the commit, next to one checked at once.
+"""Measure rows per second of pushes whose foreign key is checked only at the commit, next to one checked immediately.
 
 python bench/deferred.py [--rows 20000] [--every 20]
 
@@ -84,7 +84,7 @@ def measure(made: Service, execute: Callable[[str], None], kind: str, rows: int,
             )
             seconds, failed = made.push(table, rows)
             base = base or seconds
-            label = f"{what}, {'deferred' if when else 'at once'}"
+            label = f"{what}, {'deferred' if when else 'immediate'}"
             print(
                 f"{kind:<12}{label:<28}{rows / seconds:>10,.0f} rows/s, {failed:,} rejected  {base / seconds:6.3f}"
             )

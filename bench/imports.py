@@ -115,7 +115,7 @@ def main() -> None:
     print(f"500 columns of SQL: {best(lambda: imported(wide(), 'wide.sql')):.2f} s")
     for one in sorted(SCHEMAS.glob("*.sql")):
         text = one.read_bytes()
-        print(f"{one.stem}: {best(lambda: imported(text, one.name)):.2f} s")  # noqa: B023 - called at once
+        print(f"{one.stem}: {best(lambda: imported(text, one.name)):.2f} s")  # noqa: B023 - called immediately
 
 
 if __name__ == "__main__":

@@ -83,12 +83,12 @@ def optional(name: str) -> Any:
 
 
 _IN_USE: list[str] = []
-"""The id of an earlier vocabulary, if one was asked for."""
+"""The id of an earlier vocabulary, if one was requested."""
 
 
 @cache
 def vocabulary_in_use() -> vocabulary.Vocabulary:
-    """The present vocabulary, or the earlier one that was asked for."""
+    """The present vocabulary, or the requested earlier one."""
     if not _IN_USE:
         return vocabulary.default()
     return vocabulary.open_in(ROOT / "var" / "vocab", _IN_USE[0])
