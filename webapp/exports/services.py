@@ -881,4 +881,4 @@ def _written(keys: Sequence[AnswerKey], kind: type[Format], options: Format.Opti
     writer = kind(keys[0].schema(json=as_json), options, title=f"{stem}_answers")
     blocks = chain.from_iterable(key.blocks(json=as_json) for key in keys)
     name = f"{stem}-answers.{kind.extension}"
-    return Written(write(writer, blocks), name, content_type(kind, options))
+    return Written(map(bytes, write(writer, blocks)), name, content_type(kind, options))

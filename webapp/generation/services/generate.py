@@ -186,8 +186,8 @@ class Delivery:
         self._closed = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the pieces in order."""
-        return iter(self._output)
+        """Yield the pieces in order, as WSGI requires them."""
+        return map(bytes, self._output)
 
     def close(self) -> None:
         """Stop, return the quota of rows that were not generated, and write their number to the audit log."""
