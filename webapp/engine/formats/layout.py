@@ -356,7 +356,7 @@ class Layout:
         self.pieces.now[0, 0] = self._literals.view(head)[0]
         joined = self.pieces.joined(self._buffers(data), tail)
         _, offsets, text = joined.buffers()
-        return memoryview(text)[: int(np.frombuffer(offsets, np.int64)[len(joined)])]
+        return memoryview(text).cast("B")[: int(np.frombuffer(offsets, np.int64)[len(joined)])]
 
     def texts_of(
         self,
