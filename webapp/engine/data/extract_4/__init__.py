@@ -15,7 +15,7 @@ from webapp.engine.data import extract_3
 from webapp.engine.data.extract import Words
 from webapp.engine.data.extract_3.locales import ALIASES, LOCALES
 from webapp.engine.data.extract_4 import corrections, landlines, lists, products
-from webapp.engine.data.extract_4.tools import corrected, word_list
+from webapp.engine.data.extract_4.tools import corrected, listed_by, word_list
 
 __all__ = ["ALIASES", "LIBRARIES", "LOCALES", "TABLES", "WORDS", "word_list"]
 
@@ -50,8 +50,14 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     "engine": engine,
     "local_department": lists.departments,
     "cities": corrections.cities,
+    **{
+        name: corrections.local_cities(name.partition("@")[2])
+        for name in extract_3.TABLES
+        if name.startswith("city@")
+    },
     "postal_heads": corrections.postal_heads,
     "continent_name": lists.continents,
+    **{f"state@{locale}": lists.states(locale) for locale in listed_by("states")["state"]},
     "nationality_name": lists.nationalities,
     "bank": lists.banks,
     "romanized": corrections.romanized,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from webapp.engine.data.extract_4.tools import lines, listed_by, spelled
 SPREAD = 500
 """Places of a city are within this many units of 1e-5 degrees (about 550 m) of its centre."""
 SPREAD_AT_BORDER = 50
+_COMMA_BELOW = str.maketrans("şţŞŢ", "șțȘȚ")
+"""Romanian letters have a comma, for which GeoNames writes a cedilla."""
 _DIGITS = re.compile(r"\d+")
 
 
@@ -68,6 +71,9 @@ def cities() -> pa.Table:
             before, _, after = change.partition(">")
             right[country, city, zones.index(before)] = zones.index(after)
     cities = [(codes[at], name) for name, at in zip(names, countries, strict=True)]
+    for column, spelling in (("name", str), ("folded", fold)):
+        texts = [spelling(_city(*city)) for city in cities]
+        table = table.set_column(table.column_names.index(column), column, pa.array(texts, pa.string()))
     near = [name in at_border.get(country, ()) for country, name in cities]
     out = [name in left_out.get(country, ()) for country, name in cities]
     zone = [right.get((*city, at), at) for city, at in zip(cities, zone, strict=True)]
@@ -87,6 +93,27 @@ def cities() -> pa.Table:
         "spread", pa.array([SPREAD_AT_BORDER if one else SPREAD for one in near], pa.int32())
     )
     return table.append_column("left_out", pa.array([int(one) for one in out], pa.int32()))
+
+
+def local_cities(locale: str) -> Callable[[], pa.Table]:
+    """A source of (name): the cities of a locale's country by the third extractor, as `corrections.txt` names them."""
+
+    def make() -> pa.Table:
+        names = extract_3.TABLES[f"city@{locale}"]()["name"].to_pylist()
+        letters = _COMMA_BELOW if locale == "ro_RO" else {}
+        of_country = [_city(locale.partition("_")[2], name.translate(letters)) for name in names]
+        return pa.table({"name": pa.array([_city(locale, name) for name in of_country], pa.string())})
+
+    return make
+
+
+def _city(country: str, name: str) -> str:
+    """The name of a city in an address; ``country`` is a country or a locale."""
+    for entry in listed_by("corrections")["city"].get(country, ()):
+        pattern, _, right = entry.partition("=")
+        if re.fullmatch(pattern, name):
+            return right
+    return name
 
 
 def postal_heads() -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import pyarrow as pa
@@ -107,3 +108,16 @@ def banks() -> pa.Table:
         elif (country, own[country][0]) not in rows:
             rows += [(country, name) for name in own[country]]
     return pa.table({"country": [row[0] for row in rows], "name": [row[1] for row in rows]})
+
+
+def states(locale: str) -> Callable[[], pa.Table]:
+    """A source of (name): the subdivisions of a locale's country in its language, in the order of the table of states;
+    empty where the name is no other."""
+
+    def make() -> pa.Table:
+        known = dict(entry.split("=") for entry in listed_by("states")["state"][locale])
+        rows = extract_3.TABLES["states"]().to_pylist()
+        names = [known.get(row["code"], "") for row in rows if row["country"] == locale.partition("_")[2]]
+        return pa.table({"name": pa.array(names, pa.string())})
+
+    return make
