@@ -162,7 +162,10 @@ def form_of(country: str) -> str:
 
     def pattern(mask: str) -> str:
         letters = f"[{own.letters}]"
-        return "".join({"#": r"\d", "@": letters}.get(sign, re.escape(sign)) for sign in mask)
+        return "".join(
+            {"#": r"\d", "@": letters, "%": "(?:1[2-9]|2[0-5]|6[2-9]|7[0-5])"}.get(sign, re.escape(sign))
+            for sign in mask
+        )
 
     body = "|".join(map(pattern, own.masks.values() or [own.mask]))
     heads = "|".join(re.escape(text) for texts in own.heads.values() for text in texts)

@@ -31,8 +31,8 @@ def _heads(listed: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Plates:
-    """``mask`` is what varies: # a digit, @ a letter of ``letters``. ``heads`` are the texts before it by region (ISO
-    3166-2), ``*`` for regions that are not named; ``tails`` stand after it instead."""
+    """``mask`` is what varies: # a digit, @ a letter of ``letters``, % an age identifier of Great Britain. ``heads`` are the
+    texts before it by region (ISO 3166-2), ``*`` for regions that are not named."""
 
     mask: str
     letters: str = _LETTERS
@@ -71,6 +71,9 @@ _AU = "NSW=@@@-##@|VIC=#@@-#@@|QLD=###-@@#|SA=S###-@@@|WA=#@@@-###|TAS=@-##-@@|A
 def _masks(listed: str) -> dict[str, str]:
     return dict(part.split("=") for part in listed.split("|"))
 
+
+_AGES = tuple(f"{year + half:02d}" for half in (0, 50) for year in range(12, 26))
+"""The age identifiers of British plates of 2012 to 2025: the year from March on, 50 more from September on."""
 
 PLATES: dict[str, Plates] = {
     "AE": _with("#####", "DU A B C D E F;AZ 1 5 10 11 50;SH 1 2 3;AJ A B C D E H;FU A B C D E F;RK A C D I K M N;"
@@ -115,7 +118,7 @@ PLATES: dict[str, Plates] = {
     "ET": _with("#####", "AA 3-AA-A 3-AA-B;OR 3-OR;AM 3-AM;TI 3-TG;DD 3-DR;* 3-ET"),
     "FI": Plates("@@@-###"),
     "FR": Plates("@@-###-@@", "ABCDEFGHJKLMNPQRSTVWXYZ"),
-    "GB": _with("@## @@@", "ENG L B M Y N R K;SCT S;WLS C;NIR N"),
+    "GB": _with("@% @@@", "ENG L B M Y N R K;SCT S;WLS C;NIR N"),
     "GE": Plates("@@-###-@@"),
     "GH": _with("####-##", "AA GR GT GS;AH AS;WP WR;CP CR;EP ER;NP NR;TV VR;BA BA;UE UE;UW UW;* GR", between=" "),
     "GR": _with("-####", "I IZ YB ZZ;B NK NB;C KZ;H AE;F PX;G AX;E PI;D IN;A KB EB;J TP;K MY;L EM KE;M HK;69 AO;* IZ",
@@ -267,14 +270,14 @@ def regions(country: str, states: list[tuple[str, str]]) -> Regions | None:
 
 @cache
 def pools(mask: str, letters: str) -> tuple[pa.StringArray, ...]:
-    """A mask as pools whose texts beside each other make a plate: # a digit, @ one of ``letters``."""
+    """A mask as pools whose texts beside each other make a plate: see `Plates`."""
     made, before = [], ""
-    for piece in re.findall("#{1,4}|@{1,3}|[^#@]+", mask):
-        if piece[0] not in "#@":
+    for piece in re.findall("#{1,4}|@{1,3}|%|[^#@%]+", mask):
+        if piece[0] not in "#@%":
             before += piece
             continue
-        texts = product(DIGITS if piece[0] == "#" else letters, repeat=len(piece))
-        made.append([before + "".join(text) for text in texts])
+        signs = {"#": DIGITS, "@": letters, "%": _AGES}[piece[0]]
+        made.append([before + "".join(text) for text in product(signs, repeat=len(piece))])
         before = ""
     made[-1] = [text + before for text in made[-1]]
     return tuple(pa.array(texts, pa.string()) for texts in made)

@@ -57,6 +57,8 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
     },
     "postal_heads": corrections.postal_heads,
     "continent_name": lists.continents,
+    **{f"month_{width}": lists.months(width) for width in ("wide", "abbreviated")},
+    **{f"weekday_{width}": lists.weekdays(width) for width in ("wide", "abbreviated")},
     **{f"state@{locale}": lists.states(locale) for locale in listed_by("states")["state"]},
     "nationality_name": lists.nationalities,
     "bank": lists.banks,

@@ -121,3 +121,35 @@ def states(locale: str) -> Callable[[], pa.Table]:
         return pa.table({"name": pa.array(names, pa.string())})
 
     return make
+
+
+_NAMED_ALONE = {
+    "months": ("ca", "cs", "el", "fa", "fi", "hr", "hy", "lt", "pl", "ru", "sk", "uk"),
+    "days": ("fi",),
+}
+"""Languages that have another form of these names beside a date: CLDR's format "stycznia", alone "styczeń"."""
+
+
+def months(width: str) -> Callable[[], pa.Table]:
+    """A source of (locale, name): the months of each locale in turn, in the form that they have alone."""
+    return _alone("months", f"month_{width}", width)
+
+
+def weekdays(width: str) -> Callable[[], pa.Table]:
+    """A source of (locale, name): Monday to Sunday of each locale in turn, in the form that they have alone."""
+    return _alone("days", f"weekday_{width}", width)
+
+
+def _alone(names: str, table: str, width: str) -> Callable[[], pa.Table]:
+    def make() -> pa.Table:
+        rows = extract_3.TABLES[table]().to_pylist()
+        languages = {row["locale"].partition("_")[0] for row in rows}
+        for language in languages.intersection(_NAMED_ALONE[names]):
+            texts = getattr(cldr.known(language), names)["stand-alone"][width]
+            for locale in {row["locale"] for row in rows if row["locale"].partition("_")[0] == language}:
+                own = [row for row in rows if row["locale"] == locale]
+                for row, key in zip(own, sorted(texts), strict=True):
+                    row["name"] = texts[key]
+        return pa.Table.from_pylist(rows)
+
+    return make
