@@ -21,7 +21,6 @@ from webapp import limits
 from webapp.engine.errors import SpecError
 from webapp.errors import Fault
 
-
 T = TypeVar("T")
 
 

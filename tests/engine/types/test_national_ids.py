@@ -13,7 +13,7 @@ from tests.engine.types.made import assert_laws, bound, faults, table, values
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.random import RandomStream
-from webapp.engine.types import documents, government, plates
+from webapp.engine.types import documents, government, national_ids, plates
 
 CHECKED_BY = {
     "AR": "ar.dni", "AT": "at.vnr", "BE": "be.nn", "BG": "bg.egn", "BR": "br.cpf", "CA": "ca.sin", "CH": "ch.ssn",
@@ -178,6 +178,46 @@ def test_plates_have_the_form_of_their_country(country):
     assert all(re.fullmatch(form_of(country), plate) for plate in made)
     unique = values("license_plate", 300, options={"country": country}, unique=True)
     assert len(set(unique)) == 300
+
+
+@pytest.mark.parametrize(
+    ("country", "first", "last", "letters"),
+    [
+        ("IT", "Mario", "Rossi", ["RSS", "MRA"]),
+        ("IT", "Gianfranco", "Fo", ["FOX", "GFR"]),
+        ("IT", "Ada", "D'Angelo", ["DNG", "DAA"]),
+        ("IT", "Niccolò", "Re", ["REX", "NCL"]),
+        ("MX", "Juan", "García", ["GA", "J", "R", "N"]),
+        ("MX", "María Fernanda", "de la Rosa", ["RO", "F", "S", "R"]),
+        ("MX", "Eo", "Ñu", ["XU", "E", "X", "X"]),
+    ],
+)
+def test_letters_of_names_are_those_that_registries_write(country, first, last, letters):
+    spell = national_ids.NAMED[country][1]
+    found = [text(last if value.startswith("family") else first) for value, text in spell.items()]
+    assert found == letters
+
+
+@pytest.mark.parametrize(
+    ("locale", "check", "begin"),
+    [("it_IT", "it.codicefiscale", 6), ("es_MX", "mx.curp", 4)],
+)
+def test_numbers_with_letters_of_a_name_have_those_of_the_row(locale, check, begin):
+    valid = importlib.import_module(f"stdnum.{check}").is_valid
+    kinds = ("first_name", "last_name", "national_id", "date_of_birth")
+    made = table(bound([{"name": kind, "type": kind} for kind in kinds], locale=locale), 0, 2_000)
+    spell = national_ids.NAMED[locale[-2:]][1]
+    for first, last, number, born in zip(*(made[kind] for kind in kinds), strict=True):
+        assert valid(number), number
+        expected = spell["family"](last), spell["first"](first)
+        assert (number[: len(expected[0])], number[begin - len(expected[1]) : begin]) == expected, (
+            first,
+            last,
+        )
+        assert number[begin : begin + 2] == f"{born.year % 100:02d}"
+    alone = values("national_id", 200, locale=locale, unique=True)
+    assert len(set(alone)) == 200
+    assert all(map(valid, alone))
 
 
 def test_every_region_of_a_country_whose_plates_name_one_has_texts_of_its_own():

@@ -243,6 +243,8 @@ class NationalId(ByCountry):
     example = "523-47-8190"
     needs_birth = True
     _person: tuple[str, str] | None = None
+    _names_of: Vocabulary | None = None
+    """Where the numbers have letters of the row's name: the vocabulary of the names."""
 
     class Options(OptionsModel):
         country: str | None = _country_option(_IDS)
@@ -261,6 +263,9 @@ class NationalId(ByCountry):
         if field.group is not None and not field.common.unique:
             named = groups_named(field.group, "person")
             self._person = next((key for key in named if compiler.members(*key)), None)
+        if self._person and self._country in national_ids.NAMED and words.engine >= 3:
+            self._names_of = words
+            self.use(national_ids.named(words, self._country))
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
@@ -274,7 +279,10 @@ class NationalId(ByCountry):
     def given(self, context: ColumnContext) -> dict[str, np.ndarray]:
         if self._person is not None:
             people = context.thing(*self._person)
-            return national_ids.given_of(national_ids.day_number(people.birth), people.sex)
+            given = national_ids.given_of(national_ids.day_number(people.birth), people.sex)
+            if self._names_of is not None and self._country is not None:
+                given |= national_ids.letters_of(self._names_of, self._country, people)
+            return given
         born = context.state
         sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
         days = born.low + context.below(born.size, _BIRTH_SALT).view(np.int64)

@@ -8,9 +8,12 @@ cites for each country; tests compare every number with it.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, partial, reduce
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,6 +36,7 @@ from webapp.engine.types.government import Parts, digits, like, numbers
 
 if TYPE_CHECKING:
     from webapp.engine.data.vocabulary import Vocabulary
+    from webapp.engine.types.person import People
 
 FIRST_DAY: Final = date(1900, 1, 1)
 _LAST_DAY: Final = date(2039, 12, 31)
@@ -307,6 +311,10 @@ _EG_PLACES = (
 )
 _VN_PLACES = ("001", "079", "031", "048", "092", "026", "038", "040", "056", "075", "089")
 
+_ITALIAN_PLACES = Pick(("H501", "F205", "L219", "D612", "A944", "G273", "F839", "D969", "C351", "A662"))
+_MEXICAN_CONSONANTS = "BCDFGHJLMNPRSTV"
+_CURP_CHECK = Check(10, government._curp_weight, tuple(str(-rest % 10) for rest in range(10)))
+
 OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "AE": ("Emirates ID", lambda: Code("784", Gap("-"), _born("Y"), Gap("-"), digits(7), Gap("-"), codes.luhn(14))),
     "AL": ("NID", lambda: Code(
@@ -359,8 +367,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
         _born("dmy"), Gap("-"), Run("23456789"), digits(1),
         weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, complement(11)), _by_year(lambda y: ("9" if y < 2000 else "0",)))),
     "IT": ("Codice fiscale", lambda: Code(
-        Run("BCDFGLMNPRSTVZ", 6), _born("yLd", day=40),
-        Pick(("H501", "F205", "L219", "D612", "A944", "G273", "F839", "D969", "C351", "A662")),
+        Run("BCDFGLMNPRSTVZ", 6), _born("yLd", day=40), _ITALIAN_PLACES,
         Check(26, government._italian, tuple(UPPER)))),
     "JO": ("National number", lambda: Code(Pick(("9", "2")), digits(9))),
     "KE": ("ID number", lambda: Code(Run("123"), digits(7))),
@@ -375,10 +382,9 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "MK": ("JMBG", lambda: Code(*_former_yugoslavia(["41", "42", "43", "44", "45", "46", "47", "48", "49"]))),
     "MT": ("ID card", lambda: Code(digits(7), Pick(("M", "G", "A")))),
     "MX": ("CURP", lambda: Code(
-        Run("BCDFGHJLMNPRSTV"), Run("AEIOU"), Run("BCDFGHJLMNPRSTV", 2), _born("ymd"), _by_sex("M", "H"),
+        Run(_MEXICAN_CONSONANTS), Run("AEIOU"), Run(_MEXICAN_CONSONANTS, 2), _born("ymd"), _by_sex("M", "H"),
         Pick(tuple(government._STATES)), Run("BCDFGHJKLMNPQRSTVWXYZ", 3),
-        _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"),
-        Check(10, government._curp_weight, tuple(str(-rest % 10) for rest in range(10))))),
+        _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK)),
     "MY": ("NRIC", lambda: Code(_born("ymd"), Gap("-"), Pick(_MY_PLACES), Gap("-"), digits(3), _parity())),
     "NG": ("NIN", lambda: Code(Run("123456789"), digits(10))),
     "NO": ("Fødselsnummer", NorwegianNumber),
@@ -434,6 +440,105 @@ SINCE_3: dict[str, tuple[str, Callable[[], Code]]] = {
 """Codes that engine 3 has in place of those of `OWN`. Armenia's numbers are made from sex and day, month and year of
 birth (draft of the Law on the public services number, article 2). That 10 is added to the day for men and 50 for women
 is not from the law, and the check digit is random, since no formula is published."""
+
+# --- Letters of the name ---
+
+FAMILY, FIRST, FAMILY_CONSONANT, FIRST_CONSONANT = "family", "first", "family consonant", "first consonant"
+_VOWELS = "AEIOU"
+_PARTICLES = frozenset("DA DAS DE DEL DER DI DIE DD EL LA LAS LE LES LOS MAC MC VAN VON Y".split())
+_COMMON_FIRST = frozenset(("MARIA", "MA", "JOSE", "J"))
+
+
+def _letters(name: str) -> list[str]:
+    """The words of a name, in capitals without accents."""
+    plain = unicodedata.normalize("NFKD", name.upper().replace("Ñ", "X"))
+    words = re.split("[^A-Z]+", "".join(sign for sign in plain if not unicodedata.combining(sign)))
+    return [word for word in words if word]
+
+
+def _italian_family(name: str) -> str:
+    """Three letters: the consonants, then the vowels."""
+    signs = "".join(_letters(name))
+    return (re.sub("[AEIOU]", "", signs) + re.sub("[^AEIOU]", "", signs) + "XXX")[:3]
+
+
+def _italian_first(name: str) -> str:
+    """As of a family name; of four consonants or more the second is left out."""
+    consonants = re.sub("[AEIOU]", "", "".join(_letters(name)))
+    return consonants[0] + consonants[2:4] if len(consonants) > 3 else _italian_family(name)
+
+
+def _mexican_word(name: str) -> str:
+    """The word that counts: not a particle, and not a María or José before another name."""
+    words = [word for word in _letters(name) if word not in _PARTICLES] or ["X"]
+    return words[1] if len(words) > 1 and words[0] in _COMMON_FIRST else words[0]
+
+
+def _mexican_family(name: str) -> str:
+    """The first letter, and the first vowel after it."""
+    word = _mexican_word(name)
+    return word[0] + next((sign for sign in word[1:] if sign in _VOWELS), "X")
+
+
+def _mexican_first(name: str) -> str:
+    return _mexican_word(name)[0]
+
+
+def _mexican_consonant(name: str) -> str:
+    """The first consonant after the first letter."""
+    return next((sign for sign in _mexican_word(name)[1:] if sign not in _VOWELS), "X")
+
+
+def _of_name(value: str, width: int) -> Given:
+    return Given(value, _texts(["".join(signs) for signs in product(UPPER, repeat=width)]))
+
+
+NAMED: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]] = {
+    "IT": (lambda: Code(
+        _of_name(FAMILY, 3), _of_name(FIRST, 3), _born("yLd", day=40), _ITALIAN_PLACES,
+        Check(26, government._italian, tuple(UPPER))),
+        {FAMILY: _italian_family, FIRST: _italian_first}),
+    "MX": (lambda: Code(
+        _of_name(FAMILY, 2), Run("FHRSVZ"), _of_name(FIRST, 1), _born("ymd"), _by_sex("M", "H"),
+        Pick(tuple(government._STATES)), _of_name(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
+        _of_name(FIRST_CONSONANT, 1), _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK),
+        {FAMILY: _mexican_family, FIRST: _mexican_first, FAMILY_CONSONANT: _mexican_consonant,
+         FIRST_CONSONANT: _mexican_consonant}),
+}  # fmt: skip
+"""Countries whose numbers have letters of the name: the code, and which letters it has of the names of a person (DM
+23 December 1976 for Italy; Instructivo normativo para la asignación de la CURP for Mexico). The second family name of
+Mexicans, which rows do not have, begins with a letter that makes no word of the first four: the registry would change
+one."""
+
+
+def named(vocabulary: Vocabulary, country: str) -> Code:
+    """The numbers of ``country`` (of `NAMED`) with letters of the row's name."""
+    return vocabulary.shared(("national id of the row's name", country), NAMED[country][0])
+
+
+def letters_of(vocabulary: Vocabulary, country: str, people: People) -> dict[str, np.ndarray]:
+    """The values that a code of `named` needs of the names of people, ``int64[n]`` each."""
+    names = people.names
+    found = {}
+    for value, spelled in NAMED[country][1].items():
+        pool, rows = (
+            (names.last_roman, people.last) if value.startswith(FAMILY) else (names.first_roman, people.first)
+        )
+        key = ("letters of names", country, value, names.locale)
+        found[value] = vocabulary.shared(key, partial(_numbered, pool, spelled)).take(rows.view(np.int64))
+    return found
+
+
+def _numbered(pool: pa.StringArray, spelled: Callable[[str], str]) -> np.ndarray:
+    """``int64[names]``: the letters of each name as a number with 26 digits."""
+    return np.array(
+        [
+            reduce(lambda number, sign: number * 26 + ord(sign) - ord("A"), spelled(name), 0)
+            for name in pool.to_pylist()
+        ],
+        np.int64,
+    )
+
 
 COUNTRIES: Final = tuple(sorted({*OWN, *government.COUNTRIES}))
 

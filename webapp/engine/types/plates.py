@@ -31,8 +31,8 @@ def _heads(listed: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Plates:
-    """``mask`` is what varies: # a digit, @ a letter of ``letters``, % an age identifier of Great Britain. ``heads`` are the
-    texts before it by region (ISO 3166-2), ``*`` for regions that are not named."""
+    """``mask`` is what varies: # a digit, @ a letter of ``letters``, % an age identifier of Great Britain. ``heads``
+    are the texts before it by region (ISO 3166-2), ``*`` for regions that are not named."""
 
     mask: str
     letters: str = _LETTERS

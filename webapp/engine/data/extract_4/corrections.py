@@ -173,8 +173,8 @@ def _regions() -> dict[str, dict[str, str]]:
 
 
 def _with_prefixes(shape: str, prefixes: list[str]) -> list[str]:
-    """All heads with the digits of ``shape`` replaced by those that begin with one of the prefixes; a selection if there
-    are many."""
+    """All heads with the digits of ``shape`` replaced by those that begin with one of the prefixes; a selection of
+    many."""
     digits = _DIGITS.search(shape)
     assert digits is not None
     size = len(digits[0])
