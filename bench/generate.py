@@ -158,11 +158,13 @@ def ready_rows(compiled: Plan, rows: int) -> list[tuple]:
     return list(zip(*columns, strict=True))
 
 
-def turns(contenders: dict[str, tuple[int, Callable[[], None]]], rounds: int) -> dict[str, float]:
-    """Return the seconds per row of each contender: the median over rounds in which all take part."""
+def turns(contenders: dict[str, tuple[int, Callable[[], None]]], rounds: int, path: Path) -> dict[str, float]:
+    """Return the seconds per row of each contender: the median over rounds in which all take part. Each writes
+    ``path`` anew: deleting the file of the one before it is not timed."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds + 1):
         for name, (rows, run) in contenders.items():
+            path.unlink(missing_ok=True)
             start = time.process_time()
             run()
             if turn:  # the first turn is a warm-up
@@ -246,7 +248,7 @@ def measure(rows: int, rounds: int) -> list[tuple[str, float, str, float, str]]:
             "Faker": (_FAKER_ROWS, lambda: by_faker(_FAKER_ROWS, path)),
             "openpyxl, existing rows": (len(table), lambda: by_openpyxl(table, path)),
         }
-        seconds = turns(contenders, rounds)
+        seconds = turns(contenders, rounds, path)
     for name, figure in seconds.items():
         print(f"  {name:<28}{figure * 1e9:>12,.0f} ns/row{1 / figure:>14,.0f} rows/s", flush=True)
     own = seconds["Rowsmith csv"]

@@ -665,8 +665,14 @@ PLATES: dict[str, dict[str, str]] = {
     "PL": {"14": "W", "12": "K", "22": "G", "30": "P"},
     "HR": {"21": "ZG"},
     "ZA": {"GP": "GP"},
+    "TH": {"20": "ชลบุรี", "50": "เชียงใหม่", "66": "พิจิตร", "80": "นครศรีธรรมราช"},
+    "DZ": {"02": " 02", "14": " 14", "31": " 31"},
+    "ID": {"AC": "BL", "KB": "KB", "RI": "BM", "YO": "AB"},
+    "VN": {"13": "14", "21": "36", "22": "37"},
+    "NG": {"ON": "AKR", "KN": "KMC"},
 }
-"""The letters that plates of some regions begin (South Africa: end) with; registries of the countries."""
+"""The letters that plates of some regions begin or end with; registries of the countries."""
+_AT_THE_END = ("ZA", "TH", "DZ")
 
 
 def plate_agrees(row: Row) -> Verdict:
@@ -675,9 +681,9 @@ def plate_agrees(row: Row) -> Verdict:
     wanted = rules.get(row["state_abbr"] or "")
     if plate is None or wanted is None:
         return None
-    if row["country_code"] == "ZA":
+    if row["country_code"] in _AT_THE_END:
         return "" if plate.endswith(wanted) else f"{plate} in {row['state']}"
-    if row["country_code"] == "CN":
+    if row["country_code"] in ("CN", "NG", "VN"):
         return "" if plate.startswith(wanted) else f"{plate} in {row['state']}"
     head = re.match(r"[A-Z]+|\d+", plate)
     # Districts of a Polish voivodeship, and series of Bulgaria's capital, begin with its letter.

@@ -11,6 +11,7 @@ from flask import Flask, current_app
 
 from jobs.lease import Lease, leased
 from webapp import limits, storage
+from webapp.engine.formats import Piece
 from webapp.exports import export_files
 from webapp.exports import services as exports
 from webapp.exports.services import Order
@@ -41,11 +42,11 @@ def run_part(part_id: str) -> None:
 class Digest:
     """A stream that calculates the SHA-256 of the bytes that pass through it."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Iterator[Piece]) -> None:
         self._pieces = pieces
         self._hash = hashlib.sha256()
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[Piece]:
         """Yield the pieces unchanged."""
         for piece in self._pieces:
             self._hash.update(piece)
@@ -83,7 +84,7 @@ def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) ->
         raise
 
 
-def _watched(app: Flask, work: Lease, output: Stream, tell: Callable[..., None]) -> Iterator[bytes]:
+def _watched(app: Flask, work: Lease, output: Stream, tell: Callable[..., None]) -> Iterator[Piece]:
     """Yield the pieces of the output. Between pieces, check the lease and save the progress.
 
     The storage may read pieces in its own thread, which has no application context.

@@ -26,7 +26,7 @@ def clock() -> Clock:
 
 
 def test_time_counts_only_inside_the_budget(clock):
-    budget = Budget(30, clock)
+    budget = Budget(30, clock, clock)
     clock.now = 100
     with budget:
         clock.now = 104
@@ -39,7 +39,7 @@ def test_time_counts_only_inside_the_budget(clock):
 
 
 def test_few_rows_have_a_third_of_the_time(clock):
-    with Budget(30, clock):
+    with Budget(30, clock, clock):
         clock.now = 10
         processor_time.check()
         clock.now = 10.1
@@ -49,8 +49,33 @@ def test_few_rows_have_a_third_of_the_time(clock):
     assert "more than 10 s" in caught.value.faults[0].message
 
 
+def test_time_in_which_the_thread_waits_does_not_count(clock):
+    waits = Clock()
+    with Budget(30, clock, waits):
+        clock.now, waits.now = 1, 1_000
+        processor_time.check()
+
+
+def test_pieces_that_are_generated_later_count(clock):
+    def pieces():
+        for seconds in (4, 7):
+            clock.now += seconds
+            processor_time.check()
+            yield seconds
+
+    with Budget(30, clock, clock) as budget:
+        later = processor_time.counted(pieces())
+    clock.now = 100
+    assert next(later) == 4
+    assert budget.used == 4
+    clock.now = 200
+    with pytest.raises(TooSlow):
+        next(later)
+    assert processor_time.current() is None
+
+
 def test_many_rows_have_time_in_proportion_and_few_take_none_away(clock):
-    with Budget(30, clock) as budget:
+    with Budget(30, clock, clock) as budget:
         processor_time.allow(2 * limits.MAX_ROWS_PER_GENERATION)
         processor_time.allow(1)
         assert budget.limit == 60
@@ -65,7 +90,7 @@ def test_background_work_has_no_budget():
 
 def test_a_budget_is_of_one_thread(clock):
     seen = []
-    with Budget(1, clock) as budget:
+    with Budget(1, clock, clock) as budget:
         thread = threading.Thread(target=lambda: seen.append(processor_time.current()))
         thread.start()
         thread.join()
@@ -74,7 +99,7 @@ def test_a_budget_is_of_one_thread(clock):
 
 
 def test_each_table_of_a_request_has_a_budget_of_its_own(clock):
-    with Budget(30, clock) as request:
+    with Budget(30, clock, clock) as request:
         clock.now = 9
         for _ in range(3):
             with processor_time.of_one_table():
@@ -89,7 +114,7 @@ def test_each_table_of_a_request_has_a_budget_of_its_own(clock):
 
 
 def test_all_tables_together_have_a_limit(clock):
-    with Budget(30, clock):
+    with Budget(30, clock, clock):
         tables = 0
         with pytest.raises(TooSlow):
             while tables < 100:

@@ -359,7 +359,11 @@ def test_a_stream_ends_where_its_time_is_used_up_midway(edith, monkeypatch):
     assert answer.status_code == 200
     pieces = answer.iter_encoded()
     next(pieces)
-    monkeypatch.setattr(Budget, "spent", property(lambda self: 1e9))
+
+    def used_up(self):
+        raise TooSlow(self.limit)
+
+    monkeypatch.setattr(Budget, "check", used_up)
     with pytest.raises(TooSlow):
         list(pieces)
     answer.close()

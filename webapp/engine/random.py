@@ -84,6 +84,12 @@ def mix(z: Rows) -> Rows:
     return z
 
 
+def lookup(table: np.ndarray, places: Rows | np.ndarray) -> np.ndarray:
+    """``table[places]`` for ``places`` of 64 bits. Indexing takes half as long again, with unsigned places three times
+    as long."""
+    return table.take(places.view(np.int64))
+
+
 def bits(column: np.uint64 | Rows, rows: Rows) -> Rows:
     """64 random bits for each row; ``column`` is a key, a vector of keys as long as ``rows``, or a column of k keys
     (``uint64[k, 1]``), which answers ``uint64[k, n]``."""

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, aliased
 from webapp import clock, ids, limits, storage
 from webapp.access.models import Workspace
 from webapp.audit.models import AuditEntry
+from webapp.engine.formats import Piece
 from webapp.errors import ApiError
 from webapp.exports.models import Export, ExportPart
 from webapp.extensions import reading, writing
@@ -46,7 +47,7 @@ def used(session: Session, workspace_id: str) -> int:
     return int(made) + int(session.scalar(held) or 0)
 
 
-def reserved(app: Flask, workspace_id: str, key: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+def reserved(app: Flask, workspace_id: str, key: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Yield the pieces of a file after their bytes are reserved. Raises quota_exceeded if they do not fit and
     no other file can be removed. Call `release` when the file is saved or discarded."""
     total = held = 0

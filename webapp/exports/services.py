@@ -31,7 +31,7 @@ from webapp.audit.services import audit_log
 from webapp.datasets.schemas import DatasetExportInput
 from webapp.datasets.services import datasets, rows
 from webapp.datasets.services.rows import Bundle
-from webapp.engine import ENGINE, ENGINES, leaks
+from webapp.engine import ENGINE, ENGINES, leaks, processor_time
 from webapp.engine.formats import FORMATS, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
@@ -881,4 +881,6 @@ def _written(keys: Sequence[AnswerKey], kind: type[Format], options: Format.Opti
     writer = kind(keys[0].schema(json=as_json), options, title=f"{stem}_answers")
     blocks = chain.from_iterable(key.blocks(json=as_json) for key in keys)
     name = f"{stem}-answers.{kind.extension}"
-    return Written(write(writer, blocks), name, content_type(kind, options))
+    return Written(
+        processor_time.counted(map(bytes, write(writer, blocks))), name, content_type(kind, options)
+    )

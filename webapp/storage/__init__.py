@@ -68,7 +68,7 @@ class Storage:
             self._held = (os.getpid(), self._make())
         return self._held[1]
 
-    def put(self, key: str, chunks: Iterable[bytes]) -> int:
+    def put(self, key: str, chunks: Iterable[bytes | memoryview]) -> int:
         """Store a stream under a key, in place of what was there. Returns its bytes.
 
         When the stream raises, nothing is stored and the exception goes through.
@@ -166,7 +166,7 @@ def _pieces(found: Any) -> Iterator[bytes]:
 class _Counted:
     """A stream that counts its bytes and remembers why it broke."""
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
+    def __init__(self, chunks: Iterable[bytes | memoryview]) -> None:
         self._chunks = iter(chunks)
         self.total = 0
         self.error: BaseException | None = None
@@ -174,7 +174,7 @@ class _Counted:
     def __iter__(self) -> _Counted:
         return self
 
-    def __next__(self) -> bytes:
+    def __next__(self) -> bytes | memoryview:
         try:
             chunk = next(self._chunks)
         except StopIteration:

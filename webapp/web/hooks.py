@@ -97,31 +97,11 @@ class Middleware:
         environ["wsgi.url_scheme"] = origin.scheme
         if environ["REQUEST_METHOD"] == "POST" and "_method=" in environ.get("QUERY_STRING", ""):
             _override_method(environ)
-        with processor_time.Budget(self._seconds) as budget:
+        with processor_time.Budget(self._seconds):
             body = self._app(environ, start_response)
-        # The server sends files itself; they are not Werkzeug iterators.
-        return _Pieces(budget, body) if type(body) is ClosingIterator else body
-
-
-class _Pieces:
-    """The body of a response. Each piece is created within the processor time of its request."""
-
-    __slots__ = ("_body", "_budget")
-
-    def __init__(self, budget: processor_time.Budget, body: ClosingIterator) -> None:
-        self._budget, self._body = budget, body
-
-    def __iter__(self) -> _Pieces:
-        return self
-
-    def __next__(self) -> bytes:
-        with self._budget:
-            return next(self._body)
-
-    def close(self) -> None:
-        """Close the response. Its objects and those of its request are gone then, so their memory can be returned."""
-        self._body.close()
-        memory.trim_if_grown()
+        # The objects of the response and its request are gone when it is closed, so their memory can be returned. The
+        # server sends files itself; they are not Werkzeug iterators.
+        return ClosingIterator(body, memory.trim_if_grown) if type(body) is ClosingIterator else body
 
 
 def _has_key(environ: Mapping[str, Any]) -> bool:

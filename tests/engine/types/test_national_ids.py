@@ -177,6 +177,32 @@ def test_plates_have_the_form_of_their_country(country):
     assert len(set(unique)) == 300
 
 
+def test_every_region_of_a_country_whose_plates_name_one_has_texts_of_its_own():
+    """Otherwise the plates of a row would name another region than its address."""
+    states = vocabulary.default().table("states").to_pylist()
+    found = {(one["country"], one["code"]) for one in states if plates.PLATES.get(one["country"])}
+    named = {country for country in plates.PLATES if plates.PLATES[country].heads}
+    missing = {
+        (land, code) for land, code in found if land in named and code not in plates.PLATES[land].heads
+    }
+    assert missing == {("SI", "129")}  # Trbovlje has the plates of Ljubljana
+
+
+@pytest.mark.parametrize("locale", ["ar_DZ", "fa_IR", "id_ID", "th_TH", "vi_VN", "en_NG"])
+def test_plates_name_the_region_of_the_row(locale):
+    fields = [
+        {"name": name, "type": name, "options": {"locale": locale}}
+        for name in ("state_abbr", "license_plate")
+    ]
+    made = table(bound(fields), 0, 3_000)
+    own = plates.PLATES[locale[-2:]]
+    known = [pair for pair in zip(made["state_abbr"], made["license_plate"], strict=True) if pair[0]]
+    assert len({region for region, _ in known}) > 5
+    for region, plate in known:
+        heads = own.heads[region]
+        assert plate.endswith(heads) if own.after else plate.startswith(heads), (region, plate)
+
+
 def test_well_known_plates_are_written_as_printed():
     french = values("license_plate", 200, locale="fr_FR")
     assert all(re.fullmatch("[A-Z]{2}-[0-9]{3}-[A-Z]{2}", plate) for plate in french)

@@ -132,6 +132,12 @@ def test_ten_thousand_places_of_the_united_states_are_in_the_postal_register():
         ("en_CA", {"Ontario": tuple("KLMNP"), "British Columbia": ("V",), "Quebec": tuple("GHJ")}),
         ("de_DE", {"Berlin": ("10", "12", "13"), "Hamburg": ("20", "22"), "Bayern": ("8", "9")}),
         ("en_AU", {"Queensland": ("4",), "Victoria": ("3",)}),
+        ("sv_SE", {"Norrbottens län": ("94", "95", "96", "97", "98"), "Skåne län": ("2",)}),
+        ("de_CH", {"Zürich": ("80", "81", "83", "84"), "Aargau": ("5",), "Basel-Stadt": ("40",)}),
+        ("nl_NL", {"Limburg": ("58", "59", "6"), "Zeeland": ("43", "44", "45")}),
+        ("id_ID", {"Bali": ("80", "81", "82"), "Jawa Timur": ("6",)}),
+        ("en_ZA", {"Free State": ("9",), "Kwazulu-Natal": ("29", "3", "4")}),
+        ("en_NZ", {"Canterbury": ("7", "8"), "Otago": ("9",)}),
     ],
 )
 def test_postal_codes_tell_the_region_where_the_country_orders_them_so(locale, prefixes):

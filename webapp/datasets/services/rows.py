@@ -22,7 +22,7 @@ from webapp.datasets.schemas import DatasetExportInput, DatasetPreviewInput
 from webapp.datasets.services import datasets
 from webapp.engine import processor_time
 from webapp.engine.errors import SpecError
-from webapp.engine.formats.base import Format
+from webapp.engine.formats.base import Format, Piece
 from webapp.engine.formats.multi_table import (
     Keys,
     MultiTableFile,
@@ -356,7 +356,7 @@ class _Output(Stream):
         self._bundle = bundle
         super().__init__()
 
-    def _make(self) -> Generator[bytes]:
+    def _make(self) -> Generator[Piece]:
         file = self._bundle.together()
         if head := file.start():
             yield head

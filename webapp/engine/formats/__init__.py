@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from webapp.engine.formats.base import Format, FormatError
+from webapp.engine.formats.base import Format, FormatError, Piece
 from webapp.engine.formats.parquet_format import ParquetFormat
 from webapp.engine.formats.sql_format import SqlFormat
 from webapp.engine.formats.text_formats import CsvFormat, JsonFormat, NdjsonFormat
 from webapp.engine.formats.xlsx_format import XlsxFormat
 
-__all__ = ["FORMATS", "Format", "FormatError", "write"]
+__all__ = ["FORMATS", "Format", "FormatError", "Piece", "write"]
 
 FORMATS: dict[str, type[Format]] = {
     "json": JsonFormat,
@@ -24,7 +24,7 @@ FORMATS: dict[str, type[Format]] = {
 }
 
 
-def write(format: Format, blocks: Iterable[list[pa.Array]]) -> Iterator[bytes]:
+def write(format: Format, blocks: Iterable[list[pa.Array]]) -> Iterator[Piece]:
     """Yield the whole file in pieces, from blocks that are requested one at a time. No piece is empty."""
     if head := format.start():
         yield head

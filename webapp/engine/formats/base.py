@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Piece = bytes | memoryview
+"""Bytes of a file; the rows of a block are a view of the buffer that they were written to."""
+
 
 class FormatError(SpecError):
     """This format cannot represent the rows. Raised before the first byte if the schema shows it."""
@@ -60,11 +63,11 @@ class Format(ABC):
         """Return the bytes before the first row."""
 
     @abstractmethod
-    def block(self, columns: Sequence[Any]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[Any]) -> Iterator[Piece]:
         """The next rows: an Arrow array for each column, or a `Composed` where the format ``composes``."""
 
     @abstractmethod
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         """Return the bytes after the last row."""
 
     @property
@@ -76,7 +79,7 @@ class Format(ABC):
         """Continue after the rows of another instance, instead of calling ``start()``."""
         return b""
 
-    def pause(self) -> Iterator[bytes]:
+    def pause(self) -> Iterator[Piece]:
         """Return the bytes after the last row if another instance continues, instead of calling ``finish()``."""
         return iter(())
 

@@ -36,6 +36,7 @@ from webapp.engine.formats.base import (
     Column,
     Format,
     Frame,
+    Piece,
     does_not_fit,
     null_mask,
     numbers,
@@ -355,7 +356,7 @@ class Layout:
         self.pieces.now[0, 0] = self._literals.view(head)[0]
         joined = self.pieces.joined(self._buffers(data), tail)
         _, offsets, text = joined.buffers()
-        return memoryview(text)[: int(np.frombuffer(offsets, np.int64)[len(joined)])]
+        return memoryview(text).cast("B")[: int(np.frombuffer(offsets, np.int64)[len(joined)])]
 
     def texts_of(
         self,
@@ -637,13 +638,8 @@ class TextFormat(Format):
         super().__init__(schema, options, title=title)
         self._most_rows = sys.maxsize
 
-    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[bytes]:
-        """The next rows."""
-        for text in self._texts(columns):
-            yield bytes(text)
-
-    def _texts(self, columns: Sequence[pa.Array | Composed]) -> Iterator[bytes | memoryview]:
-        """The rows' text, in as few parts as memory allows; what was too much once is not tried again."""
+    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[Piece]:
+        """The next rows, in as few parts as memory allows; what was too much once is not tried again."""
         count, at = len(columns[0]), 0
         while at < count:
             size = min(self._most_rows, count - at)
@@ -662,5 +658,5 @@ class TextFormat(Format):
             at += size
 
     @abstractmethod
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
         """The text of ``count`` >= 1 rows. Counts nothing unless it succeeds. May raise `Oversize` or `TooLarge`."""

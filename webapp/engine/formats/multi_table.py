@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 
-from webapp.engine.formats.base import Format
+from webapp.engine.formats.base import Format, Piece
 from webapp.engine.formats.sql_dialects import DIALECTS
 from webapp.engine.formats.sql_format import ForeignKey, SqlFormat, TableKeys
 from webapp.engine.formats.xlsx_format import Workbook, XlsxFormat
@@ -90,14 +90,14 @@ class _Packed(Format):
     def start(self) -> bytes:
         return self._zip.open(self._name) + self._zip.write(self._inner.start())
 
-    def block(self, columns: Sequence[pa.Array]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[pa.Array]) -> Iterator[Piece]:
         return self._written(self._inner.block(columns))
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         yield from self._written(self._inner.finish())
         yield self._zip.close()
 
-    def _written(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def _written(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         for piece in pieces:
             if packed := self._zip.write(piece):
                 yield packed

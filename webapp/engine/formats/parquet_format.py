@@ -8,7 +8,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine.formats.base import Format
+from webapp.engine.formats.base import Format, Piece
 from webapp.engine.formats.nested import mixed_texts
 from webapp.engine.mixed_columns import is_mixed
 
@@ -61,7 +61,7 @@ class ParquetFormat(Format):
         """The magic number."""
         return self._drain.taken()
 
-    def block(self, columns: Sequence[pa.Array]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[pa.Array]) -> Iterator[Piece]:
         """Return the row groups that the rows complete."""
         batch = pa.RecordBatch.from_arrays(
             [_decoded(column, field.type) for column, field in zip(columns, self._schema, strict=True)],
@@ -84,7 +84,7 @@ class ParquetFormat(Format):
         self._rows = self._bytes = 0
         return self._drain.taken()
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         """The last row group and the footer."""
         if self._held:
             yield self._group()

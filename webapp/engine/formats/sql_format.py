@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.engine.formats import codecs
-from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Wrapping
+from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Piece, Wrapping
 from webapp.engine.formats.codecs import mixed_column
 from webapp.engine.formats.layout import Layout, TextFormat
 from webapp.engine.formats.nested import NestedCodec, is_json_text, scalar_codec, value_type
@@ -213,7 +213,7 @@ class SqlFormat(TextFormat):
         length = (leaf.field.metadata or {}).get(b"max_length")
         return None if length is None or self._row_is_wide else int(length)
 
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
         block = [leaf.of(columns) for leaf in self._leaves]
         if self._size == 1:
             text = self._rows.render(block, self._separators[0] if self._done else self._head)
@@ -223,7 +223,7 @@ class SqlFormat(TextFormat):
         self._done += count
         return text
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         """The end of the last statement."""
         if self._done:
             yield b";\n"
@@ -233,6 +233,6 @@ class SqlFormat(TextFormat):
         """The rows of a statement: what is cut between statements is a script on both sides."""
         return self._size
 
-    def pause(self) -> Iterator[bytes]:
+    def pause(self) -> Iterator[Piece]:
         """The end of the last statement."""
         return self.finish()

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from webapp import limits
-from webapp.engine.formats.base import Arrays, Column, Format, FormatError, Frame, Wrapping, for_schema
+from webapp.engine.formats.base import Arrays, Column, Format, FormatError, Frame, Piece, Wrapping, for_schema
 from webapp.engine.formats.codecs import mixed_column
 from webapp.engine.formats.escape import CsvEscape, FormulaEscape
 from webapp.engine.formats.layout import Layout, TextFormat
@@ -192,10 +192,10 @@ class CsvFormat(TextFormat):
             names = [f'"{name}"' for name in names]
         return (self.options.delimiter.join(names) + _LINE_END).encode()
 
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
         return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         """Nothing."""
         return iter(())
 
@@ -226,7 +226,7 @@ class NdjsonFormat(TextFormat):
         """Nothing."""
         return b""
 
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
         text = self._rows.render(columns, self._first)
         self._first = self._between
         return text
@@ -236,7 +236,7 @@ class NdjsonFormat(TextFormat):
         self._first = self._between
         return b""
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         """Nothing."""
         return iter(())
 
@@ -261,7 +261,7 @@ class JsonFormat(NdjsonFormat):
         """The array's opening."""
         return b"["
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         """The array's end."""
         yield b"\n]\n"
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.engine.formats import codecs, views
-from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Wrapping
+from webapp.engine.formats.base import Arrays, Codec, Column, Format, FormatError, Frame, Piece, Wrapping
 from webapp.engine.formats.codecs import (
     DAY_MICROS,
     BaseCodec,
@@ -418,7 +418,7 @@ class XlsxFormat(TextFormat):
         self._left = limits.XLSX_SHEET_ROWS - 1
         return self._book.open(self.title, self._sheets, self._widths, self._header)
 
-    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[bytes]:
+    def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[Piece]:
         """Yield the next rows, with a new sheet when the current one is full."""
         count = len(columns[0])
         at = 0
@@ -426,15 +426,15 @@ class XlsxFormat(TextFormat):
             if not self._left:
                 yield self._book.close() + self._open_sheet()
             size = min(self._left, count - at)
-            for text in self._texts([column.slice(at, size) for column in columns]):
+            for text in super().block([column.slice(at, size) for column in columns]):
                 if packed := self._book.write(text):
                     yield packed
             at += size
             self._left -= size
 
-    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> bytes | memoryview:
+    def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
         return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[Piece]:
         """Return the end of the last sheet and of the workbook."""
         yield self._book.close() + (self._book.finish() if self._own_book else b"")

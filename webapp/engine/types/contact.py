@@ -14,6 +14,7 @@ from pydantic import AliasChoices, Field, field_validator
 
 from webapp import limits
 from webapp.engine import text_parts
+from webapp.engine.random import lookup
 from webapp.engine.types import joining
 from webapp.engine.types.base import OptionsModel
 from webapp.engine.types.company import Companies, locale_and_end, longest_site, site_tails
@@ -320,7 +321,7 @@ class _Number(PlaceField):
         return self._parts(*self.number(places))
 
     def _parts(self, head: np.ndarray, digits: np.ndarray) -> tuple[text_parts.Part, ...]:
-        return (self._heads, head), (self.geography.phone_tails, self._tail_start[head] + digits)
+        return (self._heads, head), (self.geography.phone_tails, lookup(self._tail_start, head) + digits)
 
     def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
         if not places.complete:

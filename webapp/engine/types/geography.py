@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.random import lookup
 from webapp.engine.types import values
 from webapp.engine.types.joining import Lazy
 
@@ -67,7 +68,7 @@ class Range:
 
     def pick(self, owner: np.ndarray, random32: np.ndarray) -> np.ndarray:
         """``uint64[n]``: one place of each owner's range, for 32 random bits; the start where the range is empty."""
-        return (random32 * self.count[owner] >> _U32) + self.start[owner]
+        return (random32 * lookup(self.count, owner) >> _U32) + lookup(self.start, owner)
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Streets:
     def spoken_in(self, country: np.ndarray, spoken: int | None) -> np.ndarray:
         """Rows of the locales whose streets countries have, ``int64[n]``; ``spoken`` is the requested locale,
         where its country has the streets of another one."""
-        found = self.locale_of[country]
+        found = lookup(self.locale_of, country)
         if spoken is None:
             return found
         return np.where(self.countries[spoken] == country, spoken, found)
@@ -102,7 +103,7 @@ class Streets:
         self, locale: np.ndarray, street: np.ndarray, number: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows of ``before`` and ``after`` for the lines of some streets and numbers."""
-        first, names = self.number_first[locale], np.uint64(len(self.names))
+        first, names = lookup(self.number_first, locale), np.uint64(len(self.names))
         numbers = np.uint64(len(self.after)) - names
         before = np.where(first, number, numbers + street)
         after = np.where(first, street, names + number)

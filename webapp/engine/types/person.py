@@ -21,6 +21,7 @@ from webapp import limits
 from webapp.engine import dates, text_parts
 from webapp.engine import random as engine_random
 from webapp.engine.data.vocabulary import Vocabulary
+from webapp.engine.random import lookup
 from webapp.engine.text import decimals
 from webapp.engine.types import joining
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, PoolType, longest, pooled
@@ -203,8 +204,8 @@ class Candidates:
 
     def pick(self, sex: np.ndarray, random32: np.ndarray) -> np.ndarray:
         """``uint64[n]`` of places in the pool, for 32 random bits each."""
-        place = (random32 * self.counts[sex] >> _U32) + self.starts[sex]
-        return place if self.places is None else self.places[place]
+        place = (random32 * lookup(self.counts, sex) >> _U32) + lookup(self.starts, sex)
+        return place if self.places is None else lookup(self.places, place)
 
 
 @lru_cache(maxsize=256)

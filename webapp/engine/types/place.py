@@ -20,6 +20,7 @@ from pydantic import AliasChoices, Field
 from webapp import limits
 from webapp.engine import random as engine_random
 from webapp.engine import text_parts
+from webapp.engine.random import lookup
 from webapp.engine.text import decimals
 from webapp.engine.types import countries, joining
 from webapp.engine.types import countries as types_countries
@@ -121,7 +122,7 @@ class Places(Salted):
     def city(self) -> np.ndarray:
         """``int64[n]``."""
         if self._anchor is None:
-            return self._pool.cities[engine_random.below(self.bits(0), self._pool.cities.size)]
+            return lookup(self._pool.cities, engine_random.below(self.bits(0), self._pool.cities.size))
         parts = self._anchor.parts
         value = self._draws.permuted(parts.count.size)
         return self._pool.cities[parts.pick(value, self.bits(_ANCHOR_SALT) >> _U32)]
@@ -129,12 +130,12 @@ class Places(Salted):
     @Lazy
     def country(self) -> np.ndarray:
         """``int64[n]``."""
-        return self.geography.country[self.city]
+        return lookup(self.geography.country, self.city)
 
     @Lazy
     def state(self) -> np.ndarray:
         """``int64[n]``: -1 where none is known."""
-        return self.geography.state[self.city]
+        return lookup(self.geography.state, self.city)
 
     @Lazy
     def postal(self) -> tuple[np.ndarray, np.ndarray]:
@@ -152,12 +153,12 @@ class Places(Salted):
     @property
     def has_postal(self) -> np.ndarray:
         """``bool[n]``."""
-        return self.geography.postal.count[self.city] > 0
+        return lookup(self.geography.postal.count, self.city) > 0
 
     @property
     def has_phone(self) -> np.ndarray:
         """``bool[n]``."""
-        return self.geography.phone.count[self.city] > 0
+        return lookup(self.geography.phone.count, self.city) > 0
 
     @Lazy
     def phone(self) -> tuple[np.ndarray, np.ndarray]:
@@ -176,10 +177,10 @@ class Places(Salted):
         head, digits = self._number(bits)
         if lines is None:
             return head, digits
-        known = lines.count[self.city] > 0
+        known = lookup(lines.count, self.city) > 0
         line = lines.pick(self.city, bits >> _U32)
         head = np.where(known, line, head)
-        return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
+        return head, (bits & _LOW_32) * lookup(self.geography.phone_tail_count, head) >> _U32
 
     @Lazy
     def mobile(self) -> tuple[np.ndarray, np.ndarray]:
@@ -188,7 +189,7 @@ class Places(Salted):
 
     def _number(self, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         head = self.geography.phone.pick(self.city, bits >> _U32)
-        return head, (bits & _LOW_32) * self.geography.phone_tail_count[head] >> _U32
+        return head, (bits & _LOW_32) * lookup(self.geography.phone_tail_count, head) >> _U32
 
     def phone_number(self, number: np.ndarray, fixed: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Head and digits of number ``number`` of each place; of its landlines if ``fixed``."""

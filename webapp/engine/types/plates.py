@@ -73,7 +73,9 @@ def _masks(listed: str) -> dict[str, str]:
 
 
 PLATES: dict[str, Plates] = {
-    "AE": _with("#####", "DU A B C D E F;AZ 1 5 10 11 50;SH 1 2 3;* A B", between=" "),
+    "AE": _with("#####", "DU A B C D E F;AZ 1 5 10 11 50;SH 1 2 3;AJ A B C D E H;FU A B C D E F;RK A C D I K M N;"
+                "UQ A B C D E F;* A B",
+                between=" "),
     "AL": Plates("@@ ### @@"),
     "AM": Plates("## @@ ###"),
     "AR": Plates("@@ ### @@"),
@@ -81,7 +83,7 @@ PLATES: dict[str, Plates] = {
                 "B FK DO;9 W",
                 between="-"),
     "AU": Plates("@@@-##@", masks=_masks(_AU)),
-    "AZ": _with("@@-###", "BA 10 90 99;GA 20;SM 50;* 77 85 56", between="-"),
+    "AZ": _with("@@-###", "BA 10 90 99;GA 20;SM 50;ZAQ 62;* 77 85 56", between="-"),
     "BA": Plates("@##-@-###", "AEJKMOT"),
     "BD": _with("##-####", "13 DHAKA_METRO-GA;10 CHATTA_METRO-GA;* DHAKA_METRO-KHA;C DHAKA_METRO-GA;B CHATTA_METRO-GA;"
                 "D KHULNA_METRO-GA;E RAJ_METRO-GA;F RANGPUR-GA;G SYLHET-GA;A BARISAL-GA;H MYMENSINGH-GA", between=" "),
@@ -106,12 +108,11 @@ PLATES: dict[str, Plates] = {
                 "MV HRO SN HGW;NI H BS OL OS GÖ;NW K D DO E BO AC;RP MZ LU KO TR;SL SB NK HOM;SN DD L C Z;ST MD HAL DE;"
                 "SH KI HL FL NMS;TH EF G J WE", between="-"),
     "DK": Plates("@@ ## ###"),
-    "DZ": _with("##### 1##", "16 16;31 31;25 25;09 09;15 15;19 19;23 23;06 06;05 05;13 13;* 16", between=" ",
-        after=True),
+    "DZ": _with("##### 1##", ";".join(f"{n:02d} {n:02d}" for n in range(1, 59)), between=" ", after=True),
     "EE": Plates("### @@@"),
     "EG": Plates("#### @@@", "ABDEFGHKLMNQRSTWY"),
     "ES": Plates("#### @@@", "BCDFGHJKLMNPRSTVWXYZ"),
-    "ET": _with("#####", "AA 3-AA-A 3-AA-B;OR 3-OR;AM 3-AM;TI 3-TG;* 3-ET"),
+    "ET": _with("#####", "AA 3-AA-A 3-AA-B;OR 3-OR;AM 3-AM;TI 3-TG;DD 3-DR;* 3-ET"),
     "FI": Plates("@@@-###"),
     "FR": Plates("@@-###-@@", "ABCDEFGHJKLMNPQRSTVWXYZ"),
     "GB": _with("@## @@@", "ENG L B M Y N R K;SCT S;WLS C;NIR N"),
@@ -122,15 +123,21 @@ PLATES: dict[str, Plates] = {
     "HR": _with("####-@@", "01 ZG;02 KR;03 SK;04 KA;05 VŽ;06 KC;07 BJ;08 RI;09 GS;10 VT;11 PŽ;12 SB;13 ZD;14 OS;15 ŠI;"
                 "16 VU;17 ST;18 PU;19 DU;20 ČK;21 ZG", between=" "),
     "HU": Plates("@@ @@-###"),
-    "ID": _with("#### @@", "JK B;JB D F;JT H G;JI L N;YO AB;BA DK;SU BK;SN DD;BT A;LA BE;RI BM;SB BA;SS BG;* B",
-        between=" "),
+    "ID": _with("#### @@", "JK B;JB D F;JT H G;JI L N;YO AB;BA DK;SU BK;SN DD;BT A;"
+                "LA BE;RI BM;SB BA;SS BG;AC BL;BB BN;BE BD;GO DM;JA BH;KB KB;KI KT;KR BP;KS DA;KT KH;KU KU;MA DE;"
+                "MU DG;NB DR EA;NT DH EB ED;PA PA;PB PB;PD PY;PE PG;PS PS;PT PT;SA DB DL;SG DT;SR DC;ST DN;* B",
+                between=" "),
     "IE": _with("-#####", "L 231-D 222-D 211-KE 201-LH;M 231-C 222-L 212-KY;C 231-G 221-MO 202-SO;U 231-DL 222-CN"),
     "IL": Plates("###-##-###"),
     "IN": _with("## @@ ####", "AN AN;AP AP;AR AR;AS AS;BR BR;CG CG;CH CH;CT CG;DH DD;DL DL;GA GA;GJ GJ;HP HP;HR "
                 "HR;JH JH;"
                 "JK JK;KA KA;KL KL;LA LA;LD LD;MH MH;ML ML;MN MN;MP MP;MZ MZ;NL NL;OD OD;OR OD;PB PB;PY PY;RJ RJ;SK SK;"
                 "TN TN;TR TR;TS TS;TG TS;UK UK;UP UP;UT UK;WB WB", between=" "),
-    "IR": _with("## الف ###", "23 11 22 33;10 13;09 12;14 63;16 15;* 11", between=" - ", after=True),
+    "IR": _with("## الف ###", "00 47 57;01 46 56 76;02 62 72 82 92;03 15 25 35;04 17 27 37;05 19 29;06 14 24 34;"
+                "07 63 73 83 93;08 45 65 75;09 12 32 36 42 74;10 13;11 85 95;12 51 61;13 18 28;14 71 81;15 31 41;"
+                "16 98;17 49;18 48 58;19 87 97;20 86 96;21 54 64;22 84 94;23 11 22 33;24 91;"
+                "25 16;26 79 89;27 59 69;28 26;29 52;30 21 68 78",
+                between=" - ", after=True),
     "IS": Plates("@@ @##"),
     "IT": Plates("@@ ###@@"),
     "JO": Plates("##-#####"),
@@ -152,17 +159,21 @@ PLATES: dict[str, Plates] = {
     "LT": Plates("@@@ ###"),
     "LU": Plates("@@ ####"),
     "LV": Plates("@@-####"),
-    "MK": _with("####-@@", "85 SK;* SK KU TE BT PP", "ABCDEFGHJKLMNOPRSTUVZ", between=" "),
+    "MK": _with("####-@@", "85 SK;807 SK;* SK KU TE BT PP", "ABCDEFGHJKLMNOPRSTUVZ", between=" "),
     "MT": Plates("@@@ ###"),
     "MX": Plates("@@@-###-@"),
-    "MY": _with("@@ ####", "10 B;14 W V;01 J;07 P;08 A;05 N;06 C;04 M;02 K;03 D;11 T;09 R;12 S;13 Q;16 F", between=""),
-    "NG": _with("-###@@", "LA LSR EKY KJA;FC ABC KUJ;KN KMC;RI PHC;OY IBD;KD KAD;* LSR ABC"),
+    "MY": _with("@@ ####", "10 B;14 W V;01 J;07 P;08 A;05 N;06 C;04 M;02 K;03 D;11 T;09 R;12 S;13 Q;15 L;16 F",
+                between=""),
+    "NG": _with("-###@@", "LA LSR EKY KJA;FC ABC KUJ;KN KMC;RI PHC;OY IBD;KD KAD;AB UMA;AD YLA;AK UYY;AN AWK NEN;"
+                "BA BAU;BE MKD;BO MAG;BY YEN;CR CAL;DE ASB WWR;EB AKL;ED BEN;EK ADK;EN ENU;GO GME;IM WER;JI DUT;KE BRK;"
+                "KO LKJ;KT KTN;KW LRN;NA LFA;NI MNA;OG AAB;ON AKR;OS OSG;PL JJN;SO SKK;TA JAL;YO DTR;ZA GUS;"
+                "* LSR ABC"),
     "NL": Plates("@@-###-@", "BDFGHJKLNPRSTVXZ"),
     "NO": Plates("@@ #####"),
     "NP": _with("## प ####", "* बा_१ बा_२ ग_१ लु_१;P3 बा_१ बा_२;P4 ग_१;P5 लु_१", between=" "),
     "NZ": Plates("@@@###"),
     "PH": Plates("@@@ ####"),
-    "PK": _with("-####", "PB LEA LEB LEC;SD BCA BAA AKA;IS ICT AAA;KP A B;BA QTA;* LEA"),
+    "PK": _with("-####", "PB LEA LEB LEC;SD BCA BAA AKA;IS ICT AAA;KP A B;BA QTA;GB GLT;JK AJK;* LEA"),
     "PL": _with("#####", "02 DW DB;04 CB CT;06 LU LZ;08 FG FZ;10 EL EP;12 KR KN KT;14 WA WB WI WE;16 OP ON;18 "
                 "RZ RP;20 BI BL;"
                 "22 GD GA GS;24 SK SB SO;26 TK TS;28 NO NE;30 PO PK PL;32 ZS ZK", between=" "),
@@ -180,20 +191,26 @@ PLATES: dict[str, Plates] = {
                 "KHA 27;AMU 28;"
                 "ARK 29;AST 30;BEL 31;BRY 32;VLA 33;VGG 34;VLG 35;VOR 36;IVA 37;IRK 38;KGD 39;KLU 40;KAM 41;KEM "
                 "42;KIR 43;"
-                "KOS 44;KGN 45;KRS 46;LEN 47;LIP 48;MAG 49;MOS 50 90;MUR 51;NIZ 52;NGR 53;NVS 54;OMS 55;ORE 56;"
-                "ORL 57;PNZ 58;"
+                "KOS 44;KGN 45;KRS 46;LEN 47;LIP 48;MAG 49;MOS 50 90;MUR 51;NEN 83;NIZ 52;NGR 53;NVS 54;OMS 55;"
+                "ORE 56;ORL 57;PNZ 58;"
                 "PER 59;PSK 60;ROS 61;RYA 62;SAM 63;SAR 64;SAK 65;SVE 66 96;SMO 67;TAM 68;TVE 69;TOM 70;TUL 71;"
                 "TYU 72;ULY 73;"
                 "CHE 74;ZAB 75;YAR 76;YEV 79;KHM 86;CHU 87;YAN 89", _CYRILLIC, after=True),
     "SA": Plates("#### @@@", "ABDEGHJKLNRSTUVXZ"),
     "SE": Plates("@@@ ##@", "ABCDEFGHJKLMNOPRSTUWXYZ"),
-    "SI": _with("@@-###", "061 LJ;070 MB;* LJ;052 KR;011 CE;050 KP;085 NM;096 MS", between=" "),
+    "SI": _with("@@-###", "061 LJ;070 MB;* LJ;052 KR;011 CE;133 CE;050 KP;085 NM;096 MS", between=" "),
     "SK": _with("###@@", "BL BA BL;TA TT;TC TN;NI NR;ZI ZA;BC BB;PV PO;KI KE"),
-    "TH": _with("@@ ####", "10 กรุงเทพมหานคร;50 เชียงใหม่;20 ชลบุรี;83 ภูเก็ต;40 ขอนแก่น;30 นครราชสีมา;12 "
-                "นนทบุรี;13 ปทุมธานี;"
-                "11 สมุทรปราการ;90 สงขลา;41 อุดรธานี;84 สุราษฎร์ธานี;57 เชียงราย;65 พิษณุโลก",
-                "กขคงจฉชฐฎฒณตถธนบพภมรลวศสอฮ",
-                between=" ", after=True),
+    "TH": _with("@@ ####", "10 กรุงเทพมหานคร;11 สมุทรปราการ;12 นนทบุรี;13 ปทุมธานี;14 พระนครศรีอยุธยา;15 อ่างทอง;"
+                "16 ลพบุรี;17 สิงห์บุรี;18 ชัยนาท;19 สระบุรี;20 ชลบุรี;21 ระยอง;22 จันทบุรี;23 ตราด;24 ฉะเชิงเทรา;"
+                "25 ปราจีนบุรี;26 นครนายก;27 สระแก้ว;30 นครราชสีมา;31 บุรีรัมย์;32 สุรินทร์;33 ศรีสะเกษ;"
+                "34 อุบลราชธานี;35 ยโสธร;36 ชัยภูมิ;37 อำนาจเจริญ;38 บึงกาฬ;39 หนองบัวลำพู;40 ขอนแก่น;41 อุดรธานี;"
+                "42 เลย;43 หนองคาย;44 มหาสารคาม;45 ร้อยเอ็ด;46 กาฬสินธุ์;47 สกลนคร;48 นครพนม;49 มุกดาหาร;"
+                "50 เชียงใหม่;51 ลำพูน;52 ลำปาง;53 อุตรดิตถ์;54 แพร่;55 น่าน;56 พะเยา;57 เชียงราย;60 นครสวรรค์;"
+                "61 อุทัยธานี;62 กำแพงเพชร;63 ตาก;64 สุโขทัย;65 พิษณุโลก;66 พิจิตร;67 เพชรบูรณ์;70 ราชบุรี;"
+                "71 กาญจนบุรี;72 สุพรรณบุรี;73 นครปฐม;74 สมุทรสาคร;75 สมุทรสงคราม;76 เพชรบุรี;77 ประจวบคีรีขันธ์;"
+                "80 นครศรีธรรมราช;81 กระบี่;82 พังงา;83 ภูเก็ต;84 สุราษฎร์ธานี;85 ระนอง;86 ชุมพร;90 สงขลา;91 สตูล;"
+                "92 ตรัง;93 พัทลุง;94 ปัตตานี;95 ยะลา;96 นราธิวาส",
+                "กขคงจฉชฐฎฒณตถธนบพภมรลวศสอฮ", between=" ", after=True),
     "TR": _with("@@@ ###", ";".join(f"{n:02d} {n:02d}" for n in range(1, 82)), between=" "),
     "TW": Plates("@@@-####", "ABCDEFGHJKLMNPQRSTUVWXYZ"),
     "UA": _with("####@@", "43 AK;05 AB;07 AC;12 AE;14 AH;18 AM;21 AO;23 AP;26 AT;30 AA;32 AI;35 BA;09 BB;46 BC;"
@@ -202,8 +219,10 @@ PLATES: dict[str, Plates] = {
     "US": Plates("#@@@###", masks=_masks(_US)),
     "UZ": _with(" @ ### @@", "TK 01;TO 10;SI 20;JI 25;SA 30;FA 40;NG 50;AN 60;QA 70;SU 75;BU 80;XO 90;QR 95;NW "
                 "85;* 01"),
-    "VN": _with("@-###.##", "HN 29 30;SG 50 51;DN 43;HP 15;CT 65;HD 34;BN 99;* 29 51;01 30;79 51;48 43;31 15;92 "
-                "65", between=""),
+    "VN": _with("@-###.##", "HN 29 30;SG 50 51;DN 43;HP 15;CT 65;01 25;02 21 24;04 11;05 26;07 22 23;09 12;13 14;"
+                "18 18 35 90;21 36;22 37;23 38;25 73 74;26 75;29 76 82;30 77 81;33 47 78;34 79 85;35 48 49 86;37 62 70;"
+                "39 60 93;44 67 68;45 63 66;49 64 71 84;56 98 99;59 69 94;66 17 89;68 19 28 88;69 20 97;71 27",
+                between=""),
     "ZA": _with("@@ ## @@", "GP GP;KZN ZN;EC EC;FS FS;LP L;MP MP;NC NC;NW NW;WC CA", "BCDFGHJKLMNPRSTVWXYZ",
         between=" ",
                 after=True),

@@ -183,11 +183,12 @@ class Delivery:
     ) -> None:
         self._app, self._actor, self._entry = app, actor, entry
         self._output, self._reservation = output, reservation
+        self._pieces = processor_time.counted(map(bytes, output))
         self._closed = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the pieces in order."""
-        return iter(self._output)
+        """Yield the pieces in order, as WSGI requires them."""
+        return self._pieces
 
     def close(self) -> None:
         """Stop, return the quota of rows that were not generated, and write their number to the audit log."""

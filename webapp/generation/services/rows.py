@@ -36,7 +36,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.budget import megabytes
 from webapp.engine.errors import SpecError
 from webapp.engine.external_values import Recorder
-from webapp.engine.formats import FORMATS, write
+from webapp.engine.formats import FORMATS, Piece, write
 from webapp.engine.formats.base import Format
 from webapp.engine.invalid_data.answer_key import AnswerKey
 from webapp.errors import ApiError, Fault, validation_error
@@ -66,7 +66,7 @@ def part_rows(recipe: Recipe) -> int:
     return max(1, min(limits.PARALLEL_PART_BYTES * sample // max(size, 1), limits.PARALLEL_PART_ROWS))
 
 
-def pieces(recipe: Recipe, processes: int, made: Callable[[int], None]) -> Generator[bytes]:
+def pieces(recipe: Recipe, processes: int, made: Callable[[int], None]) -> Generator[Piece]:
     """Yield the bytes of a recipe, and call `made` with the number of rows after each part.
 
     Raises the error that a process raised; RuntimeError if one ended without an error, for example because the system
@@ -107,7 +107,7 @@ class _Worker:
         self._process.start()
         self._writer.close()
 
-    def received(self, part: Recipe) -> Iterator[bytes]:
+    def received(self, part: Recipe) -> Iterator[Piece]:
         """Yield the bytes of the next part."""
         with suppress(EOFError, ConnectionResetError):
             while size := int.from_bytes(self._reader.recv_bytes()):
@@ -166,7 +166,7 @@ class _Worker:
         self._slot, self._used = (self._slot + 1) % _SLOTS, 0
 
 
-def _bytes_of(part: Recipe) -> Iterator[bytes]:
+def _bytes_of(part: Recipe) -> Iterator[Piece]:
     """Yield the bytes of a part. Unlike a stream, this keeps freed memory, which the next part needs."""
     writer = part.writer()
     yield writer.start() if part.first else writer.resume()
@@ -338,10 +338,10 @@ class Stream(ABC):
         self.rows_sent = 0
         self.leaks: list[dict[str, Any]] | None = None
         self._pieces = self._make()
-        self._first: list[bytes] = []
+        self._first: list[Piece] = []
 
     @abstractmethod
-    def _make(self) -> Generator[bytes]:
+    def _make(self) -> Generator[Piece]:
         """Yield all pieces."""
 
     def prime(self) -> None:
@@ -357,7 +357,7 @@ class Stream(ABC):
         """Return the bytes of the first block that are not read yet."""
         return sum(map(len, self._first))
 
-    def _rows(self, recipe: Recipe, writer: Format) -> Iterator[bytes]:
+    def _rows(self, recipe: Recipe, writer: Format) -> Iterator[Piece]:
         """Yield the pieces of one table."""
         start = writer.start() if recipe.first else writer.resume()
         if start:
@@ -376,7 +376,7 @@ class Stream(ABC):
             looked = {"table": recipe.title, "columns": watch.report(), "unmasked": list(watch.unmasked)}
             self.leaks = [*(self.leaks or ()), looked]
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[Piece]:
         """Yield all pieces in order, including those of the first block."""
         if self._first:
             head, self._first = self._first, []
@@ -420,7 +420,7 @@ class Output(Stream):
         self.recipe, self.processes = recipe, processes
         super().__init__()
 
-    def _make(self) -> Generator[bytes]:
+    def _make(self) -> Generator[Piece]:
         if self.processes > 1:
             yield from pieces(self.recipe, self.processes, self._made)
         else:

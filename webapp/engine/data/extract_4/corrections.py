@@ -1,20 +1,22 @@
-"""What `corrections.txt` corrects in lists of names and in the table of cities."""
+"""What `corrections.txt` and `postal.txt` correct in lists of names and in the table of cities."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pyarrow as pa
 
 from webapp.engine.data import extract_3
 from webapp.engine.data.extract.tools import fold
-from webapp.engine.data.extract_3 import people
+from webapp.engine.data.extract_3 import people, postal
 from webapp.engine.data.extract_4 import landlines
-from webapp.engine.data.extract_4.tools import listed_by, spelled
+from webapp.engine.data.extract_4.tools import lines, listed_by, spelled
 
 SPREAD = 500
 """Places of a city are within this many units of 1e-5 degrees (about 550 m) of its centre."""
 SPREAD_AT_BORDER = 50
+_DIGITS = re.compile(r"\d+")
 
 
 def first_names_female() -> dict[str, list[str]]:
@@ -106,16 +108,58 @@ def _postal() -> tuple[dict[tuple[str, str], tuple[int, int]], pa.Table]:
     columns = (table[name].to_pylist() for name in ("country", "postal_start", "postal_count"))
     for country, start, count, state in zip(*columns, _states_of(table), strict=True):
         key = codes[country], state
-        if key in ranges or key not in wrong:
+        if key in ranges:
             continue
-        before, _, after = wrong[key]
-        made = []
-        for row in rows[start : start + count]:
-            texts = [row["text"]] if row["text"] != before else [text for text in after.split(",") if text]
-            made += [{**row, "text": text} for text in texts]
+        if key in wrong:
+            before, _, after = wrong[key]
+            made = []
+            for row in rows[start : start + count]:
+                texts = (
+                    [row["text"]] if row["text"] != before else [text for text in after.split(",") if text]
+                )
+                made += [{**row, "text": text} for text in texts]
+        elif prefixes := _prefixes(*key):
+            shape = rows[start]
+            made = [{**shape, "text": text} for text in _with_prefixes(shape["text"], prefixes)]
+        else:
+            continue
         ranges[key] = len(rows), len(made)
         rows += made
     return ranges, pa.Table.from_pylist(rows, heads.schema)
+
+
+def _prefixes(country: str, state: str) -> list[str]:
+    """The first digits of the codes of a subdivision by `postal.txt`; none where it says nothing."""
+    regions = _regions().get(country, {})
+    listed = regions.get(state, regions.get("*", "") if state else "")
+    return postal._prefixes(listed.replace("{}", state)) if listed else []
+
+
+@cache
+def _regions() -> dict[str, dict[str, str]]:
+    """{country: {subdivision: its prefixes}}."""
+    made = {}
+    for line in lines("postal"):
+        country, *regions = line.split()
+        made[country] = {name: listed for name, _, listed in (region.partition("=") for region in regions)}
+    return made
+
+
+def _with_prefixes(shape: str, prefixes: list[str]) -> list[str]:
+    """All heads with the digits of ``shape`` replaced by those that begin with one of the prefixes; a selection if there
+    are many."""
+    digits = _DIGITS.search(shape)
+    assert digits is not None
+    size = len(digits[0])
+    numbers = [
+        prefix + (f"{rest:0{size - len(prefix)}d}" if size > len(prefix) else "")
+        for prefix in prefixes
+        for rest in range(10 ** (size - len(prefix)))
+    ]
+    if len(numbers) > postal.HEADS_OF_REGION:
+        step = len(numbers) / postal.HEADS_OF_REGION
+        numbers = [numbers[int(at * step)] for at in range(postal.HEADS_OF_REGION)]
+    return [shape.replace(digits[0], number, 1) for number in numbers]
 
 
 def _states_of(table: pa.Table) -> list[str]:
