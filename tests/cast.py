@@ -132,8 +132,10 @@ class Program:
 
 
 _AS_WRITTEN = re.compile(r"(<(pre|textarea|script|style)\b.*?</\2\s*>)", re.S | re.I)
-_RUN = r"(?:\s*\n\s*|  +)"  # a line break or the indentation of a line
+_RUN = re.compile(r"\s*\n\s*|  +")  # a line break or the indentation of a line
+_LEADING, _TRAILING = (re.compile(form.format(_RUN.pattern)) for form in ("^(?:{})", "(?:{})$"))
 _TAG = re.compile(r"(<[a-zA-Z/!](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)")
+_BREAK, _BEFORE_END = re.compile(r"\s*\n\s*"), re.compile(r"\s+(/?>)$")
 
 
 def on_one_line(html: str) -> str:
@@ -151,16 +153,19 @@ def _compact(html: str) -> str:
     parts = _TAG.split(html)  # a text, a tag, a text, ...
     for place, part in enumerate(parts):
         if place % 2:
-            parts[place] = re.sub(r"\s+(/?>)$", r"\1", re.sub(r"\s*\n\s*", " ", part))
+            part = _BREAK.sub(" ", part) if "\n" in part else part
+            parts[place] = _BEFORE_END.sub(r"\1", part) if part[-2].isspace() or part.endswith("/>") else part
+            continue
+        if "\n" not in part and "  " not in part:
             continue
         before, after = "".join(parts[place - 1 : place]), "".join(parts[place + 1 : place + 2])
-        if re.fullmatch(_RUN, part):
+        if _RUN.fullmatch(part):
             part = ""
         if not before.startswith("</"):
-            part = re.sub(f"^{_RUN}", "", part)
+            part = _LEADING.sub("", part)
         if after.startswith("</"):
-            part = re.sub(f"{_RUN}$", "", part)
-        parts[place] = re.sub(_RUN, " ", part)
+            part = _TRAILING.sub("", part)
+        parts[place] = _RUN.sub(" ", part)
     return "".join(parts)
 
 

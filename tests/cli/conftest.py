@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.waiting import eventually
+from webapp.cli.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,6 +40,22 @@ def rowsmith(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         timeout=180,
         check=False,
     )
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A command in this process, as `rowsmith` runs it: a process for each would import the application each time."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        for name in os.environ.keys() - clean_environment().keys():
+            monkeypatch.delenv(name)
+        capsys.readouterr()
+        status = main(words)
+        return subprocess.CompletedProcess(words, status, *capsys.readouterr())
+
+    return run
 
 
 def processes() -> dict[int, tuple[int, str]]:

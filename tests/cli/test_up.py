@@ -121,29 +121,29 @@ def test_a_wrong_setting_is_one_sentence_before_anything_starts(
     assert "ready" not in refused.stdout
 
 
-def test_a_key_of_the_command_line_works_until_it_is_revoked(up: Up):
-    made = rowsmith("key", "new", "--name", "ci", "--scopes", "read", "--data-dir", str(up.data))
+def test_a_key_of_the_command_line_works_until_it_is_revoked(up: Up, command):
+    made = command("key", "new", "--name", "ci", "--scopes", "read", "--data-dir", str(up.data))
     key = made.stdout.strip()
     assert get(f"{up.url}/templates", key) == 200
     handle = key.split("_")[1]
-    assert handle in rowsmith("key", "list", "--data-dir", str(up.data)).stdout
-    assert rowsmith("key", "revoke", handle, "--data-dir", str(up.data)).returncode == 0
+    assert handle in command("key", "list", "--data-dir", str(up.data)).stdout
+    assert command("key", "revoke", handle, "--data-dir", str(up.data)).returncode == 0
     assert get(f"{up.url}/templates", key) == 401
 
 
-def test_a_new_sign_in_link_opens(up: Up):
+def test_a_new_sign_in_link_opens(up: Up, command):
     link = rowsmith("sign-in", "--data-dir", str(up.data)).stdout.strip()
     assert get(link) == 200
-    unknown = rowsmith("sign-in", "nobody@example.com", "--data-dir", str(up.data))
+    unknown = command("sign-in", "nobody@example.com", "--data-dir", str(up.data))
     assert (unknown.returncode, unknown.stderr) == (
         1,
         "rowsmith: There is no user with the address nobody@example.com.\n",
     )
 
 
-def test_the_plan_changes_from_the_next_request_on(up: Up):
+def test_the_plan_changes_from_the_next_request_on(up: Up, command):
     key = up.printed(r"API key   (rws_\S+)")
-    shown = rowsmith("plan", "--data-dir", str(up.data)).stdout
+    shown = command("plan", "--data-dir", str(up.data)).stdout
     workspace = shown.split()[0]
     assert "enterprise: 6,000 requests a minute" in shown
 
@@ -153,18 +153,18 @@ def test_the_plan_changes_from_the_next_request_on(up: Up):
             return answer.headers["X-RateLimit-Limit"]
 
     own = ("plan", workspace, "enterprise", "--requests-per-minute", "777", "--data-dir", str(up.data))
-    assert rowsmith(*own).returncode == 0
+    assert command(*own).returncode == 0
     assert limit() == "777"
-    assert rowsmith("plan", workspace, "enterprise", "--data-dir", str(up.data)).returncode == 0
+    assert command("plan", workspace, "enterprise", "--data-dir", str(up.data)).returncode == 0
     assert limit() == "6000"
 
 
-def test_commands_say_when_nothing_runs(tmp_path: Path):
-    for command in (["key", "list"], ["plan"], ["sign-in"]):
-        refused = rowsmith(*command, "--data-dir", str(tmp_path))
-        assert refused.returncode == 1
-        assert refused.stderr.startswith(f"rowsmith: Rowsmith is not running on the data folder {tmp_path}")
-        assert refused.stderr.count("\n") == 1
+@pytest.mark.parametrize("words", [("key", "list"), ("plan",), ("sign-in",)], ids=" ".join)
+def test_commands_say_when_nothing_runs(tmp_path: Path, command, words: tuple[str, ...]):
+    refused = command(*words, "--data-dir", str(tmp_path))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"rowsmith: Rowsmith is not running on the data folder {tmp_path}")
+    assert refused.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["valkey-server", "worker-1", "runner-1", "sweeper", "web"])

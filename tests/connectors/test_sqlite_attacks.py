@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import resource
 import sqlite3
@@ -111,7 +110,6 @@ HUGE = [
 
 @pytest.mark.parametrize("text", HUGE)
 def test_queries_that_need_much_memory_end_without_taking_it_from_this_process(session, text):
-    gc.collect()
     before, most, done = resident(), [0], threading.Event()
 
     def watch() -> None:

@@ -27,7 +27,6 @@ from webapp.engine.types.values import folded
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 700
-UNIQUE_ROWS = 3000
 ALWAYS_BLANK = {"null"}
 
 every_type = pytest.mark.parametrize("kind", REGISTRY, ids=lambda kind: kind.name)
@@ -109,29 +108,6 @@ def test_another_process_with_another_hash_seed_makes_the_same_rows():
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, check=True)
     theirs, ours = json.loads(done.stdout), digests()
     assert {name for name in ours if ours[name] != theirs.get(name)} == set()
-
-
-@every_type
-def test_unique_values_never_repeat_up_to_the_count_that_exists(kind: type[FieldType]):
-    for case in cases(kind):
-        field = case.field(unique=True)
-        refused = refusal(field)
-        if refused:
-            ((path, (code, hint)),) = refused.items()
-            assert (path, code) == ("fields[0].unique", "not_unique"), case.label
-            assert hint, case.label
-            continue
-        source = bound(field)
-        space = source.plan.layer.columns["it"].type.space_in(source.states["it"])
-        count = min(space, UNIQUE_ROWS)
-        source.check(0, count)
-        values = window(source, 0, count).to_pylist()
-        assert None not in values, case.label
-        assert len({folded(v) if isinstance(v, str) else v for v in values}) == count, case.label
-        assert window(source, count - 1, 1).to_pylist() == values[-1:], case.label
-        with pytest.raises(SpecError) as error:
-            source.check(1, space)
-        assert [fault.code for fault in error.value.faults] == ["not_enough_values"], case.label
 
 
 @every_type

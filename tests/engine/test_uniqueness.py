@@ -102,13 +102,15 @@ def space(source: BoundPlan) -> int:
 
 
 def assert_unique(source: BoundPlan, rows: int, label: str) -> None:
-    """``rows`` rows, or all there are, differ; one more than all is refused, wherever it starts."""
+    """``rows`` rows, or all there are, differ, and the last of them is the same alone; one more than all is refused,
+    wherever it starts."""
     size = space(source)
     count = min(size, rows)
     source.check(0, count)
-    parts = [compared(block[0]) for block in source.blocks(0, count)]
-    made = pa.chunked_array(parts) if parts else pa.chunked_array([], pa.string())
+    columns = [block[0] for block in source.blocks(0, count)]
+    made = pa.chunked_array([compared(column) for column in columns])
     assert made.null_count == 0, label
+    assert window(source, count - 1, 1).equals(text.decode(columns[-1])[-1:]), label
     assert pc.count_distinct(made).as_py() == count, (label, pc.value_counts(made.combine_chunks()))
     for offset, asked in ((0, size + 1), (size, 1), (size - 1, 2)):
         with pytest.raises(SpecError) as error:

@@ -65,7 +65,7 @@ def test_a_build_that_differs_from_the_lock_is_rejected_by_name(small, monkeypat
 def test_a_refusal_names_the_libraries_that_moved(small, monkeypatch):
     lock = json.loads(vocab_lock.LOCK.read_text("utf-8"))
     vocab_lock.LOCK.write_text(
-        json.dumps({"id": "0" * 32, "versions": {**lock["versions"], "faker": "1.0"}}), "utf-8"
+        json.dumps({**lock, "id": "0" * 32, "versions": {**lock["versions"], "faker": "1.0"}}), "utf-8"
     )
     with pytest.raises(VocabularyError, match=r"\(faker 1\.0 -> "):
         build.build(small)

@@ -22,8 +22,8 @@ HASHES = stored("everywhere")
 FASTER = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))  # type: ignore[index]
 
 SETTINGS: dict[str, tuple[list[str], dict[str, str]]] = {
-    "hash seed, locale and time zone, without assertions": (
-        [],
+    "hash seed, locale and time zone, without assertions, also in a forked process": (
+        ["fork"],
         {
             "PYTHONHASHSEED": "4711", "LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu",
             "PYTHONOPTIMIZE": "2", "PYTHONMALLOC": "malloc",
@@ -37,7 +37,6 @@ SETTINGS: dict[str, tuple[list[str], dict[str, str]]] = {
         },
     ),
     "several threads at once, rows cut into other pieces": (["threads", "blocks"], {"OMP_NUM_THREADS": "7"}),
-    "a forked process": (["fork"], {}),
 }  # fmt: skip
 
 

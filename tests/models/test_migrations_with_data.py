@@ -31,7 +31,7 @@ def app(request, tmp_path, shared_redis):
     url = (
         f"sqlite:///{tmp_path}/x.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     )
-    made = create_app(settings_for(url, shared_redis, tmp_path))
+    made = create_app(settings_for(url, shared_redis, tmp_path), routes=False)
     database.init_app(made)
     with made.app_context():
         yield made

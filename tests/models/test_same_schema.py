@@ -94,7 +94,7 @@ def test_migrations_and_models_make_the_same_to_the_last_trigger(kind, request, 
 
 def taken(url, how, redis, folder) -> set[tuple[str, str, str, str]]:
     """What an empty database says of itself after it was made in one way."""
-    app = create_app(settings_for(url, redis, folder))
+    app = create_app(settings_for(url, redis, folder), routes=False)
     database.init_app(app)
     with app.app_context():
         if how == "migrations":
@@ -118,7 +118,7 @@ def taken(url, how, redis, folder) -> set[tuple[str, str, str, str]]:
     ],
 )
 def test_any_difference_would_be_seen(change, tmp_path, shared_redis):
-    app = create_app(settings_for(f"sqlite:///{tmp_path}/x.db", shared_redis, tmp_path))
+    app = create_app(settings_for(f"sqlite:///{tmp_path}/x.db", shared_redis, tmp_path), routes=False)
     with app.app_context():
         db.create_all()
         with db.engine.connect() as connection:

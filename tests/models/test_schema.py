@@ -26,7 +26,7 @@ of_sqlite = pytest.mark.skipif(ON_POSTGRES, reason="speaks of SQLite")
 
 
 def migrated(url, redis, folder):
-    app = create_app(settings_for(url, redis, folder))
+    app = create_app(settings_for(url, redis, folder), routes=False)
     database.init_app(app)
     with app.app_context():
         flask_migrate.upgrade()
@@ -75,7 +75,7 @@ def any_app(request, tmp_path, shared_redis):
     """The application on an empty database of either kind."""
     on_file = f"sqlite:///{tmp_path}/x.db"
     url = on_file if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    app = create_app(settings_for(url, shared_redis, tmp_path))
+    app = create_app(settings_for(url, shared_redis, tmp_path), routes=False)
     with app.app_context():
         db.create_all()
         yield app

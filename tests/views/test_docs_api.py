@@ -16,6 +16,7 @@ from werkzeug.test import TestResponse
 from tests.cast import Browser, Program
 from tests.conftest import close_app, settings_for
 from tests.views.samples import LANGUAGES, Shown, addresses, shown, slugs
+from tests.views.samples import read as operation
 from tests.views.speak import make
 from webapp import create_app
 from webapp.documentation.api import samples
@@ -27,12 +28,15 @@ MOST_BYTES = 60_000  # compressed
 
 @dataclass
 class Read:
-    """What a stranger reads: the operations of all pages, the pages, the document, the collection."""
+    """What a stranger reads: the operations of all pages, the pages, the document, the collection. And the operations
+    as Edith reads them, who has a template."""
 
     found: list[Shown]
     pages: dict[str, str]
     document: dict[str, Any]
     collection: TestResponse
+    ediths: list[Shown]
+    template_id: str
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +48,18 @@ def read(peopled, shared_redis, tmp_path_factory) -> Read:
     with app.app_context():
         redis_client().flushdb()
     stranger, program = Browser(app), Program(app, "")
-    pages = ("/docs/api", *(f"/docs/api/{slug}" for slug in slugs(stranger)), *addresses(stranger))
+    edith = peopled[1].edith
+    operations = addresses(stranger)
+    listed = ("/docs/api", *(f"/docs/api/{slug}" for slug in slugs(stranger)), *operations)
+    pages = {address: stranger.get(address).text for address in listed}
+    template_id = make(Program(app, edith.key))["id"]
     made = Read(
-        shown(stranger),
-        {address: stranger.get(address).text for address in pages},
+        [operation(address, pages[address]) for address in operations],
+        pages,
         program.get("/openapi.json").json,
         program.get("/docs/postman.json"),
+        shown(Browser(app, edith)),
+        template_id,
     )
     close_app(app)
     return made
@@ -178,9 +188,9 @@ def test_a_strangers_samples_name_no_project_and_no_key(read):
             assert "http://localhost" in text
 
 
-def test_a_readers_samples_carry_her_project_and_objects_and_no_key(browser, api, cast):
-    template = make(api(cast.edith))["id"]
-    found = {one.key: one.samples for one in shown(browser(cast.edith))}
+def test_a_readers_samples_carry_her_project_and_objects_and_no_key(read, cast):
+    template = read.template_id
+    found = {one.key: one.samples for one in read.ediths}
     for text in found["GET /templates/{template_id}"].values():
         assert template in text
         assert cast.main in text
@@ -191,12 +201,12 @@ def test_a_readers_samples_carry_her_project_and_objects_and_no_key(browser, api
             assert "OWN_" not in text
 
 
-def test_samples_that_change_or_delete_name_nothing_of_the_readers(browser, api, cast):
-    template = make(api(cast.edith))["id"]
-    for one in shown(browser(cast.edith)):
+def test_samples_that_change_or_delete_name_nothing_of_the_readers(read):
+    assert len(read.ediths) == len(read.found)
+    for one in read.ediths:
         if not one.key.startswith(("GET ", "POST ")) or one.key.startswith("POST /export"):
             for text in one.samples.values():
-                assert template not in text, one.key
+                assert read.template_id not in text, one.key
                 assert re.search(r"\bOWN_", text) is None
 
 

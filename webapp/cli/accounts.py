@@ -131,7 +131,7 @@ def _list_keys(_arguments: argparse.Namespace) -> None:
     statement = statement.where(ApiKey.run_id.is_(None)).order_by(
         ApiKey.id
     )  # the key of a run expires with the run
-    for key, user in db.session.execute(statement).tuples():
+    for key, user in db.session.execute(statement):
         used = clock.to_text(key.last_used_at) or "never used"
         print(f"{key.handle}  {_key_state(key):<8}  {user.email}  {key.name}  ({used})")
 

@@ -122,9 +122,17 @@ def test_unique_reaches_as_far_as_the_pool():
      "parse", "json_bytes", "random", "unique", "optional"],
 )  # fmt: skip
 def test_a_faker_method_without_data_is_rejected_by_name(method):
-    found = fault(method)
+    with pytest.raises(faker_worker.Refused) as error:
+        faker_worker.chosen(Faker("en_US"), method)
+    found = error.value.fault
+    assert (found["option"], found["code"]) == ("method", "refused_method")
+    assert f'"{method}"' in found["message"]
+
+
+def test_a_rejected_faker_method_is_a_fault_of_the_field():
+    found = fault("seed")
     assert (found.path, found.code) == ("fields[0].options.method", "refused_method")
-    assert f'"{method}"' in found.message
+    assert '"seed"' in found.message
 
 
 def test_an_unknown_method_is_rejected_with_a_suggestion():
