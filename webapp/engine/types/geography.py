@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -139,11 +140,14 @@ class Local:
     """``bool[cities]``: the cities of the country that have a name in the locale's script."""
     own: bool
     """Whether the locale is not written in Latin letters."""
-    before: pa.StringArray
-    after: pa.StringArray
-    """The texts before and after the postal code in an address, for each city."""
     largest_first: bool
-    """Whether street and number come last, behind ``after``."""
+    """Whether the street and the number come last in an address."""
+    make_lines: Callable[[], tuple[pa.StringArray, pa.StringArray]]
+
+    @Lazy
+    def lines(self) -> tuple[pa.StringArray, pa.StringArray]:
+        """The texts before and after the postal code in an address, for each city."""
+        return self.make_lines()
 
 
 class Geography:
@@ -225,21 +229,21 @@ class Geography:
     def _local(self, locale: str) -> Local:
         words = self._vocabulary
         row = self.country_row(locale.partition("_")[2])
-        own = words.has_table(f"state@{locale}")
+        own = words.has_words("street", f"{locale}{OWN}")
         cities, named = self.city_names, np.zeros(len(self.city_names), bool)
         if words.has_table(f"city@{locale}"):
             here = np.flatnonzero(self.country == row)
             cities, there = _replaced(cities, here, _texts(words.table(f"city@{locale}"), "name"))
             named[here] = there
         states = self.state_names
-        if own:
+        if words.has_table(f"state@{locale}"):
             lands = np.array(words.table("states")["country"].to_pylist())
             here = np.flatnonzero(lands == locale.partition("_")[2])
             states, _ = _replaced(states, here, _texts(words.table(f"state@{locale}"), "name"))
         names = _texts(words.table(f"country@{locale}"), "name")
         largest_first = own and locale.partition("_")[0] in _LARGEST_FIRST
-        before, after = self._lines(cities, states, names, locale if largest_first else "")
-        return Local(cities, states, names, named, own, before, after, largest_first)
+        lines = partial(self._lines, cities, states, names, locale if largest_first else "")
+        return Local(cities, states, names, named, own, largest_first, lines)
 
     def pool_of(self, cities: np.ndarray) -> Pool:
         """A pool of some cities; those of which everything is known, if there are any."""

@@ -1217,7 +1217,7 @@ class Address(_StreetLine):
         super().__init__(field, options, compiler)
         if options.use_full_address:
             tables = self.geography
-            before, after = tables.lines if self.local is None else (self.local.before, self.local.after)
+            before, after = tables.lines if self.local is None else self.local.lines
             assert self.max_length is not None  # a street's is known
             of = "" if self.local is None else f" of {self.locale}"
             self.max_length += self.longest_in(f"lines before{of}", before)
@@ -1234,7 +1234,7 @@ class Address(_StreetLine):
         places: Places = context.group()
         tables = self.geography
         head, tail = places.postal
-        before, after = tables.lines if self.local is None else (self.local.before, self.local.after)
+        before, after = tables.lines if self.local is None else self.local.lines
         code = ((tables.postal_heads, head), (tables.postal_tails, tail))
         around = (before, places.city), *code, (after, places.city)
         if self.local is not None and self.local.largest_first:
