@@ -514,3 +514,19 @@ def verify(path: Path) -> Manifest:
             if not opens(ring, reader.manifest.vault_mark):
                 raise UpkeepError(f"{path} holds keys that do not open what it holds.")
         return reader.manifest
+
+
+def found(settings: Settings) -> str:
+    """The revision of the database. Error: UpkeepError, for one without tables, or of a newer release."""
+    with told("The database was not checked", settings.data_dir), snapshot(settings) as connection:
+        there = database.revision(connection)
+    if there is None:
+        raise UpkeepError(
+            "The database has no tables yet. To create them, run ./rowsmith up or ./rowsmith migrate."
+        )
+    if not database.known(there):
+        raise UpkeepError(
+            f"The database is at revision {there}, of a newer release; this one knows up to {database.head()}. "
+            "Install the newer release again, or restore a backup of this one."
+        )
+    return there

@@ -31,7 +31,7 @@ from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import backup, database
 from webapp.backup.archive import Manifest, Reader, UpkeepError, synced, told
-from webapp.backup.backup import engine, snapshot
+from webapp.backup.backup import engine
 from webapp.backup.database import REVISION, Table
 from webapp.config import Settings
 from webapp.exports.models import Export, ExportPart
@@ -42,22 +42,6 @@ from webapp.pushes.models import Push
 from webapp.pushes.services import completion
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import schedules
-
-
-def found(settings: Settings) -> str:
-    """The revision of the database. Error: UpkeepError, for one without tables, or of a newer release."""
-    with told("The database was not checked", settings.data_dir), snapshot(settings) as connection:
-        there = database.revision(connection)
-    if there is None:
-        raise UpkeepError(
-            "The database has no tables yet. To create them, run ./rowsmith up or ./rowsmith migrate."
-        )
-    if not database.known(there):
-        raise UpkeepError(
-            f"The database is at revision {there}, of a newer release; this one knows up to {database.head()}. "
-            "Install the newer release again, or restore a backup of this one."
-        )
-    return there
 
 
 def migrate(settings: Settings) -> None:

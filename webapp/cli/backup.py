@@ -216,7 +216,7 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
     env = data.environment(os.environ)
     operator.installed(data, env)
     with operator.stopped(data, env), operator.application_for(env) as settings:
-        was, head = restore.found(settings), database.head()
+        was, head = backup.found(settings), database.head()
         assets.ensure()
         if was == head:
             print(f"The database is at revision {head} already.")

@@ -18,7 +18,7 @@ from webapp.access import actors
 from webapp.access.actors import Actor
 from webapp.access.models import Membership, Project, User, Workspace
 from webapp.accounts.services import people
-from webapp.backup import database, restore
+from webapp.backup import backup, database
 from webapp.backup.archive import UpkeepError
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
@@ -137,7 +137,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
 def _other_revision(settings: Settings) -> str | None:
     """Return the revision of the database if it is not this release's."""
     try:
-        was = restore.found(settings)
+        was = backup.found(settings)
     except UpkeepError:
         return None
     return was if was != database.head() else None
