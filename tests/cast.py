@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from flask import Flask
@@ -132,8 +133,12 @@ class Program:
 
 
 _AS_WRITTEN = re.compile(r"(<(pre|textarea|script|style)\b.*?</\2\s*>)", re.S | re.I)
-_RUN = r"(?:\s*\n\s*|  +)"  # a line break or the indentation of a line
 _TAG = re.compile(r"(<[a-zA-Z/!](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)")
+_BREAK = re.compile(r"\s*\n\s*")
+_TAG_END = re.compile(r"\s+(/?>)$")
+_RUN = re.compile(r"\s*\n\s*|  +")  # a line break or the indentation of a line
+_RUN_BEFORE = re.compile(f"^(?:{_RUN.pattern})")
+_RUN_AFTER = re.compile(f"(?:{_RUN.pattern})$")
 
 
 def on_one_line(html: str) -> str:
@@ -151,23 +156,25 @@ def _compact(html: str) -> str:
     parts = _TAG.split(html)  # a text, a tag, a text, ...
     for place, part in enumerate(parts):
         if place % 2:
-            parts[place] = re.sub(r"\s+(/?>)$", r"\1", re.sub(r"\s*\n\s*", " ", part))
+            parts[place] = _TAG_END.sub(r"\1", _BREAK.sub(" ", part))
+            continue
+        if "\n" not in part and "  " not in part:
             continue
         before, after = "".join(parts[place - 1 : place]), "".join(parts[place + 1 : place + 2])
-        if re.fullmatch(_RUN, part):
+        if _RUN.fullmatch(part):
             part = ""
         if not before.startswith("</"):
-            part = re.sub(f"^{_RUN}", "", part)
+            part = _RUN_BEFORE.sub("", part)
         if after.startswith("</"):
-            part = re.sub(f"{_RUN}$", "", part)
-        parts[place] = re.sub(_RUN, " ", part)
+            part = _RUN_AFTER.sub("", part)
+        parts[place] = _RUN.sub(" ", part)
     return "".join(parts)
 
 
 class _Reading:
     """A response whose text is on one line if it is a page."""
 
-    @property
+    @cached_property  # a test looks at the text many times
     def text(self) -> str:
         text: str = super().text  # type: ignore[misc]  # mixed into a response of werkzeug
         return on_one_line(text) if self.mimetype == "text/html" else text  # type: ignore[attr-defined]
