@@ -180,20 +180,28 @@ class _Reading:
         return on_one_line(text) if self.mimetype == "text/html" else text  # type: ignore[attr-defined]
 
 
+def session_token(app: Flask, person: Person) -> str:
+    """Start a browser session and return its token."""
+    with app.app_context():
+        user = db.session.get_one(User, person.user_id)
+        return sign_in.start(user, Visitor("127.0.0.1", "tests", "req"), "test")
+
+
 class Browser:
-    """A person at a browser, signed in unless said otherwise. Forms carry the CSRF token."""
+    """A person at a browser, signed in unless said otherwise. Forms carry the CSRF token.
+
+    `token`: of a browser session of theirs; without one, there is a new session.
+    """
 
     ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-    def __init__(self, app: Flask, person: Person | None = None) -> None:
+    def __init__(self, app: Flask, person: Person | None = None, token: str = "") -> None:
         self.client: FlaskClient = app.test_client()
         wrapper = self.client.response_wrapper
         self.client.response_wrapper = type("Page", (_Reading, wrapper), {})
         self.app = app
         if person is not None:
-            with app.app_context():
-                user = db.session.get_one(User, person.user_id)
-                token = sign_in.start(user, Visitor("127.0.0.1", "tests", "req"), "test")
+            token = token or session_token(app, person)
             with self.client.session_transaction() as cookie:
                 cookie["sid"] = token
                 cookie.permanent = True
