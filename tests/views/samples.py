@@ -44,12 +44,13 @@ def addresses(browser: Browser, *groups: str) -> list[str]:
 
 def shown(browser: Browser, *groups: str) -> list[Shown]:
     """Every operation, or those of some groups."""
-    found = []
-    for address in addresses(browser, *groups):
-        page = browser.get(address).text
-        section = page[page.index('<section class="op">') : page.index("</article>")]
-        method, path = _LINE.search(section).groups()
-        samples = {name: html.unescape(text) for name, text in _PANEL.findall(section)}
-        slug = address.split("/")[3]
-        found.append(Shown(address, slug, f"{method} {path}", _TITLE.search(section)[1], samples, section))
-    return found
+    return [shown_at(address, browser.get(address).text) for address in addresses(browser, *groups)]
+
+
+def shown_at(address: str, page: str) -> Shown:
+    """The operation of a page."""
+    section = page[page.index('<section class="op">') : page.index("</article>")]
+    method, path = _LINE.search(section).groups()
+    samples = {name: html.unescape(text) for name, text in _PANEL.findall(section)}
+    slug = address.split("/")[3]
+    return Shown(address, slug, f"{method} {path}", _TITLE.search(section)[1], samples, section)
