@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from flask import Flask
@@ -132,10 +133,12 @@ class Program:
 
 
 _AS_WRITTEN = re.compile(r"(<(pre|textarea|script|style)\b.*?</\2\s*>)", re.S | re.I)
-_RUN = re.compile(r"\s*\n\s*|  +")  # a line break or the indentation of a line
-_LEADING, _TRAILING = (re.compile(form.format(_RUN.pattern)) for form in ("^(?:{})", "(?:{})$"))
 _TAG = re.compile(r"(<[a-zA-Z/!](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)")
-_BREAK, _BEFORE_END = re.compile(r"\s*\n\s*"), re.compile(r"\s+(/?>)$")
+_BREAK = re.compile(r"\s*\n\s*")
+_TAG_END = re.compile(r"\s+(/?>)$")
+_RUN = re.compile(r"\s*\n\s*|  +")  # a line break or the indentation of a line
+_RUN_BEFORE = re.compile(f"^(?:{_RUN.pattern})")
+_RUN_AFTER = re.compile(f"(?:{_RUN.pattern})$")
 
 
 def on_one_line(html: str) -> str:
@@ -153,8 +156,7 @@ def _compact(html: str) -> str:
     parts = _TAG.split(html)  # a text, a tag, a text, ...
     for place, part in enumerate(parts):
         if place % 2:
-            part = _BREAK.sub(" ", part) if "\n" in part else part
-            parts[place] = _BEFORE_END.sub(r"\1", part) if part[-2].isspace() or part.endswith("/>") else part
+            parts[place] = _TAG_END.sub(r"\1", _BREAK.sub(" ", part))
             continue
         if "\n" not in part and "  " not in part:
             continue
@@ -162,9 +164,9 @@ def _compact(html: str) -> str:
         if _RUN.fullmatch(part):
             part = ""
         if not before.startswith("</"):
-            part = _LEADING.sub("", part)
+            part = _RUN_BEFORE.sub("", part)
         if after.startswith("</"):
-            part = _TRAILING.sub("", part)
+            part = _RUN_AFTER.sub("", part)
         parts[place] = _RUN.sub(" ", part)
     return "".join(parts)
 
@@ -172,26 +174,34 @@ def _compact(html: str) -> str:
 class _Reading:
     """A response whose text is on one line if it is a page."""
 
-    @property
+    @cached_property  # a test looks at the text many times
     def text(self) -> str:
         text: str = super().text  # type: ignore[misc]  # mixed into a response of werkzeug
         return on_one_line(text) if self.mimetype == "text/html" else text  # type: ignore[attr-defined]
 
 
+def session_token(app: Flask, person: Person) -> str:
+    """Start a browser session and return its token."""
+    with app.app_context():
+        user = db.session.get_one(User, person.user_id)
+        return sign_in.start(user, Visitor("127.0.0.1", "tests", "req"), "test")
+
+
 class Browser:
-    """A person at a browser, signed in unless said otherwise. Forms carry the CSRF token."""
+    """A person at a browser, signed in unless said otherwise. Forms carry the CSRF token.
+
+    `token`: of a browser session of theirs; without one, there is a new session.
+    """
 
     ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-    def __init__(self, app: Flask, person: Person | None = None) -> None:
+    def __init__(self, app: Flask, person: Person | None = None, token: str = "") -> None:
         self.client: FlaskClient = app.test_client()
         wrapper = self.client.response_wrapper
         self.client.response_wrapper = type("Page", (_Reading, wrapper), {})
         self.app = app
         if person is not None:
-            with app.app_context():
-                user = db.session.get_one(User, person.user_id)
-                token = sign_in.start(user, Visitor("127.0.0.1", "tests", "req"), "test")
+            token = token or session_token(app, person)
             with self.client.session_transaction() as cookie:
                 cookie["sid"] = token
                 cookie.permanent = True

@@ -107,6 +107,18 @@ def peopled(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> tupl
 
 
 @pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Path:
+    """A database file with all tables and no rows, made once; tests work on copies."""
+    folder = tmp_path_factory.mktemp("empty")
+    path = folder / "empty.db"
+    app = create_app(settings_for(f"sqlite:///{path}", shared_redis, folder))
+    with app.app_context():
+        db.create_all()
+        db.engine.dispose()  # the last connection empties the write-ahead log
+    return path
+
+
+@pytest.fixture(scope="session")
 def peopled_postgres(
     tmp_path_factory: pytest.TempPathFactory, shared_redis: str
 ) -> Iterator[tuple[str, Cast]]:
@@ -176,7 +188,14 @@ def applications() -> dict[Settings, Flask]:
 
 @pytest.fixture
 def app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Flask]:
-    """The application on this test's database and an empty Redis. Tests with the same settings share it; what a test
+    """The application on this test's database and an empty Redis; see `shared_app`."""
+    with shared_app(settings, applications) as made:
+        yield made
+
+
+@contextmanager
+def shared_app(settings: Settings, applications: dict[Settings, Flask]) -> Iterator[Flask]:
+    """The application with these settings, on an empty Redis. Tests with the same settings share it; what a test
     changes in its configuration, or has it keep in its extensions, is gone with the test."""
     made = applications.get(settings)
     if made is None:

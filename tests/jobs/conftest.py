@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,9 @@ import redis
 import sqlalchemy as sa
 from flask import Flask
 
-from tests.conftest import SECRET_KEY
+from tests.conftest import SECRET_KEY, shared_app
 from tests.jobs.pushing import Pushing, connect
-from webapp import create_app, limits
+from webapp import limits
 from webapp.access.models import Project, Team, Workspace
 from webapp.config import Settings
 from webapp.exports.models import Export
@@ -52,21 +53,23 @@ def worker_environment(redis_url: str, folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def environment(shared_redis: str, tmp_path: Path) -> dict[str, str]:
+def environment(shared_redis: str, data_dir: Path) -> dict[str, str]:
     """The environment of a worker process on the test's database."""
-    return worker_environment(shared_redis, tmp_path)
+    return worker_environment(shared_redis, data_dir)
 
 
 @pytest.fixture
-def app(environment: dict[str, str]) -> Iterator[Flask]:
-    application = create_app(Settings.from_env(environment))
-    with application.app_context():
-        db.create_all()
+def app(
+    environment: dict[str, str], applications: dict[Settings, Flask], empty_database: Path
+) -> Iterator[Flask]:
+    settings = Settings.from_env(environment)
+    if settings.is_sqlite:
+        shutil.copyfile(empty_database, settings.data_dir / "rowsmith.db")
+    with shared_app(settings, applications) as application, application.app_context():
+        if not settings.is_sqlite:
+            db.create_all()
         yield application
         db.session.remove()
-        db.engine.dispose()
-        redis_client().flushall()
-        redis_client().close()
 
 
 @pytest.fixture

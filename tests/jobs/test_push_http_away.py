@@ -19,7 +19,7 @@ from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
 from webapp.work.models import END_STATES
 
-ROWS = 300
+ROWS = 120  # some chunks
 
 
 @pytest.fixture(autouse=True)
@@ -94,12 +94,12 @@ def test_the_remaining_rows_wait_for_a_target_that_becomes_unavailable(pushing):
             target._server.socket.close()
             return Answer(201, close=True)
 
-        target.on("*", *[Answer(201)] * 99, last)
+        target.on("*", *[Answer(201)] * 39, last)
         done = until_ended(pushing, pushing.push(people(ROWS), ask={"target_wait_seconds": 1}))
         delivered, failed, unknown, pending = counts(done)
-        assert (done.status, delivered, failed) == ("failed", 100, 0)
+        assert (done.status, delivered, failed) == ("failed", 40, 0)
         assert unknown <= 1, "a request on the connection that is being closed may have arrived"
-        assert pending == 200 - unknown
+        assert pending == ROWS - 40 - unknown
 
 
 @pytest.mark.parametrize("answer", [Answer(201, delay=60), Answer(cut="read")], ids=["timeout", "reset"])
@@ -116,20 +116,20 @@ def test_without_an_answer_only_rows_that_may_have_arrived_are_unknown(pushing, 
 
 
 def test_a_batch_that_cannot_arrive_stays_whole(away, echo):
-    away.settings |= {"push_mode": "batch", "wrapper_key": "rows", "batch_size": 100}
+    away.settings |= {"push_mode": "batch", "wrapper_key": "rows", "batch_size": 40}
     push_id = away.push(people(ROWS))
     assert counts(away.do(push_id)) == (0, 0, 0, ROWS)
     del away.settings["base_url"]
     eventually(lambda: away.read(push_id).retry_at <= clock.now(), 60)
     assert counts(until_ended(away, push_id)) == (ROWS, 0, 0, 0)
-    assert [len(one.json["rows"]) for one in echo.calls()] == [100, 100, 100]
+    assert [len(one.json["rows"]) for one in echo.calls()] == [40, 40, 40]
 
 
 @pytest.mark.parametrize("status", [400, 404, 500, 501, 503, 429])
 def test_an_error_response_only_fails_its_row(pushing, echo, status):
     echo.on("*", Answer(status))
-    done = pushing.do(pushing.push(people(ROWS), ask={"on_error": "continue"}))
-    assert (done.status, counts(done)) == ("completed", (0, ROWS, 0, 0))
+    done = pushing.do(pushing.push(people(20), ask={"on_error": "continue"}))
+    assert (done.status, counts(done)) == ("completed", (0, 20, 0, 0))
 
 
 def test_an_undo_waits_for_its_target(pushing, echo):

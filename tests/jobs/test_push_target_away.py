@@ -1,7 +1,7 @@
 """A target database that is killed and comes back: the push waits for it, and its ledger equals the table row for row.
 
-Against PostgreSQL and MariaDB servers of the test's own, killed before, during and after a COMMIT. The waits are a
-tenth of the real ones; TARGET_OUTAGE_SECONDS=20 runs with the real ones and an outage of 20 s.
+Against PostgreSQL and MariaDB servers of the test's own, killed before, during and after a COMMIT. The waits and the
+chunks are a tenth of the real ones; TARGET_OUTAGE_SECONDS=20 runs with the real ones and an outage of 20 s.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from webapp.work.models import END_STATES
 
 OUTAGE = float(os.environ.get("TARGET_OUTAGE_SECONDS", "2"))
 REAL = OUTAGE > 10
-ROWS = 30_000
+ROWS = 30_000 if REAL else 3_000
 SERVERS = {"postgresql": PostgresqlServer, "mysql": MariadbServer}
 
 
@@ -70,6 +70,8 @@ def pushing(app, monkeypatch, server, table) -> Pushing:
         waits = tuple(wait / 10 for wait in limits.PUSH_TARGET_WAITS)
         monkeypatch.setattr(limits, "PUSH_TARGET_WAITS", waits)
         monkeypatch.setattr(limits, "PUSH_HELD_SECONDS", limits.PUSH_HELD_SECONDS / 10)
+        for name in ("PUSH_FIRST_ROWS", "PUSH_CHUNK_ROWS"):
+            monkeypatch.setattr(limits, name, getattr(limits, name) // 10)
     return made
 
 

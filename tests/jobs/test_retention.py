@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 
 from jobs.sweeper import Sweeper
-from tests.conftest import ON_POSTGRES, close_app, settings_for
-from webapp import create_app, limits, storage
+from tests.conftest import ON_POSTGRES, settings_for, shared_app
+from webapp import limits, storage
 from webapp.access.models import Project, Team, Workspace
 from webapp.audit.models import AuditEntry
 from webapp.exports.models import Export, ExportPart
-from webapp.extensions import db, reading, redis_client, writing
+from webapp.extensions import db, reading, writing
 from webapp.files.models import WorkspaceFile
 from webapp.operations import retention
 from webapp.pushes.models import Push, PushLine, PushRange, PushRow
@@ -28,15 +29,19 @@ FREE = limits.RETENTION["free"]
 
 
 @pytest.fixture
-def any_app(request, tmp_path, shared_redis):
+def any_app(request, data_dir, shared_redis, applications, empty_database):
     """The application on an empty database."""
-    url = request.getfixturevalue("postgres_url") if ON_POSTGRES else f"sqlite:///{tmp_path}/x.db"
-    made = create_app(settings_for(url, shared_redis, tmp_path))
-    with made.app_context():
-        redis_client().flushdb()
-        db.create_all()
+    path = data_dir / "x.db"
+    url = request.getfixturevalue("postgres_url") if ON_POSTGRES else f"sqlite:///{path}"
+    if not ON_POSTGRES:
+        shutil.copyfile(empty_database, path)
+    with (
+        shared_app(settings_for(url, shared_redis, data_dir), applications) as made,
+        made.app_context(),
+    ):
+        if ON_POSTGRES:
+            db.create_all()
         yield made
-    close_app(made)
 
 
 class Place:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
-from tests.cast import Browser, Program
+from tests.cast import Browser, Program, session_token
 from tests.conftest import ON_POSTGRES, settings_for
 from tests.security import trail
 from tests.security.matrix import ROLES, Case, cases, prepares
@@ -68,10 +69,15 @@ def belonging() -> dict[str, sa.Select]:
 
 
 BELONGING = belonging()
+_SQLITE = sqlite.dialect(paramstyle="named")
+STATEMENTS = {table: str(statement.compile(dialect=_SQLITE)) for table, statement in BELONGING.items()}
 
 
 class Stage:
-    """The application on a database that is put back after each call that changed it."""
+    """The application on a database that is put back after each call that changed it.
+
+    `world["sessions"]` has the tokens of browser sessions that are in the database.
+    """
 
     def __init__(self, folder: Path, prepared: Path, world: dict, redis_url: str) -> None:
         self._prepared, self._path = prepared, folder / "stage.db"
@@ -101,10 +107,9 @@ class Stage:
 
     def reset(self) -> None:
         audit_log.close(self.app)
-        with self.app.app_context():
-            db.session.remove()
-            redis_client().flushdb()
         if self._version() == self._begun:
+            with self.app.app_context():
+                redis_client().flushdb()
             return
         self.close()
         for suffix in ("-wal", "-shm"):
@@ -121,11 +126,14 @@ class Stage:
 
     def _digest(self, workspace_id: str) -> str:
         found = hashlib.sha256()
-        with self.app.app_context(), db.engine.connect() as connection:
-            for table, statement in BELONGING.items():
-                rows = connection.execute(statement, {"workspace": workspace_id}).all()
-                found.update(repr((table, rows)).encode())
+        for table, statement in STATEMENTS.items():
+            rows = self._watch.execute(statement, {"workspace": workspace_id}).fetchall()
+            found.update(repr((table, rows)).encode())
         return found.hexdigest()
+
+    def trail(self, workspace_id: str) -> list[str]:
+        """Return the actions that the trail of a workspace has."""
+        return trail.actions(self._watch, workspace_id)
 
     def call(self, case: Case, person, key: str | None = None):
         """Return the response to a case for a user (None: anonymous), by key or, for a case `as a person`, by
@@ -133,7 +141,8 @@ class Stage:
         address = case.address(self.world)
         body = case.sent(self.world)
         if case.person:
-            browser = Browser(self.app, person)
+            token = self.world["sessions"][person.name] if person else ""
+            browser = Browser(self.app, person, token)
             answer = (
                 browser.get(address) if case.method == "GET" else browser.submit(address, body, case.method)
             )
@@ -166,6 +175,8 @@ def prepared(peopled, tmp_path_factory, shared_redis):
                 world[name] = api_keys.create(
                     acme, name, api_version="2026-11-21", scopes=scopes, user_id=cast.olivia.user_id
                 )[1]
+        members = [cast.people[name] for name in (*ROLES, "mallory")]
+        world["sessions"] = {person.name: session_token(app, person) for person in members}
         db.session.remove()
         with db.engine.connect() as connection:
             connection.exec_driver_sql("COMMIT")
@@ -208,7 +219,7 @@ def test_each_role_gets_what_it_may_and_no_more(stage, cast, case):
         return
     before = stage.state(cast.acme)
     for name in ROLES:
-        told = trail.actions(stage.app, cast.acme)
+        told = stage.trail(cast.acme)
         answer = stage.call(case, cast.people[name])
         wanted = case.status_for(name)
         assert answer.status_code == wanted, f"{name}: {answer.text[:500]}"
@@ -218,7 +229,7 @@ def test_each_role_gets_what_it_may_and_no_more(stage, cast, case):
         if wanted >= 400 or case.method in ("GET", "HEAD"):
             assert stage.state(cast.acme) == before, f"{name}'s call changed something"
         else:
-            left = trail.actions(stage.app, cast.acme)[len(told) :]
+            left = stage.trail(cast.acme)[len(told) :]
             assert trail.fits(stage.app, case, left), f"{name}'s call left {left} in the trail"
             stage.reset()
 
@@ -244,8 +255,9 @@ def test_an_actor_of_another_workspace_finds_nothing_and_changes_nothing(stage, 
     assert stage.state(cast.acme) == before
     ours = {value for value in stage.world.values() if isinstance(value, str) and len(value) > 20}
     sent = case.address(stage.world) + str(case.sent(stage.world))
-    assert not [value for value in ours if value in answer.text and value not in sent]
-    assert cast.acme not in answer.text
+    text = answer.text
+    assert not [value for value in ours if value in text and value not in sent]
+    assert cast.acme not in text
 
 
 @pytest.mark.parametrize("case", [c for c in ALL if c.scope], ids=str)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from tests.cast import gather
-from tests.conftest import ON_POSTGRES, close_app, settings_for
-from webapp import clock, create_app
+import pytest
+from flask import Flask
+
+from tests.cast import Cast, gather
+from tests.conftest import ON_POSTGRES, settings_for, shared_app
+from webapp import clock
 from webapp.access import actors
 from webapp.audit.services import audit_log, seals
-from webapp.extensions import db, redis_client
+from webapp.extensions import db
 
 
 @pytest.fixture
@@ -19,19 +23,24 @@ def kind():
 
 
 @pytest.fixture
-def trail(request, kind, shared_redis, tmp_path):
+def trail(request, kind, shared_redis, data_dir, applications):
     """`(application, workspace)`: some entries in two seals."""
-    own = kind == "postgresql" and not ON_POSTGRES
-    if not own:
-        app, cast = request.getfixturevalue("app"), request.getfixturevalue("cast")
-    else:
+    if kind == "postgresql" and not ON_POSTGRES:
         url = request.getfixturevalue("postgres_url")
-        app = create_app(settings_for(url, shared_redis, tmp_path))
-        with app.app_context():
-            redis_client().flushdb()
-            db.create_all()
-            cast = gather()
-            db.session.remove()
+        with shared_app(settings_for(url, shared_redis, data_dir), applications) as app:
+            with app.app_context():
+                db.create_all()
+                cast = gather()
+                db.session.remove()
+            with entries(app, cast) as made:
+                yield made
+    else:
+        with entries(request.getfixturevalue("app"), request.getfixturevalue("cast")) as made:
+            yield made
+
+
+@contextmanager
+def entries(app: Flask, cast: Cast) -> Iterator[tuple[Flask, str]]:
     with app.app_context():
         for turn in range(2):
             for number in range(5):
@@ -45,5 +54,3 @@ def trail(request, kind, shared_redis, tmp_path):
                 )
             assert seals.seal_all(clock.now()) >= 1
         yield app, cast.acme
-    if own:
-        close_app(app)

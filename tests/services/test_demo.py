@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import orjson
 import pytest
@@ -10,16 +12,17 @@ import sqlalchemy as sa
 from flask import Flask
 
 from jobs.pushes import push as job
-from tests.conftest import settings_for
-from webapp import create_app, limits
+from tests.conftest import settings_for, shared_app
+from webapp import limits
 from webapp.access import actors, tenancy
 from webapp.access.models import Project, Workspace
 from webapp.accounts.services import people, workspaces
+from webapp.config import Settings
 from webapp.connections.services import access, connections, inspection
 from webapp.datasets.schemas import DatasetPreviewInput
 from webapp.datasets.services import datasets
 from webapp.datasets.services import rows as datasets_rows
-from webapp.extensions import db, redis_client
+from webapp.extensions import db
 from webapp.generation.services import generate
 from webapp.model_base import Base
 from webapp.operations import demo_workspace
@@ -32,16 +35,16 @@ from webapp.scenarios.services import scenarios
 
 
 @pytest.fixture
-def empty(shared_redis, tmp_path) -> Iterator[Flask]:
+def empty(
+    shared_redis: str, data_dir: Path, applications: dict[Settings, Flask], empty_database: Path
+) -> Iterator[Flask]:
     """An application without a single row."""
-    app = create_app(settings_for(f"sqlite:///{tmp_path / 'empty.db'}", shared_redis, tmp_path))
-    with app.app_context():
-        redis_client().flushdb()
-        db.create_all()
+    path = data_dir / "empty.db"
+    shutil.copyfile(empty_database, path)
+    settings = settings_for(f"sqlite:///{path}", shared_redis, data_dir)
+    with shared_app(settings, applications) as app, app.app_context():
         yield app
         db.session.remove()
-        db.engine.dispose()
-        redis_client().close()
 
 
 def counts() -> dict[str, int]:

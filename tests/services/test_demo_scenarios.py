@@ -143,12 +143,12 @@ def around(empty, seeded, tmp_path):
     made.server.server_close()
 
 
-def test_referential_integrity_holds_in_the_database_after_every_run(around, tmp_path):
+def test_referential_integrity_holds_in_the_database_after_every_run(around, tmp_path, data_dir):
     for _ in range(2):
         told = around.run("referential_integrity", CUSTOMERS="5", ORDERS="12")
         assert "every order has its customer" in told
     assert json.loads((tmp_path / "outputs" / "report.json").read_text())["orders"] == 12
-    (path,) = tmp_path.rglob("shop.db")
+    (path,) = data_dir.rglob("shop.db")
     database = sqlite3.connect(path)
     counted = [
         database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("customers", "orders")

@@ -41,8 +41,8 @@ def limiter(shared_redis):
 
 
 def test_sixteen_threads_in_two_processes_never_exceed_the_limit_in_any_window(limiter, shared_redis):
-    limit, window = 60, 0.5
-    command = [sys.executable, "-c", HAMMER, shared_redis, "1.8", str(limit), str(window)]
+    limit, window = 60, 0.25
+    command = [sys.executable, "-c", HAMMER, shared_redis, "0.9", str(limit), str(window)]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     marks = sorted(mark for p in processes for mark in json.loads(p.communicate()[0]))
     assert all(p.returncode == 0 for p in processes)

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,14 +15,12 @@ import pytest
 from sqlalchemy import select
 
 from jobs import sweeper
-from jobs.lease import take
 from tests.cast import Program, gather
-from tests.conftest import SECRET_KEY, close_app, settings_for
+from tests.conftest import SECRET_KEY, _database, close_app, settings_for
 from tests.jobs.waiting import eventually
 from tests.views.speak import make
 from webapp import clock, create_app, storage
-from webapp.exports import services as exports
-from webapp.exports.models import Export, ExportPart
+from webapp.exports.models import ExportPart
 from webapp.extensions import db, reading, redis_client, writing
 from webapp.monitoring import health
 
@@ -52,7 +50,7 @@ class Served:
             "REDIS_URL": redis,
             "ROWSMITH_DATA_DIR": str(folder),
         }
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self._workers: list[subprocess.Popen[bytes]] = []
         with self.app.app_context():
             redis_client().flushdb()
             db.create_all()
@@ -60,24 +58,44 @@ class Served:
             db.session.remove()
         self.edith = Program(self.app, self.cast.edith.key)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """One more worker, ready."""
-        with self.log(len(self.workers)).open("wb") as out:
+    def workers(self, count: int) -> list[subprocess.Popen[bytes]]:
+        """That many workers, ready, and no others."""
+        while len(self._workers) > count:
+            self.kill(self._workers[-1])
+        while len(self._workers) < count:
+            self._start()
+        return list(self._workers)
+
+    def _start(self) -> None:
+        starting = self.folder / "starting.log"
+        with starting.open("wb") as out:
             process = subprocess.Popen(
                 [sys.executable, "-m", "jobs.worker"], env=self.environment, stderr=out
             )
-        self.workers.append(process)
+        starting.rename(self._log(process))
+        self._workers.append(process)
         with self.app.app_context():
             client = redis_client()
-            eventually(lambda: health.alive(client, health.WORKER, 0) == len(self.workers), within=60)
-        return process
+            eventually(lambda: health.alive(client, health.WORKER, 0) == len(self._workers), within=60)
 
-    def log(self, number: int) -> Path:
-        return self.folder / f"worker-{number}.log"
+    def kill(self, worker: subprocess.Popen[bytes]) -> None:
+        """End a worker in the middle of what it does."""
+        worker.kill()
+        worker.wait()
+        self._workers.remove(worker)
+        with self.app.app_context():
+            health.gone(redis_client(), health.WORKER, f"{os.uname().nodename}:{worker.pid}")
 
-    def begun(self, number: int) -> int:
+    def _log(self, worker: subprocess.Popen[bytes]) -> Path:
+        return self.folder / f"worker-{worker.pid}.log"
+
+    def begun(self, worker: subprocess.Popen[bytes]) -> int:
         """How many parts a worker has taken."""
-        return self.log(number).read_text().count(" jobs.lease: part ")
+        return self._log(worker).read_text().count(" jobs.lease: part ")
+
+    def used(self) -> int:
+        """The rows that count against the workspace's quota."""
+        return self.edith.get("/usage").json["rows"]["used"]
 
     def parts(self, export_id: str) -> list[ExportPart]:
         with self.app.app_context(), reading() as session:
@@ -109,22 +127,19 @@ class Served:
         return eventually(look, within=90)
 
     def close(self) -> None:
-        for process in self.workers:
-            process.kill()
-            process.wait()
+        self.workers(0)
         close_app(self.app)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def served(request, shared_redis, tmp_path):
-    url = (
-        f"sqlite:///{tmp_path}/data.db"
-        if request.param == "sqlite"
-        else request.getfixturevalue("postgres_url")
-    )
-    made = Served(url, shared_redis, tmp_path)
-    yield made
-    made.close()
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, shared_redis, tmp_path_factory):
+    """One for the module: to start a worker takes longer than most exports."""
+    folder = tmp_path_factory.mktemp("served")
+    sqlite = request.param == "sqlite"
+    with nullcontext(f"sqlite:///{folder}/data.db") if sqlite else _database() as url:
+        made = Served(url, shared_redis, folder)
+        yield made
+        made.close()
 
 
 @pytest.fixture
@@ -134,12 +149,12 @@ def ask():
 
 def test_two_workers_make_one_export_side_by_side(served, ask):
     path = f"/templates/{make(served.edith, fields=FIELDS)['id']}"
-    served.start()
-    served.start()
+    workers = served.workers(2)
+    before = [served.begun(worker) for worker in workers]
     export = served.edith.post(f"{path}/exports", json={**ask, "part_rows": PART}).json
     export = served.ended(export["id"])
     assert (export["status"], export["parts"], export["parts_done"]) == ("completed", 8, 8)
-    shares = [served.begun(number) for number in (0, 1)]
+    shares = [served.begun(worker) - earlier for worker, earlier in zip(workers, before, strict=True)]
     assert sum(shares) == 8
     assert all(shares), "both made parts"
     parts = served.parts(export["id"])
@@ -151,24 +166,20 @@ def test_two_workers_make_one_export_side_by_side(served, ask):
 
 def test_after_a_kill_only_the_current_part_is_created_again(served, ask):
     path = f"/templates/{make(served.edith, fields=FIELDS)['id']}"
-    doomed = served.start()
+    (doomed,) = served.workers(1)
     export = served.edith.post(f"{path}/exports", json={**ask, "part_rows": PART}).json
     eventually(lambda: served.held(export["id"]), within=60)
-    os.kill(doomed.pid, signal.SIGKILL)
-    doomed.wait()
+    served.kill(doomed)
     lost = {one.number for one in served.parts(export["id"]) if one.status == "running"}
     before = {one.number: one.sha256 for one in served.parts(export["id"]) if one.status == "completed"}
     assert len(lost) == 1
     assert before
     with served.app.app_context():
-        client = redis_client()
-        health.gone(client, health.WORKER, f"{os.uname().nodename}:{doomed.pid}")
         with writing() as session:
             for part in session.scalars(select(ExportPart).where(ExportPart.status == "running")):
                 part.lease_until = clock.now() - timedelta(seconds=1)
-        served.workers.clear()
-        sweeper.sweep(client, clock.now())
-    served.start()
+        sweeper.sweep(redis_client(), clock.now())
+    served.workers(1)
     export = served.ended(export["id"])
     parts = served.parts(export["id"])
     assert export["status"] == "completed", export["error"]
@@ -185,8 +196,8 @@ def test_after_a_kill_only_the_current_part_is_created_again(served, ask):
 
 def test_a_cancel_stops_every_worker_within_six_seconds(served, ask):
     path = f"/templates/{make(served.edith, fields=FIELDS)['id']}"
-    served.start()
-    served.start()
+    served.workers(2)
+    used = served.used()
     asked = {**ask, "count": 8_000_000, "part_rows": 1_000_000}
     export = served.edith.post(f"{path}/exports", json=asked).json
     eventually(lambda: sum(one.status == "running" for one in served.parts(export["id"])) == 2, within=60)
@@ -197,30 +208,4 @@ def test_a_cancel_stops_every_worker_within_six_seconds(served, ask):
     )
     assert export["status"] == "cancelled"
     assert {one.status for one in served.parts(export["id"])} <= {"cancelled", "completed"}
-    eventually(lambda: served.edith.get("/usage").json["rows"]["used"] == export["rows_done"])
-
-
-def test_a_worker_saves_and_ends_a_part_while_its_export_is_locked(served, ask):
-    """A cancel holds the export and then wants the parts: a worker that holds a part must not wait for the export."""
-    path = f"/templates/{make(served.edith, fields=FIELDS)['id']}"
-    export = served.edith.post(f"{path}/exports", json={**ask, "part_rows": PART}).json
-    part = served.parts(export["id"])[0]
-    with served.app.app_context():
-        work = take(exports.PART_KIND, part.id, clock.now, exports.may_start(part.id))
-    if served.app.config["SQLALCHEMY_DATABASE_URI"].startswith("sqlite"):
-        pytest.skip("SQLite has one lock for all rows")
-
-    def write() -> None:
-        with served.app.app_context():
-            work.save(rows_done=1)
-            work.finish("cancelled")
-
-    writer = threading.Thread(target=write)
-    with served.app.app_context(), writing() as session:
-        session.get(Export, export["id"], with_for_update=True)
-        writer.start()
-        writer.join(10)
-        waits = writer.is_alive()
-    writer.join()
-    assert not waits
-    assert served.parts(export["id"])[0].status == "cancelled"
+    eventually(lambda: served.used() - used == export["rows_done"])

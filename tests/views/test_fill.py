@@ -35,10 +35,10 @@ def edith(api, cast):
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def target(request, app, cast, postgres_url):
+def target(request, app, cast):
     """`target(schema)`: a database with these tables."""
     if request.param == "postgresql":
-        return partial(postgres_target, app, cast, postgres_url)
+        return partial(postgres_target, app, cast, request.getfixturevalue("postgres_url"))
     return lambda script: nullcontext(sqlite_target(app, cast, script))
 
 

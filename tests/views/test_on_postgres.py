@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from sqlalchemy import select
 
 from jobs import exports
+from jobs.lease import take
 from tests.cast import Program, gather
 from tests.conftest import settings_for
 from tests.views.speak import FIELDS, make, refused
-from webapp import create_app
+from webapp import clock, create_app
 from webapp.audit.services import audit_log
-from webapp.extensions import db, redis_client
+from webapp.exports import services as exports_services
+from webapp.exports.models import Export, ExportPart
+from webapp.extensions import db, reading, redis_client, writing
 
 
 @pytest.fixture
@@ -66,3 +72,33 @@ def test_addresses_that_no_database_can_keep_are_404(served):
         refused(edith.get(f"/templates/{wrong}"), 404, "not_found")
         refused(edith.post(f"/templates/{wrong}/generate"), 404, "not_found")
         refused(edith.get(f"/exports/{wrong}"), 404, "not_found")
+
+
+def test_a_worker_saves_and_ends_a_part_while_its_export_is_locked(served):
+    """A cancel holds the export and then wants the parts: a worker that holds a part must not wait for the export.
+    On SQLite there is one lock for all rows."""
+    app, edith = served
+    ask = {"count": 320_000, "seed": "s", "format": "csv", "part_rows": 40_000}
+    export = edith.post(f"/templates/{make(edith)['id']}/exports", json=ask).json
+    with app.app_context(), reading() as session:
+        part_id = session.scalar(
+            select(ExportPart.id).where(ExportPart.export_id == export["id"], ExportPart.number == 1)
+        )
+    with app.app_context():
+        work = take(exports_services.PART_KIND, part_id, clock.now, exports_services.may_start(part_id))
+
+    def write() -> None:
+        with app.app_context():
+            work.save(rows_done=1)
+            work.finish("cancelled")
+
+    writer = threading.Thread(target=write)
+    with app.app_context(), writing() as session:
+        session.get(Export, export["id"], with_for_update=True)
+        writer.start()
+        writer.join(10)
+        waits = writer.is_alive()
+    writer.join()
+    assert not waits
+    with app.app_context(), reading() as session:
+        assert session.get_one(ExportPart, part_id).status == "cancelled"
