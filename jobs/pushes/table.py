@@ -253,6 +253,10 @@ class Sender:
             sensitive=self.table.sensitive,
             ms=ms,
         )
+        if self.undo and self.table.found_by != self.table.key_columns:
+            found = [
+                one for one in found if one.code != "missing_row"
+            ]  # deleted with a row of the same values
         orphans = part.numbers[~part.sendable].tolist()
         if orphans:
             code = "missing_row" if self.undo else "foreign_key"

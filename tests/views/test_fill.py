@@ -91,6 +91,18 @@ def test_undo_finds_rows_without_a_key_where_the_table_was_empty(edith, target, 
         assert [database.count(name) for name in tables] == [0, 0, 41]
 
 
+def test_undo_counts_rows_that_were_deleted_with_an_equal_one(edith, target, work):
+    script = "CREATE TABLE marks (school smallint NOT NULL CHECK (school BETWEEN 1 AND 3), note text);"
+    with target(script) as database:
+        made = edith.post(f"/connections/{database.connection_id}/fill", json={"rows": 40}).json
+        work(made["push"]["id"])
+        undo = edith.post(f"/pushes/{made['push']['id']}/undo", json={})
+        work(undo.json["id"])
+        counts = edith.get(f"/pushes/{undo.json['id']}").json["counts"]
+        assert (counts["delivered"], counts["failed"]) == (40, 0)
+        assert database.count("marks") == 0
+
+
 RULED = """
 CREATE TABLE people (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name varchar(60) NOT NULL);
 CREATE TABLE visits (
