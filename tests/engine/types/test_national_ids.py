@@ -100,6 +100,17 @@ def test_well_known_passports_are_written_as_printed(country):
     assert all(re.fullmatch(KNOWN_PASSPORTS[country], number) for number in numbers)
 
 
+def test_licences_are_of_the_state_of_the_row():
+    kinds = ("state_abbr", "driver_license")
+    made = table(bound([{"name": kind, "type": kind} for kind in kinds], locale="en_US"), 0, 3_000)
+    for state, number in zip(*(made[kind] for kind in kinds), strict=True):
+        mask = documents._LICENSES[state]
+        form = "".join({"#": r"\d", "@": "[A-Z]"}.get(sign, re.escape(sign)) for sign in mask)
+        assert re.fullmatch(form, number), (state, number)
+    elsewhere = table(bound([{"name": kind, "type": kind} for kind in kinds], locale="de_DE"), 0, 200)
+    assert all(elsewhere["driver_license"])
+
+
 def test_licences_are_of_the_state_asked_for_or_of_all():
     assert all(
         re.fullmatch(r"[A-Z]\d{7}", one) for one in values("driver_license", 300, options={"state": "ca"})

@@ -14,7 +14,7 @@ from pydantic import AliasChoices, Field
 from webapp.engine.types import government, national_ids
 from webapp.engine.types.base import OptionsModel
 from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Run, mixed
-from webapp.engine.types.papers import ByCountry, groups_named
+from webapp.engine.types.papers import KIND, ByCountry, groups_named, place_of
 from webapp.engine.types.person import AGES, SEXES, birth_dates
 from webapp.engine.types.vehicles import masked
 from webapp.errors import did_you_mean
@@ -231,8 +231,9 @@ _SEX_SALT, _BIRTH_SALT = 60, 61
 
 
 class NationalId(ByCountry):
-    """What a country calls its number for people, check digits included. A date of birth or a sex in the number is that
-    of the row's person; where the row has none, or the numbers are unique, the number has its own."""
+    """What a country calls its number for people, check digits included. A date of birth, a sex or letters of the name
+    in the number are those of the row's person; where the row has none, or the numbers are unique, the number has its
+    own."""
 
     name = "national_id"
     label = "National ID"
@@ -508,12 +509,19 @@ _STATE_SALT = 50
 
 
 class DriverLicense(CodeType):
-    """A number in the form of a state of the United States; of any of them where none is named."""
+    """A number in the form of a state of the United States: the option's, else that of the row's place, else any."""
 
     name = "driver_license"
     label = "Driver's license"
     category = "government"
-    description = "The number of a US driver's license in the format of its state."
+    group_kind = KIND
+    grouped_since = 3
+    solitary = True
+    joins = True
+    beside = ("place",)
+    description = (
+        "The number of a US driver's license in the format of its state, which is that of the row's place."
+    )
     aliases = ("drivers license", "driving licence", "driver license number", "drivers licence", "license number",
                "dl number", "driver's license number")  # fmt: skip
     example = "D4815261"
@@ -545,12 +553,25 @@ class DriverLicense(CodeType):
         self._of_state = (
             np.array([places[mask] for mask in _LICENSES.values()]) if not state else np.zeros(1, np.int64)
         )
+        self._place = None if state or compiler.vocabulary.engine < 3 else place_of(field, compiler)
+        if self._place is not None:
+            number = {code: at for at, code in enumerate(_LICENSES)}
+            states = compiler.vocabulary.table("states").to_pylist()
+            of_place = [number.get(one["code"], -1) if one["country"] == "US" else -1 for one in states]
+            self._of_place = np.array([*of_place, -1])  # the last is for places without a state
+
+    @classmethod
+    def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
+        return groups_named(group, "place")
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if len(self._codes) == 1:
             return super().fill(context)
-        which = self._of_state[context.below(self._of_state.size, _STATE_SALT).view(np.int64)]
-        return mixed(self._codes, which, context)
+        state = context.below(self._of_state.size, _STATE_SALT).view(np.int64)
+        if self._place is not None:
+            own = self._of_place[context.thing(*self._place).state]
+            state = np.where(own < 0, state, own)
+        return mixed(self._codes, self._of_state[state], context)
 
     def space(self) -> int | None:
         return super().space() if len(self._codes) == 1 else None

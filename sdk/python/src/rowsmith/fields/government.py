@@ -22,7 +22,7 @@ class CnpjField(Field):
 
 
 class DriverLicenseField(Field):
-    """The number of a US driver's license in the format of its state.
+    """The number of a US driver's license in the format of its state, which is that of the row's place.
 
     state: Two-letter code of a state. Default: all states.
     """
