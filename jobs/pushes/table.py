@@ -254,9 +254,8 @@ class Sender:
             ms=ms,
         )
         if self.undo and self.table.found_by != self.table.key_columns:
-            found = [
-                one for one in found if one.code != "missing_row"
-            ]  # deleted with a row of the same values
+            # The row was deleted together with one of the same values.
+            found = [one for one in found if one.code != "missing_row"]
         orphans = part.numbers[~part.sendable].tolist()
         if orphans:
             code = "missing_row" if self.undo else "foreign_key"
