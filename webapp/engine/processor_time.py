@@ -140,6 +140,7 @@ def _counted(budget: Budget, pieces: Iterator[T]) -> Iterator[T]:
             except StopIteration:
                 return
         yield piece
+        del piece  # its memory is free while the next one is made
 
 
 def check() -> None:

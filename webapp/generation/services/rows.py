@@ -363,11 +363,13 @@ class Stream(ABC):
         if start:
             yield start
         for block in recipe.bound.blocks_for(writer, recipe.offset, recipe.count):
-            pieces = writer.block(block)
+            count, pieces = len(block[0]), writer.block(block)
+            del block  # what is not used any more is free while the next block is made
             first = next(pieces, None)
-            self.rows_made += len(block[0])
+            self.rows_made += count
             if first is not None:
                 yield first
+            del first
             yield from pieces
             self.rows_sent = self.rows_made
         yield from writer.finish() if recipe.last else writer.pause()
