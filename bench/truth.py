@@ -671,7 +671,8 @@ PLATES: dict[str, dict[str, str]] = {
     "VN": {"13": "14", "21": "36", "22": "37"},
     "NG": {"ON": "AKR", "KN": "KMC"},
 }
-"""The letters that plates of some regions begin or end with; registries of the countries."""
+"""What plates of some regions begin or end with. The entries from Thailand on have not been compared with a registry:
+they only show that rows follow the tables of the engine."""
 _AT_THE_END = ("ZA", "TH", "DZ")
 
 

@@ -144,8 +144,8 @@ def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
     """A process more than processors, and without --all none of the long directories, unless one is named."""
     alone = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in rest)
     # Tests wait a fifth of the time for their servers, and each process imports the application and collects all tests:
-    # on two processors three take 8:24 minutes, four 9:39. `worksteal` gives each process neighbouring tests, which
-    # share fixtures, and moves tests to idle processes.
+    # on two processors three take about a minute less than four. `worksteal` gives each process neighbouring tests,
+    # which share fixtures, and moves tests to idle processes.
     processes = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
     out = [] if alone else processes
     if not everything:

@@ -230,7 +230,8 @@ PLATES: dict[str, Plates] = {
         between=" ",
                 after=True),
 }  # fmt: skip
-"""Plates of private cars in the present series of each country."""
+"""Plates of private cars in the present series of each country. Regions of Algeria, Indonesia, Iran, Nigeria, Pakistan
+and Vietnam have not been compared with a registry; Nigeria's codes are those of one or two districts of each state."""
 PLATE_COUNTRIES = tuple(sorted(PLATES))
 
 
