@@ -242,7 +242,7 @@ PARQUET_GROUP_BYTES: Final = 8 * MB
 FORMAT_POOL_BYTES: Final = 32 * MB  # escaped pools cached in one process
 FORMAT_PART_BYTES: Final = 16 * MB  # a block with longer texts is written in two halves
 # Also for the number of pieces; each takes 24 bytes while a row is assembled.
-FORMAT_PART_PIECES: Final = 512 * 1024
+FORMAT_PART_PIECES: Final = 256 * 1024
 
 # --- Idempotency-Key ---------------------------------------------------------------------------------------
 IDEMPOTENCY_HOURS: Final = 24
