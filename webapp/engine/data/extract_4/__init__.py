@@ -14,7 +14,7 @@ import pyarrow as pa
 from webapp.engine.data import extract_3
 from webapp.engine.data.extract import Words
 from webapp.engine.data.extract_3.locales import ALIASES, LOCALES
-from webapp.engine.data.extract_4 import corrections, landlines, lists, products
+from webapp.engine.data.extract_4 import corrections, landlines, lists, postal, products
 from webapp.engine.data.extract_4.tools import corrected, listed_by, word_list
 
 __all__ = ["ALIASES", "LIBRARIES", "LOCALES", "TABLES", "WORDS", "word_list"]
@@ -55,7 +55,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
         for name in extract_3.TABLES
         if name.startswith("city@")
     },
-    "postal_heads": corrections.postal_heads,
+    "postal_heads": postal.heads,
     "continent_name": lists.continents,
     **{f"month_{width}": lists.months(width) for width in ("wide", "abbreviated")},
     **{f"weekday_{width}": lists.weekdays(width) for width in ("wide", "abbreviated")},

@@ -1,25 +1,23 @@
-"""What `corrections.txt` and `postal.txt` correct in lists of names and in the table of cities."""
+"""What `corrections.txt` corrects in lists of names and in the table of cities."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
 
 import pyarrow as pa
 
 from webapp.engine.data import extract_3
 from webapp.engine.data.extract.tools import fold
-from webapp.engine.data.extract_3 import people, postal
-from webapp.engine.data.extract_4 import landlines
-from webapp.engine.data.extract_4.tools import lines, listed_by, spelled
+from webapp.engine.data.extract_3 import people
+from webapp.engine.data.extract_4 import landlines, postal
+from webapp.engine.data.extract_4.tools import listed_by, spelled
 
 SPREAD = 500
 """Places of a city are within this many units of 1e-5 degrees (about 550 m) of its centre."""
 SPREAD_AT_BORDER = 50
 _COMMA_BELOW = str.maketrans("şţŞŢ", "șțȘȚ")
 """Romanian letters have a comma, for which GeoNames writes a cedilla."""
-_DIGITS = re.compile(r"\d+")
 
 
 def first_names_female() -> dict[str, list[str]]:
@@ -77,10 +75,7 @@ def cities() -> pa.Table:
     near = [name in at_border.get(country, ()) for country, name in cities]
     out = [name in left_out.get(country, ()) for country, name in cities]
     zone = [right.get((*city, at), at) for city, at in zip(cities, zone, strict=True)]
-    starts, counts = (table[f"postal_{part}"].to_pylist() for part in ("start", "count"))
-    ranges, _ = _postal()
-    for row, ((code, _), state) in enumerate(zip(cities, _states_of(table), strict=True)):
-        starts[row], counts[row] = ranges.get((code, state), (starts[row], counts[row]))
+    starts, counts = zip(*postal.ranges(), strict=True)
     for column, values in (("time_zone", zone), ("postal_start", starts), ("postal_count", counts)):
         table = table.set_column(table.column_names.index(column), column, pa.array(values, pa.int32()))
     for part, at in (("start", 0), ("count", 1)):
@@ -114,82 +109,3 @@ def _city(country: str, name: str) -> str:
         if re.fullmatch(pattern, name):
             return right
     return name
-
-
-def postal_heads() -> pa.Table:
-    """The beginnings of postal codes of the third extractor, and those of the regions that are corrected."""
-    return _postal()[1]
-
-
-@cache
-def _postal() -> tuple[dict[tuple[str, str], tuple[int, int]], pa.Table]:
-    """{(country, subdivision): its range of heads} of the corrected regions, and all heads with those at the end."""
-    table, heads = extract_3.TABLES["cities"](), extract_3.TABLES["postal_heads"]()
-    rows, ranges = heads.to_pylist(), {}
-    codes = extract_3.TABLES["countries"]()["alpha2"].to_pylist()
-    wrong = {
-        (country, state): change.partition(">")
-        for country, entries in listed_by("corrections")["postal_heads"].items()
-        for state, _, change in (entry.partition("=") for entry in entries)
-    }
-    columns = (table[name].to_pylist() for name in ("country", "postal_start", "postal_count"))
-    for country, start, count, state in zip(*columns, _states_of(table), strict=True):
-        key = codes[country], state
-        if key in ranges:
-            continue
-        if key in wrong:
-            before, _, after = wrong[key]
-            made = []
-            for row in rows[start : start + count]:
-                texts = (
-                    [row["text"]] if row["text"] != before else [text for text in after.split(",") if text]
-                )
-                made += [{**row, "text": text} for text in texts]
-        elif prefixes := _prefixes(*key):
-            shape = rows[start]
-            made = [{**shape, "text": text} for text in _with_prefixes(shape["text"], prefixes)]
-        else:
-            continue
-        ranges[key] = len(rows), len(made)
-        rows += made
-    return ranges, pa.Table.from_pylist(rows, heads.schema)
-
-
-def _prefixes(country: str, state: str) -> list[str]:
-    """The first digits of the codes of a subdivision by `postal.txt`; none where it says nothing."""
-    regions = _regions().get(country, {})
-    listed = regions.get(state, regions.get("*", "") if state else "")
-    return postal._prefixes(listed.replace("{}", state)) if listed else []
-
-
-@cache
-def _regions() -> dict[str, dict[str, str]]:
-    """{country: {subdivision: its prefixes}}."""
-    made = {}
-    for line in lines("postal"):
-        country, *regions = line.split()
-        made[country] = {name: listed for name, _, listed in (region.partition("=") for region in regions)}
-    return made
-
-
-def _with_prefixes(shape: str, prefixes: list[str]) -> list[str]:
-    """All heads with the digits of ``shape`` replaced by those that begin with one of the prefixes; a selection of
-    many."""
-    digits = _DIGITS.search(shape)
-    assert digits is not None
-    size = len(digits[0])
-    numbers = [
-        prefix + (f"{rest:0{size - len(prefix)}d}" if size > len(prefix) else "")
-        for prefix in prefixes
-        for rest in range(10 ** (size - len(prefix)))
-    ]
-    if len(numbers) > postal.HEADS_OF_REGION:
-        step = len(numbers) / postal.HEADS_OF_REGION
-        numbers = [numbers[int(at * step)] for at in range(postal.HEADS_OF_REGION)]
-    return [shape.replace(digits[0], number, 1) for number in numbers]
-
-
-def _states_of(table: pa.Table) -> list[str]:
-    """The code of each city's subdivision; "" where it is not known."""
-    codes = extract_3.TABLES["states"]()["code"].to_pylist()
-    return [codes[row] if row >= 0 else "" for row in table["state"].to_pylist()]
