@@ -15,14 +15,14 @@ from webapp.engine.data import extract_3
 from webapp.engine.data.extract_3 import postal
 from webapp.engine.data.extract_4.tools import lines, listed_by
 
-PEOPLE_PER_KM2 = 4_000
-"""A guess at how far a city reaches: the postal areas whose centres are within reach are all those of the city."""
+PEOPLE_PER_KM2 = 12_000
+"""A low guess at how far a city reaches: the postal areas whose centres are within reach are all those of the city."""
 KM_PER_DEGREE = 111.2
 _DIGITS = re.compile(r"\d+")
 _NOT_OF_AREA = re.compile(r"[^0-9A-Z]")
 _COUNTRY_SIGNS = {"AZ": "AZ", "LU": "L", "LV": "LV", "MD": "MD"}
 """What may stand before the codes of a country."""
-_SIGNS = {"AU": 3, "BR": 3, "CA": 3}
+_SIGNS = {"AU": 3, "BR": 3, "CA": 3, "IN": 3, "JP": 3}
 """How many signs name a postal area, where two name too large a one."""
 _LETTERS = re.compile(r"[A-Z]*")
 
@@ -51,21 +51,21 @@ def _corrected() -> tuple[list[tuple[int, int]], pa.Table]:
     codes = extract_3.TABLES["countries"]()["alpha2"].to_pylist()
     columns = ("country", "postal_start", "postal_count", "latitude", "longitude", "population")
     cities = zip(*(table[name].to_pylist() for name in columns), _states_of(table), strict=True)
-    regions: dict[tuple[str, str], list[str] | None] = {}
+    regions: dict[tuple[str, str], dict[str, list[str]]] = {}
     made: dict[tuple[str, str, Sequence[str]], tuple[int, int]] = {}
     found = []
     for at, start, count, latitude, longitude, population, state in cities:
         region = codes[at], state
         if region not in regions:
-            regions[region] = _of_region(*region, [row["text"] for row in rows[start : start + count]])
-        texts = regions[region]
-        if not texts:
+            regions[region] = _by_area(*region, [row["text"] for row in rows[start : start + count]])
+        areas = regions[region]
+        if not areas:
             found.append((start, count))
             continue
-        near = _near(region[0], texts, latitude / 1e5, longitude / 1e5, population)
+        near = _near(region[0], tuple(areas), latitude / 1e5, longitude / 1e5, population)
         key = *region, near
         if key not in made:
-            own = _some([text for text in texts if not near or area_of(region[0], text) in near])
+            own = _some([text for area in near for text in areas[area]])
             made[key] = len(rows), len(own)
             rest = _tails(rows[start] if count else {}, tails, region[0])
             rows += [{**rest, "text": text} for text in own]
@@ -82,6 +82,14 @@ def _tails(head: dict[str, Any], tails: list[str], country: str) -> dict[str, An
     starts = (at for at, text in enumerate(tails) if text == spelled[0])
     start = next(at for at in starts if tails[at : at + len(spelled)] == spelled)
     return {"tail_start": start, "tail_count": len(spelled)}
+
+
+def _by_area(country: str, state: str, before: list[str]) -> dict[str, list[str]]:
+    """{postal area: all heads of a subdivision in it}; {} where the third extractor's are right."""
+    made: dict[str, list[str]] = {}
+    for text in _of_region(country, state, before) or ():
+        made.setdefault(area_of(country, text), []).append(text)
+    return made
 
 
 def _of_region(country: str, state: str, before: list[str]) -> list[str] | None:
@@ -165,13 +173,13 @@ def _areas() -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def _near(
-    country: str, texts: list[str], latitude: float, longitude: float, population: int
+    country: str, areas: Sequence[str], latitude: float, longitude: float, population: int
 ) -> tuple[str, ...]:
-    """The postal areas of ``texts`` that are nearest to a city; () where it is not known where they are."""
+    """Those of some postal areas that are nearest to a city; all of them where it is not known where they are."""
     centres = _areas().get(country, {})
-    known = sorted({area_of(country, text) for text in texts} & set(centres))
+    known = [area for area in areas if area in centres]
     if not known:
-        return ()
+        return tuple(areas)
     north, east = np.array([centres[name] for name in known]).T
     km = KM_PER_DEGREE * np.hypot(north - latitude, (east - longitude) * math.cos(math.radians(latitude)))
     reach = max(float(km.min()), math.sqrt(population / PEOPLE_PER_KM2 / math.pi))
