@@ -26,8 +26,10 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -1061,43 +1063,48 @@ def checked(columns: dict[str, list[Any]], locale: str) -> dict[str, tuple[int, 
     return found
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What was found in the rows of one locale."""
+
+    locale: str
+    found: dict[str, tuple[int, int, str]]
+    refused: list[str]
+    warnings: list[str]
+    own: dict[str, float]
+    """Shares of texts in the locale's own script or language."""
+    codes: tuple[int, int, str]
+    """Pairs of place and postal code, those far apart, and an example."""
+
+
+def measured(locale: str, rows: int, postal_file: Path | None) -> Measured:
+    """Generate and check the rows of one locale."""
+    columns, refused, warnings = table(None if locale == WORLD else locale, rows)
+    found = checked(columns, locale)
+    for numbers in (_phone, _area):
+        numbers.cache_clear()
+    own = {} if locale == WORLD else own_texts(columns, locale)
+    codes = (0, 0, "")
+    if postal_file is not None and "zip_code" in columns:
+        codes = postal_codes_far_away(columns, postal_file)
+    return Measured(locale, found, refused, warnings, own, codes)
+
+
 def report(locales: Sequence[str], rows: int, verbose: bool, postal_file: Path | None) -> int:
-    """Print the contradictions of each locale; returns how many there are."""
+    """Print the contradictions of each locale, measured in a process for each processor; returns how many there are."""
     total = Counter[str]()
     judged_of = Counter[str]()
     codes = np.zeros(2, np.int64)
     shares: dict[str, dict[str, float]] = {}
-    for locale in locales:
-        columns, refused, warnings = table(None if locale == WORLD else locale, rows)
-        found = checked(columns, locale)
-        wrong = {label: result for label, result in found.items() if result[1]}
-        for label, (judged, count, _) in found.items():
-            total[label] += count
-            judged_of[label] += judged
-        done = [label for label, (judged, *_) in found.items() if judged]
-        print(
-            f"{locale}: {sum(count for _, count, _ in wrong.values()):,} contradictions of {len(done)} checks in "
-            f"{rows:,} rows",
-            flush=True,
-        )
-        for label, (judged, count, example) in wrong.items():
-            print(f"    {label}: {count:,} of {judged:,} ({count / judged:.2%}), such as: {example}")
-        if verbose:
-            print(f"    checked: {', '.join(f'{label} {found[label][0]:,}' for label in done)}")
-            print(f"    not checked: {', '.join(sorted({*CHECKS, POINT} - set(done))) or 'none'}")
-        if refused:
-            print(f"    refused: {', '.join(sorted(refused))}")
-        if verbose:
-            for warning in warnings:
-                print(f"    warning: {warning}")
-        if postal_file is not None and "zip_code" in columns:
-            known, far, example = postal_codes_far_away(columns, postal_file)
-            print(
-                f"    codes of another part of the country: {far:,} of {known:,} {example and 'such as: ' + example}"
-            )
-            codes += np.array([known, far])
-        if locale != WORLD and (own := own_texts(columns, locale)):
-            shares[locale] = own
+    with ProcessPoolExecutor() as processes:
+        for result in processes.map(partial(measured, rows=rows, postal_file=postal_file), locales):
+            say(result, rows, verbose)
+            for label, (judged, count, _) in result.found.items():
+                total[label] += count
+                judged_of[label] += judged
+            codes += np.array(result.codes[:2])
+            if result.own:
+                shares[result.locale] = result.own
     print(f"\nContradictions over {len(locales)} locales x {rows:,} rows")
     for label in [*CHECKS, POINT]:
         judged, count = judged_of[label], total[label]
@@ -1113,6 +1120,32 @@ def report(locales: Sequence[str], rows: int, verbose: bool, postal_file: Path |
         mean = sum(own.values()) / len(own)
         print(f"  {locale}: {mean:.0%}{' (' + ', '.join(low) + ')' if low else ''}")
     return sum(total.values())
+
+
+def say(result: Measured, rows: int, verbose: bool) -> None:
+    """Print what was found in one locale."""
+    found = result.found
+    wrong = {label: (judged, count, text) for label, (judged, count, text) in found.items() if count}
+    done = [label for label, (judged, *_) in found.items() if judged]
+    contradictions = sum(count for _, count, _ in wrong.values())
+    print(
+        f"{result.locale}: {contradictions:,} contradictions of {len(done)} checks in {rows:,} rows",
+        flush=True,
+    )
+    for label, (judged, count, example) in wrong.items():
+        print(f"    {label}: {count:,} of {judged:,} ({count / judged:.2%}), such as: {example}")
+    if result.codes[0]:
+        known, far, example = result.codes
+        print(
+            f"    codes of another part of the country: {far:,} of {known:,}{example and ', such as: ' + example}"
+        )
+    if result.refused:
+        print(f"    refused: {', '.join(sorted(result.refused))}")
+    if verbose:
+        print(f"    checked: {', '.join(f'{label} {found[label][0]:,}' for label in done)}")
+        print(f"    not checked: {', '.join(sorted({*CHECKS, POINT} - set(done))) or 'none'}")
+        for warning in result.warnings:
+            print(f"    warning: {warning}")
 
 
 def report_parity(faker_js: Path | None, datafaker: Path | None, verbose: bool) -> None:
