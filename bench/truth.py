@@ -674,7 +674,7 @@ PLATES: dict[str, dict[str, str]] = {
     "DZ": {"02": " 02", "14": " 14", "31": " 31"},
     "ID": {"AC": "BL", "KB": "KB", "RI": "BM", "YO": "AB"},
     "VN": {"13": "14", "21": "36", "22": "37"},
-    "NG": {"ON": "AKR", "KN": "KMC"},
+    "NG": {"ON": "AKR"},
 }
 """What plates of some regions begin or end with, by public lists of each country."""
 _AT_THE_END = ("ZA", "TH", "DZ")
