@@ -19,6 +19,8 @@ from webapp.engine.data.extract_4.postal import area_of
 TARGET = Path(__file__).parent.parent / "webapp/engine/data/extract_4/postal_areas.txt"
 FEWEST = 8
 """Countries with fewer areas are left out: their codes say too little about the place."""
+FEWEST_CODES = 2
+"""Countries with fewer codes for each area are left out: an area is more than one code."""
 
 
 def main() -> None:
@@ -28,15 +30,17 @@ def main() -> None:
     )
     parser.add_argument("file", type=Path)
     places: dict[str, dict[str, set[tuple[float, float]]]] = defaultdict(lambda: defaultdict(set))
+    codes: dict[str, set[str]] = defaultdict(set)
     with parser.parse_args().file.open(encoding="utf-8") as lines:
         for line in lines:
             country, code, *_, latitude, longitude, _accuracy = line.rstrip("\n").split("\t")
             if latitude and longitude and country != "US":
+                codes[country].add(code)
                 places[country][area_of(country, code)].add((float(latitude), float(longitude)))
     comments = [line for line in TARGET.read_text("utf-8").splitlines() if line.startswith("#")]
     made = []
     for country, areas in sorted(places.items()):
-        if len(areas) >= FEWEST:
+        if len(areas) >= FEWEST and len(codes[country]) >= FEWEST_CODES * len(areas):
             centres = (
                 (area, *map(median, zip(*points, strict=True))) for area, points in sorted(areas.items())
             )

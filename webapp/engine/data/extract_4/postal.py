@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"\d+")
 _NOT_OF_AREA = re.compile(r"[^0-9A-Z]")
 _COUNTRY_SIGNS = {"AZ": "AZ", "LU": "L", "LV": "LV", "MD": "MD"}
 """What may stand before the codes of a country."""
-_SIGNS = {"AU": 3, "BR": 3, "CA": 3, "IN": 3, "JP": 3}
+_SIGNS = {"AU": 3, "BR": 3, "IN": 3, "JP": 3}
 """How many signs name a postal area, where two name too large a one."""
 _LETTERS = re.compile(r"[A-Z]*")
 
