@@ -169,6 +169,9 @@ def test_postal_codes_tell_the_region_where_the_country_orders_them_so(locale, p
         ("pl_PL", {"Kraków": "3[01]", "Gdańsk": "80", "Olsztyn": "1[01]"}),
         ("en_CA", {"Toronto": "M", "Vancouver": "V[567]", "Windsor": "N[89]"}),
         ("en_AU", {"Melbourne": "3[012]|8", "Perth": "6[01]", "Cairns": "48"}),
+        ("ru_RU", {"Новосибирск": "630", "Казань": "42[01]", "Самара": "443", "Сочи": "354"}),
+        ("id_ID", {"Medan": "20[1-3]", "Surabaya": "60[12]", "Bandung": "40", "Bogor": "16"}),
+        ("es_CO", {"Cali": "760", "Palmira": "763", "Tumaco": "528", "Ipiales": "524"}),
     ],
 )
 def test_postal_codes_begin_like_those_near_the_city(locale, codes):

@@ -22,13 +22,13 @@ _DIGITS = re.compile(r"\d+")
 _NOT_OF_AREA = re.compile(r"[^0-9A-Z]")
 _COUNTRY_SIGNS = {"AZ": "AZ", "LU": "L", "LV": "LV", "MD": "MD"}
 """What may stand before the codes of a country."""
-_SIGNS = {"AU": 3, "BR": 3, "IN": 3, "JP": 3}
+_SIGNS = {country: 3 for country in ("AR", "AU", "BR", "CN", "CO", "ID", "IN", "JP", "KE", "PH")} | {"RU": 4}
 """How many signs name a postal area, where two name too large a one."""
 _LETTERS = re.compile(r"[A-Z]*")
 
 
 def area_of(country: str, code: str) -> str:
-    """The postal area of a code or of its beginning: two or three signs; in Great Britain the letters."""
+    """The postal area of a code or of its beginning: two to four signs; in Great Britain the letters."""
     signs = _NOT_OF_AREA.sub("", code.upper()).removeprefix(_COUNTRY_SIGNS.get(country, " "))
     letters = _LETTERS.match(signs)
     return letters[0] if letters and country == "GB" else signs[: _SIGNS.get(country, 2)]
@@ -116,6 +116,8 @@ def _of_region(country: str, state: str, before: list[str]) -> list[str] | None:
         return before
     shape, _, prefixes = rule
     all_of = prefixes.get(state, prefixes.get("*", []))
+    if country in _digits():
+        return _with_prefixes(before[0], all_of)
     return [
         text for prefix in all_of for text in postal._spelled(postal._placed(shape, prefix, state), country)
     ]
