@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"\d+")
 _NOT_OF_AREA = re.compile(r"[^0-9A-Z]")
 _COUNTRY_SIGNS = {"AZ": "AZ", "LU": "L", "LV": "LV", "MD": "MD"}
 """What may stand before the codes of a country."""
-_SIGNS = {country: 3 for country in ("AR", "AU", "BR", "CN", "CO", "ID", "IN", "JP", "KE", "PH")} | {"RU": 4}
+_SIGNS = dict.fromkeys(("AR", "AU", "BR", "CN", "CO", "ID", "IN", "JP", "KE", "PH"), 3) | {"RU": 4}
 """How many signs name a postal area, where two name too large a one."""
 _LETTERS = re.compile(r"[A-Z]*")
 
