@@ -32,6 +32,18 @@ def test_several_processes_produce_the_bytes_of_one(format, count):
     assert (output.rows_made, output.rows_sent) == (count, count)
 
 
+@pytest.mark.parametrize("together", [1, 450, 900])
+def test_a_part_of_sql_ends_where_a_statement_does(together):
+    ask = {"count": 5_003, "format": "sql", "sql": {"rows_per_statement": together}}
+    assert b"".join(recipe(**ask).open(2)) == b"".join(recipe(**ask).open())
+
+
+def test_a_part_has_whole_blocks(monkeypatch):
+    monkeypatch.setattr(limits, "PARALLEL_PART_ROWS", 20_000)
+    few = recipe(source([{"name": "n", "type": "row_number"}]), count=100_000, format="csv")
+    assert rows.part_rows(few) == 2 * limits.BLOCK_ROWS
+
+
 def test_a_running_total_continues_across_parts():
     fields = [
         {"name": "n", "type": "number", "options": {"min": 1, "max": 9}},

@@ -184,13 +184,22 @@ class BoundPlan:
         budget of a block. Raises `TooLarge` if a single row exceeds it."""
         return self._blocks(self.block, offset, count)
 
-    def blocks_for(self, writer: Format, offset: int, count: int) -> Iterator[list[Any]]:
-        """The blocks of `blocks` for ``writer``; texts are in parts (`Composed`) if it puts them together itself."""
-        return self._blocks(self.composed_block if writer.composes else self.block, offset, count)
+    def blocks_for(
+        self, writer: Format, offset: int, count: int, first: int = limits.FIRST_BLOCK_ROWS
+    ) -> Iterator[list[Any]]:
+        """The blocks of `blocks` for ``writer``; texts are in parts (`Composed`) if it puts them together itself.
+        ``first``: the rows of the first block."""
+        return self._blocks(self.composed_block if writer.composes else self.block, offset, count, first)
 
-    def _blocks(self, make: Callable[[int, int], list[Any]], offset: int, count: int) -> Iterator[list[Any]]:
+    def _blocks(
+        self,
+        make: Callable[[int, int], list[Any]],
+        offset: int,
+        count: int,
+        first: int = limits.FIRST_BLOCK_ROWS,
+    ) -> Iterator[list[Any]]:
         row, end = offset, offset + count
-        size, growth = min(limits.FIRST_BLOCK_ROWS, self.block_rows), limits.BLOCK_GROWTH
+        size, growth = min(first, self.block_rows), limits.BLOCK_GROWTH
         while row < end:
             size = min(size, end - row)
             try:

@@ -76,7 +76,7 @@ class Format(ABC):
         return 1
 
     def resume(self) -> bytes:
-        """Continue after the rows of another instance, instead of calling ``start()``."""
+        """Continue after the rows of another instance, instead of calling ``start()``, or after ``pause()``."""
         return b""
 
     def pause(self) -> Iterator[Piece]:

@@ -223,6 +223,11 @@ class SqlFormat(TextFormat):
         self._done += count
         return text
 
+    def resume(self) -> bytes:
+        """Nothing: the first row begins a statement."""
+        self._done = 0
+        return b""
+
     def finish(self) -> Iterator[Piece]:
         """The end of the last statement."""
         if self._done:

@@ -60,10 +60,14 @@ def processes_for(recipe: Recipe) -> int:
 
 
 def part_rows(recipe: Recipe) -> int:
-    """Return the number of rows in a part, from the bytes of the first rows."""
+    """Return the number of rows in a part, from the bytes of the first rows: whole blocks if more than one fits, and
+    whole statements of SQL, because an INSERT that is divided is two."""
     sample = min(recipe.count, limits.FIRST_BLOCK_ROWS)
     size = sum(map(len, recipe.part(recipe.offset, sample).open()))
-    return max(1, min(limits.PARALLEL_PART_BYTES * sample // max(size, 1), limits.PARALLEL_PART_ROWS))
+    most = max(1, min(limits.PARALLEL_PART_BYTES * sample // max(size, 1), limits.PARALLEL_PART_ROWS))
+    blocks, statement = recipe.bound.block_rows, recipe.writer().together
+    most = most // blocks * blocks or most
+    return max(1, most // statement) * statement
 
 
 def pieces(recipe: Recipe, processes: int, made: Callable[[int], None]) -> Generator[Piece]:
@@ -134,8 +138,9 @@ class _Worker:
         fork_server.die_with_parent()
         self._reader.close()
         with suppress(ApiError, SpecError, ConnectionError):
+            writer = parts[0].writer()  # one for all: each needs megabytes for its layout
             for part in parts:
-                for piece in _bytes_of(part):
+                for piece in _bytes_of(part, writer):
                     self._write(memoryview(piece))
                 if self._used:
                     self._pass_on()
@@ -166,11 +171,10 @@ class _Worker:
         self._slot, self._used = (self._slot + 1) % _SLOTS, 0
 
 
-def _bytes_of(part: Recipe) -> Iterator[Piece]:
-    """Yield the bytes of a part. Unlike a stream, this keeps freed memory, which the next part needs."""
-    writer = part.writer()
+def _bytes_of(part: Recipe, writer: Format) -> Iterator[Piece]:
+    """Yield the bytes of a part, in full blocks: nobody waits for the first of its rows."""
     yield writer.start() if part.first else writer.resume()
-    for block in part.bound.blocks_for(writer, part.offset, part.count):
+    for block in part.bound.blocks_for(writer, part.offset, part.count, first=limits.BLOCK_ROWS):
         yield from writer.block(block)
     yield from writer.finish() if part.last else writer.pause()
 
