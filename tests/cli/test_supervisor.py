@@ -104,6 +104,14 @@ def test_parts_stop_in_reverse_order(supervisor, told):
     assert [line.split()[0] for line in told if line.endswith("stopped")] == ["second", "first"]
 
 
+def test_a_stop_right_after_the_start_ends_a_part_without_a_wait(supervisor):
+    for _ in range(20):
+        supervisor.start(part("exec sleep 60"))
+        process = supervisor._parts[0].process
+        supervisor.stop()
+        assert process.exitcode == -signal.SIGTERM  # after STOP_SECONDS it would be SIGKILL
+
+
 def test_a_part_that_is_not_needed_yet_starts_when_it_is(supervisor, told, monkeypatch):
     monkeypatch.setattr(limits, "PART_NEEDED_SECONDS", 0.0)
     answers = iter([False, True])

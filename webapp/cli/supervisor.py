@@ -58,6 +58,7 @@ def tail(path: Path, offset: int, lines: int) -> list[str]:
 _FORK: Final = multiprocessing.get_context("fork")
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 _PR_SET_NAME: Final = 15
+_OF_SUPERVISOR: Final = (signal.SIGTERM, signal.SIGHUP)  # the supervisor's handlers of them are not for its children
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +299,12 @@ class Supervisor:
             running.process = _FORK.Process(
                 target=_run, args=(running.part, outputs, self.cwd, os.getpid()), name=running.part.name
             )
-            running.process.start()
+            # Otherwise a stop right after the fork would call the supervisor's handler in the new process, and be lost.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_SUPERVISOR)
+            try:
+                running.process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         running.since = self.clock()
 
     def _tail(self, running: _Running) -> str:
@@ -311,9 +317,10 @@ def _run(part: Part, outputs: tuple[int, int], cwd: Path, supervisor: int) -> No
     supervisor, with whom the process ends (on Linux; elsewhere only when the supervisor stops in order)."""
     os.setsid()
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+    for number in (*_OF_SUPERVISOR, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_SUPERVISOR)
     if sys.platform.startswith("linux"):
         library = ctypes.CDLL(None)
         library.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
