@@ -124,7 +124,13 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
         ("layers", [str(beside / "lint-imports"), "--no-logo", "--no-cache"]),
         ("lint", [sys.executable, "-m", "ruff", "check"]),
         ("format", [sys.executable, "-m", "webapp.cli", "format", "--check"]),
-        ("types", [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache")]),
+        (
+            "types",
+            [
+                *(sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache")),
+                *("--num-workers", str(os.cpu_count() or 1)),
+            ],
+        ),
         tests,
     ]
     if everything:

@@ -66,8 +66,8 @@ def search(app: Flask, q: str) -> list[Result]:
     words = list(dict.fromkeys(_WORDS.findall(q.casefold())))
     if not words:
         return []
-    whole = plain(q)
-    ranked = [(_score(part, words, whole), part) for part in _index(app)]
+    whole, named = plain(q), [(word, plain(word)) for word in words]
+    ranked = [(_score(part, named, whole), part) for part in _index(app)]
     best = sorted((one for one in ranked if one[0]), key=lambda one: -one[0])[:_MOST]
     return [
         Result(part.href, part.page, _marked(part.heading, words), _marked(_excerpt(part, words), words))
@@ -75,17 +75,18 @@ def search(app: Flask, q: str) -> list[Result]:
     ]
 
 
-def _score(part: Part, words: list[str], whole: str) -> int:
+def _score(part: Part, words: list[tuple[str, str]], whole: str) -> int:
+    """Return the rank of a part; 0 if it does not match. ``words``: each as it is written and as names have it."""
     named = whole in part.names
-    found = [_of_word(part, word) for word in words]
+    found = [_of_word(part, word, name) for word, name in words]
     if not named and not all(found):
         return 0
     return sum(found) + (_NAMED * 2 if named else 0)
 
 
-def _of_word(part: Part, word: str) -> int:
+def _of_word(part: Part, word: str, name: str) -> int:
     found = _in(part.title, word) * _TITLE + _in(part.low_heading, word) * _HEADING
-    if plain(word) in part.names:
+    if name in part.names:
         found += _NAMED
     return found + min(part.low_text.count(word), _MOST_TIMES) * _TEXT
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -83,8 +84,12 @@ HEADERS: Final = {
 
 
 def build(app: Flask, version: str) -> dict[str, Any]:
-    """The document of all routes that programs may use."""
-    found = [(rule, d) for rule, d in declared(app) if not d.hidden]
+    """The document of all routes that programs may use. It is kept: do not change it."""
+    return _built(tuple((rule, d) for rule, d in declared(app) if not d.hidden), version)
+
+
+@lru_cache(maxsize=2)
+def _built(found: tuple[tuple[str, Any], ...], version: str) -> dict[str, Any]:
     models = _models(found)
     _, definitions = models_json_schema([(model, _mode(model, found)) for model in models], ref_template=_REF)
     names = {model: model.__name__ for model in models}

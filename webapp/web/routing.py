@@ -245,9 +245,9 @@ READING: Final = frozenset({"GET", "HEAD"})
 View = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Declaration:
-    """The declaration of a route.
+    """The declaration of a route; equal only to itself.
 
     `reads`: writes nothing although it is a POST (preview), so it takes no writers' lock. `counted`: counts
     toward the rate limit (health and static do not). `people`: a browser session
