@@ -185,21 +185,24 @@ class BoundPlan:
         return self._blocks(self.block, offset, count)
 
     def blocks_for(
-        self, writer: Format, offset: int, count: int, first: int = limits.FIRST_BLOCK_ROWS
+        self, writer: Format, offset: int, count: int, *, small_first: bool = True
     ) -> Iterator[list[Any]]:
         """The blocks of `blocks` for ``writer``; texts are in parts (`Composed`) if it puts them together itself.
-        ``first``: the rows of the first block."""
-        return self._blocks(self.composed_block if writer.composes else self.block, offset, count, first)
+        Without ``small_first`` the first is a full one too."""
+        make = self.composed_block if writer.composes else self.block
+        return self._blocks(make, offset, count, small_first=small_first)
 
     def _blocks(
         self,
         make: Callable[[int, int], list[Any]],
         offset: int,
         count: int,
-        first: int = limits.FIRST_BLOCK_ROWS,
+        *,
+        small_first: bool = True,
     ) -> Iterator[list[Any]]:
         row, end = offset, offset + count
-        size, growth = min(first, self.block_rows), limits.BLOCK_GROWTH
+        size = min(limits.FIRST_BLOCK_ROWS, self.block_rows) if small_first else self.block_rows
+        growth = limits.BLOCK_GROWTH
         while row < end:
             size = min(size, end - row)
             try:

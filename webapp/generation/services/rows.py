@@ -174,7 +174,7 @@ class _Worker:
 def _bytes_of(part: Recipe, writer: Format) -> Iterator[Piece]:
     """Yield the bytes of a part, in full blocks: nobody waits for the first of its rows."""
     yield writer.start() if part.first else writer.resume()
-    for block in part.bound.blocks_for(writer, part.offset, part.count, first=limits.BLOCK_ROWS):
+    for block in part.bound.blocks_for(writer, part.offset, part.count, small_first=False):
         yield from writer.block(block)
     yield from writer.finish() if part.last else writer.pause()
 
