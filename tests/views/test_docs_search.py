@@ -7,8 +7,9 @@ import re
 import pytest
 
 from webapp import limits
-from webapp.documentation import search
+from webapp.documentation import pages, search
 from webapp.documentation.api.reference import slug_of
+from webapp.engine import processor_time
 from webapp.engine.types.registry import REGISTRY
 from webapp.errors import CODES
 from webapp.web import hooks, openapi
@@ -99,3 +100,10 @@ def test_an_excerpt_is_cut_around_the_word_in_any_script(app):
     excerpt = search._excerpt(part, ["needle"])
     assert "needle" in excerpt
     assert len(excerpt) < 400
+
+
+def test_pages_and_the_index_are_no_part_of_a_request(app):
+    locale = pages.Page("locales/de_DE", "", lambda: pages.page("de_DE"))
+    with processor_time.Budget(0.0):
+        assert locale.drawn.sections
+        assert search.search(app, "mail")

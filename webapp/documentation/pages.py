@@ -14,7 +14,7 @@ from babel import Locale, UnknownLocaleError
 
 from webapp.documentation import field_types, reference, registry, rendering
 from webapp.documentation.reference import code, table, text
-from webapp.engine import groups
+from webapp.engine import groups, processor_time
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
@@ -122,8 +122,9 @@ class Page:
 
     @cached_property
     def markdown(self) -> str:
-        """The page as Markdown."""
-        return self.read()
+        """The page as Markdown. Pages with sample rows are kept, so the time is not that of the request."""
+        with processor_time.shared():
+            return self.read()
 
     @cached_property
     def drawn(self) -> rendering.Drawn:

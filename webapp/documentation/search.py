@@ -20,6 +20,7 @@ from markupsafe import Markup
 from webapp.access.models import NEWEST_VERSION
 from webapp.documentation import pages
 from webapp.documentation.api.reference import slug_of
+from webapp.engine import processor_time
 from webapp.engine.types.registry import plain
 from webapp.row_templates.services import catalogue
 from webapp.web import openapi
@@ -124,7 +125,8 @@ def _index(app: Flask) -> tuple[Part, ...]:
     with _MAKING:
         kept: tuple[Part, ...] | None = app.extensions.get(_KEPT)
         if kept is None:
-            kept = app.extensions[_KEPT] = (*_of_pages(), *_of_api(app))
+            with processor_time.shared():
+                kept = app.extensions[_KEPT] = (*_of_pages(), *_of_api(app))
     return kept
 
 

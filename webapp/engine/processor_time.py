@@ -11,6 +11,7 @@ counts, independent of the service that generates it.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -124,6 +125,17 @@ def of_one_table() -> Iterator[None]:
             yield
     finally:
         outer.tables += table.used
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Count work that is done once for all requests, such as an index, toward no request."""
+    outer = _current.budget
+    if outer is None:
+        yield
+        return
+    with Budget(math.inf, outer.clock, outer.elapsed):
+        yield
 
 
 def counted(pieces: Iterable[T]) -> Iterator[T]:
