@@ -58,7 +58,10 @@ def tail(path: Path, offset: int, lines: int) -> list[str]:
 _FORK: Final = multiprocessing.get_context("fork")
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 _PR_SET_NAME: Final = 15
-_OF_SUPERVISOR: Final = (signal.SIGTERM, signal.SIGHUP)  # the supervisor's handlers of them are not for its children
+_OF_SUPERVISOR: Final = (
+    signal.SIGTERM,
+    signal.SIGHUP,
+)  # the supervisor's handlers of them are not for its children
 
 
 @dataclass(frozen=True, slots=True)
