@@ -224,3 +224,17 @@ def test_a_writer_inside_another_transaction_waits_and_does_not_fail(app, cast):
         assert not done.wait(0.1)
     thread.join()
     assert done.is_set()
+
+
+def test_the_writers_connection_is_returned_as_it_was(app, cast):
+    if app.config["SQLALCHEMY_DATABASE_URI"].startswith("postgresql"):
+        pytest.skip("a setting of SQLite")
+    with app.app_context():
+        writer = audit_log.writer()
+        audit_log.record(actors.system(cast.acme), "template.generate")
+        borrowed = writer._connection.dbapi_connection
+        assert borrowed.execute("PRAGMA temp_store").fetchone() == (2,), "in memory"
+        borrowed.execute("BEGIN IMMEDIATE")
+        writer.close()
+        assert borrowed.execute("PRAGMA temp_store").fetchone() == (0,)
+        assert not borrowed.in_transaction

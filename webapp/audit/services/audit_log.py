@@ -165,11 +165,16 @@ class GroupWriter:
 
     def _insert(self, rows: list[Any]) -> None:
         """All rows in one transaction, on the driver's own connection: a third of the price of SQLAlchemy's way."""
+        sqlite = self._engine.dialect.name == "sqlite"
         if self._connection is None:
             self._connection = self._engine.raw_connection()
+            if sqlite:
+                # An entry changes a page of each index, and its trigger makes SQLite keep them all until the end of the
+                # statement: in memory, not in a temporary file for each entry.
+                self._connection.execute("PRAGMA temp_store = MEMORY")
         cursor = self._connection.cursor()
         try:
-            if self._engine.dialect.name == "sqlite":
+            if sqlite:
                 cursor.execute("BEGIN IMMEDIATE")  # see extensions: the driver leaves BEGIN to us
             cursor.executemany(self._sql, rows)
             self._connection.commit()
@@ -180,7 +185,11 @@ class GroupWriter:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             with contextlib.suppress(Exception):  # it may be broken already
-                connection.close()  # rolls back what was begun
+                connection.rollback()
+                if self._engine.dialect.name == "sqlite":
+                    connection.execute("PRAGMA temp_store = DEFAULT")
+            with contextlib.suppress(Exception):
+                connection.close()
 
 
 def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
