@@ -41,6 +41,28 @@ def test_another_spelling_is_another_entry(calls, write):
     assert calls == [2, 2]
 
 
+def test_formats_that_change_nothing_share_one_pool():
+    cache, pool = PoolCache(), pa.array([f"a text of some length, number {i}" for i in range(1_000)])
+    first = cache.get("csv", pool, 1_000, lambda values: values)
+    alone = cache.bytes
+    others = [cache.get(key, pool, 1_000, lambda values: values) for key in ("json", "sql")]
+    assert all(other is first for other in others)
+    assert cache.bytes - alone < pool.nbytes / 10
+    assert cache.get("upper", pool, 1_000, upper) is not first
+    assert cache.bytes - alone > pool.nbytes
+
+
+def test_a_shared_pool_is_dropped_after_all_who_use_it():
+    cache = PoolCache(capacity=200_000)
+    used = pa.array([f"used {i}" for i in range(100)])
+    first = cache.get("csv", used, 100, lambda values: values)
+    for number in range(200):
+        cache.get("json", pa.array([f"{number} {i}" for i in range(100)]), 100, lambda values: values)
+        assert cache.get("csv", used, 100, lambda values: values) is first
+        assert cache.bytes <= 200_000
+    assert cache.bytes == sum(entry.size for entry in cache._entries.values())
+
+
 def test_a_large_pool_is_not_written_for_a_few_rows(calls, write):
     cache, pool = PoolCache(), pa.array([f"v{i}" for i in range(1_000)])
     assert cache.get("k", pool, 10, write) is None

@@ -60,13 +60,15 @@ class Pool:
 
 
 class _Entry:
-    __slots__ = ("dictionary", "held", "pool", "seen", "size", "unfit")
+    __slots__ = ("dictionary", "held", "pool", "seen", "shared", "size", "unfit")
 
     def __init__(self, dictionary: pa.Array) -> None:
         self.dictionary = dictionary
         self.pool: Pool | None = None
         self.seen = 0
         self.held = True
+        self.shared = False
+        """Whether the pool is that of the plain texts, which is an entry of its own."""
         self.unfit = dictionary.null_count > 0
         self.size = dictionary.nbytes + _ENTRY_BYTES
 
@@ -77,8 +79,15 @@ def identity(dictionary: pa.Array) -> tuple[Hashable, ...]:
     return (addresses, dictionary.offset, len(dictionary), dictionary.type)
 
 
+_PLAIN = object()  # the key of pools as they are
+
+
 class PoolCache:
-    """Least recently used pools, at most ``limits.FORMAT_POOL_BYTES`` in all. Safe to share between threads."""
+    """Least recently used pools, at most ``limits.FORMAT_POOL_BYTES`` in all. Safe to share between threads.
+
+    Most pools need no escaping in any format: those formats share one. It is used whenever one of theirs is, so it is
+    dropped last.
+    """
 
     def __init__(self, capacity: int = limits.FORMAT_POOL_BYTES) -> None:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
@@ -93,14 +102,22 @@ class PoolCache:
 
         ``key`` identifies how ``write`` converts the values; ``write`` may return None for values that it cannot pool.
         """
+        place = identity(dictionary)
         with self._lock:
-            entry = self._entry((key, *identity(dictionary)), dictionary)
+            entry = self._entry((key, *place), dictionary)
             entry.seen += rows
+            if entry.shared and (_PLAIN, *place) in self._entries:
+                self._entries.move_to_end((_PLAIN, *place))
             if entry.pool or entry.unfit:
                 return entry.pool
             if len(dictionary) > max(_EAGER_FACTOR * rows, 2 * entry.seen):
                 return None
         texts = write(dictionary)
+        if key != _PLAIN and texts is not None and texts.equals(dictionary):
+            pool = self.get(_PLAIN, dictionary, len(dictionary), lambda plain: plain)
+            with self._lock:
+                self._share(entry, pool)
+            return pool
         pool = None
         if texts is not None:
             found, data = views.of_strings(texts)
@@ -130,6 +147,15 @@ class PoolCache:
         if entry.held:
             self.bytes += added
             self._shrink()
+
+    def _share(self, entry: _Entry, pool: Pool | None) -> None:
+        """Use the pool of the plain texts, whose entry has its size and that of the dictionary."""
+        if entry.pool is not None:
+            return
+        entry.pool, entry.shared = pool, True
+        if entry.held:
+            self.bytes -= entry.size - _ENTRY_BYTES
+        entry.size = _ENTRY_BYTES
 
     def _shrink(self) -> None:
         while self.bytes > self._capacity and len(self._entries) > 1:
