@@ -5,6 +5,8 @@ import threading
 import pyarrow as pa
 import pytest
 
+from webapp.engine import formats
+from webapp.engine.formats import layout
 from webapp.engine.formats.layout import PoolCache, identity
 
 
@@ -120,3 +122,22 @@ def test_threads_share_one_cache(write):
         thread.join()
     assert len(found) == 8
     assert all(pool is not None for pool in found)
+
+
+def test_pools_of_one_number_are_not_confused(monkeypatch):
+    pools = [pa.array([f"a long text {i} of pool {number}" for i in range(50)]) for number in range(5)]
+    schema = pa.schema([pa.field(f"column_{number}", pa.string()) for number in range(5)])
+    block = [
+        pa.DictionaryArray.from_arrays(pa.array([(7 * row + number) % 50 for row in range(200)]), pool)
+        for number, pool in enumerate(pools)
+    ]
+    kind = formats.FORMATS["csv"]
+
+    def written():
+        monkeypatch.setattr(layout, "POOLS", PoolCache())
+        return b"".join(formats.write(kind(schema, kind.Options(), title="rows"), [block, block]))
+
+    apart = written()
+    monkeypatch.setattr(layout, "_POOL_NUMBERS", 1)
+    assert written() == apart
+    assert b"a long text 49 of pool 4" in apart

@@ -15,11 +15,11 @@ import sys
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
+from itertools import cycle, product
 from threading import Lock
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -48,15 +48,28 @@ _EAGER_FACTOR = 4  # a pool at most this many times as long as the block is writ
 _ENTRY_BYTES = 512  # the memory of an entry in addition to its buffers
 
 
+_FIRST_POOL = views.LITERAL_BUFFER + 1
+_POOL_NUMBERS = 48
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """``views[m]`` of a pool's texts; the long ones are in ``data``, as buffer 0. ``longest`` and ``shortest`` are in
-    bytes."""
+    """``views[m]`` of a pool's texts; the long ones are in ``data``, as buffer ``number``. ``longest`` and ``shortest``
+    are in bytes.
+
+    Numbers repeat after ``_POOL_NUMBERS`` pools. They are different in most layouts, which then use the views as they
+    are.
+    """
 
     views: np.ndarray
     data: pa.Buffer | None
+    number: int
     longest: int
     shortest: int
+
+    def numbered(self, number: int) -> Pool:
+        """The same texts in buffer ``number``, for a layout where this number is taken."""
+        return replace(self, views=views.moved(self.views, number - self.number), number=number)
 
 
 class _Entry:
@@ -93,6 +106,7 @@ class PoolCache:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._lock = Lock()
         self._capacity = capacity
+        self._numbers = cycle(range(_FIRST_POOL, _FIRST_POOL + _POOL_NUMBERS))
         self.bytes = 0
 
     def get(
@@ -120,12 +134,21 @@ class PoolCache:
             return pool
         pool = None
         if texts is not None:
-            found, data = views.of_strings(texts)
-            sizes = views.lengths(found)
-            pool = Pool(found, data, int(sizes.max(initial=0)), int(sizes.min(initial=sizes.max(initial=0))))
+            pool = self._pool(texts)
         with self._lock:
             self._keep(entry, pool)
         return pool
+
+    def _pool(self, texts: pa.Array) -> Pool:
+        found, data = views.of_strings(texts)
+        sizes = views.lengths(found)
+        longest = int(sizes.max(initial=0))
+        number = views.TEXT_BUFFER
+        if data is not None:
+            with self._lock:
+                number = next(self._numbers)
+            found = views.moved(found, number)
+        return Pool(found, data, number, longest, int(sizes.min(initial=longest)))
 
     def _entry(self, key: Hashable, dictionary: pa.Array) -> _Entry:
         entry = self._entries.get(key)
@@ -170,6 +193,7 @@ POOLS = PoolCache()
 _BINARY_VIEW = pa.binary_view()
 _LARGE_BINARY = pa.large_binary()
 _NOTHING = np.zeros(1, views.VIEW)
+_EMPTY = pa.py_buffer(b"")
 
 
 class Literals:
@@ -302,24 +326,11 @@ class Slot:
         self._layout.texts.setdefault(escape, []).append((self._first + piece, self._index, texts))
 
 
-class _PoolInUse:
-    """A pool among a layout's buffers; its views are copied to point there once enough rows have used it."""
+class _PoolInUse(NamedTuple):
+    """A pool, and the dictionary it was made of, which it identifies while both live."""
 
-    __slots__ = ("_buffer", "_moved", "_pool", "_seen", "longest", "origin", "shortest")
-
-    def __init__(self, pool: Pool, origin: pa.Array, buffer: int) -> None:
-        self._pool, self.origin, self._buffer = pool, origin, buffer
-        self._seen = 0
-        self._moved = pool.views if pool.data is None else None
-        self.longest, self.shortest = pool.longest, pool.shortest
-
-    def take(self, indices: np.ndarray) -> np.ndarray:
-        if self._moved is None:
-            self._seen += indices.size
-            if self._seen * 2 < self._pool.views.size:
-                return views.moved(self._pool.views.take(indices, mode="clip"), self._buffer)
-            self._moved = views.moved(self._pool.views, self._buffer)
-        return self._moved.take(indices, mode="clip")
+    pool: Pool
+    origin: pa.Array
 
 
 class Layout:
@@ -460,7 +471,7 @@ class Layout:
             indices, dictionary = values.indices, values.dictionary
             pool = self._pool(codec, dictionary, len(values)) if len(dictionary) else None
             if pool is not None:
-                found = pool.take(numbers(indices, indices.type.to_pandas_dtype()))
+                found = pool.views.take(numbers(indices, indices.type.to_pandas_dtype()), mode="clip")
                 most = pool.longest * len(values)
                 self._add(
                     len(values), most if most <= _SMALL else int(views.lengths(found).sum(dtype=np.int64))
@@ -485,7 +496,7 @@ class Layout:
             return False
         size = 0
         for piece, (pool, (_, places)) in enumerate(zip(used, values.parts, strict=True)):
-            taken = pool.take(places.view(np.int64))
+            taken = pool.views.take(places.view(np.int64), mode="clip")
             most = pool.longest * len(values)
             size += most if most <= _SMALL else int(views.lengths(taken).sum(dtype=np.int64))
             slot.put(piece, taken)
@@ -493,9 +504,7 @@ class Layout:
         slot.blank(*range(len(used), self._widths[index]))
         return True
 
-    def _pool(
-        self, codec: Codec, dictionary: pa.Array, rows: int, *, part: bool = False
-    ) -> _PoolInUse | None:
+    def _pool(self, codec: Codec, dictionary: pa.Array, rows: int, *, part: bool = False) -> Pool | None:
         if not codec.width:
             return None
         kind: Hashable = ("part", codec.key) if part else codec.key
@@ -505,12 +514,21 @@ class Layout:
             pool = POOLS.get(kind, dictionary, rows, codec.part if part else codec.pool)
             if pool is None:
                 return None
-            buffer = 0
-            if pool.data is not None:
-                buffer = views.LITERAL_BUFFER + 1 + len(self._pool_buffers)
-                self._pool_buffers.append(pool.data)
-            used = self._pools[key] = _PoolInUse(pool, dictionary, buffer)
-        return used
+            used = self._pools[key] = _PoolInUse(self._placed(pool), dictionary)
+        return used.pool
+
+    def _placed(self, pool: Pool) -> Pool:
+        """Put the texts of a pool among the buffers, under its own number if no other pool has it."""
+        buffers, place = self._pool_buffers, pool.number - _FIRST_POOL
+        if pool.data is None:
+            return pool
+        held = buffers[place] if place < len(buffers) else _EMPTY
+        if held is not _EMPTY and held is not pool.data:
+            place = max(len(buffers), _POOL_NUMBERS)
+            pool = pool.numbered(_FIRST_POOL + place)
+        buffers += [_EMPTY] * (place + 1 - len(buffers))
+        buffers[place] = pool.data
+        return pool
 
     def _add(self, rows: int, size: int) -> None:
         """Add ``size`` bytes to the block's total. Whole blocks are written in parts. A text inside a row cannot be
@@ -619,9 +637,6 @@ class Layout:
     def _buffers(self, data: pa.Buffer | None) -> list[pa.Buffer]:
         """The buffers that the views point into; call it after the last literal was added."""
         return [_EMPTY if data is None else data, self._literals.buffer, *self._pool_buffers]
-
-
-_EMPTY = pa.py_buffer(b"")
 
 
 def _longest_frame(columns: Sequence[Column], frame: Frame) -> int:
