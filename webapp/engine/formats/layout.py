@@ -15,7 +15,7 @@ import sys
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle, product
 from threading import Lock
@@ -57,8 +57,8 @@ class Pool:
     """``views[m]`` of a pool's texts; the long ones are in ``data``, as buffer ``number``. ``longest`` and ``shortest``
     are in bytes.
 
-    Numbers repeat after ``_POOL_NUMBERS`` pools. They are different in most layouts, which then use the views as they
-    are.
+    Numbers repeat after ``_POOL_NUMBERS`` pools. A layout uses the views as they are, apart from those of pools whose
+    number is taken.
     """
 
     views: np.ndarray
@@ -66,10 +66,6 @@ class Pool:
     number: int
     longest: int
     shortest: int
-
-    def numbered(self, number: int) -> Pool:
-        """The same texts in buffer ``number``, for a layout where this number is taken."""
-        return replace(self, views=views.moved(self.views, number - self.number), number=number)
 
 
 class _Entry:
@@ -327,10 +323,16 @@ class Slot:
 
 
 class _PoolInUse(NamedTuple):
-    """A pool, and the dictionary it was made of, which it identifies while both live."""
+    """A pool, the dictionary that identifies it while both live, and how far its number is from its own."""
 
     pool: Pool
     origin: pa.Array
+    shift: int
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        """``view[n]`` of these texts."""
+        found = self.pool.views.take(indices, mode="clip")
+        return views.moved(found, self.shift) if self.shift else found
 
 
 class Layout:
@@ -469,10 +471,10 @@ class Layout:
         slot.blank(*range(codec.width, self._widths[index]))
         if pa.types.is_dictionary(values.type):
             indices, dictionary = values.indices, values.dictionary
-            pool = self._pool(codec, dictionary, len(values)) if len(dictionary) else None
-            if pool is not None:
-                found = pool.views.take(numbers(indices, indices.type.to_pandas_dtype()), mode="clip")
-                most = pool.longest * len(values)
+            used = self._pool(codec, dictionary, len(values)) if len(dictionary) else None
+            if used is not None:
+                found = used.take(numbers(indices, indices.type.to_pandas_dtype()))
+                most = used.pool.longest * len(values)
                 self._add(
                     len(values), most if most <= _SMALL else int(views.lengths(found).sum(dtype=np.int64))
                 )
@@ -490,21 +492,23 @@ class Layout:
         codec = self.columns[index].codec
         # Every pool is asked for, so that the rows are counted for each of them.
         found = [self._pool(codec, dictionary, len(values), part=True) for dictionary, _ in values.parts]
-        used = [pool for pool in found if pool is not None]
+        used = [one for one in found if one is not None]
         # Without a part that always has text, a whole text may be empty, which is written differently.
-        if len(used) < len(found) or not any(pool.shortest for pool in used):
+        if len(used) < len(found) or not any(one.pool.shortest for one in used):
             return False
         size = 0
-        for piece, (pool, (_, places)) in enumerate(zip(used, values.parts, strict=True)):
-            taken = pool.views.take(places.view(np.int64), mode="clip")
-            most = pool.longest * len(values)
+        for piece, (one, (_, places)) in enumerate(zip(used, values.parts, strict=True)):
+            taken = one.take(places.view(np.int64))
+            most = one.pool.longest * len(values)
             size += most if most <= _SMALL else int(views.lengths(taken).sum(dtype=np.int64))
             slot.put(piece, taken)
         self._add(len(values), size)
         slot.blank(*range(len(used), self._widths[index]))
         return True
 
-    def _pool(self, codec: Codec, dictionary: pa.Array, rows: int, *, part: bool = False) -> Pool | None:
+    def _pool(
+        self, codec: Codec, dictionary: pa.Array, rows: int, *, part: bool = False
+    ) -> _PoolInUse | None:
         if not codec.width:
             return None
         kind: Hashable = ("part", codec.key) if part else codec.key
@@ -514,21 +518,20 @@ class Layout:
             pool = POOLS.get(kind, dictionary, rows, codec.part if part else codec.pool)
             if pool is None:
                 return None
-            used = self._pools[key] = _PoolInUse(self._placed(pool), dictionary)
-        return used.pool
+            used = self._pools[key] = _PoolInUse(pool, dictionary, self._place(pool) - pool.number)
+        return used
 
-    def _placed(self, pool: Pool) -> Pool:
-        """Put the texts of a pool among the buffers, under its own number if no other pool has it."""
-        buffers, place = self._pool_buffers, pool.number - _FIRST_POOL
+    def _place(self, pool: Pool) -> int:
+        """Put the texts of a pool among the buffers. Return their number: that of the pool if no other one has it."""
         if pool.data is None:
-            return pool
+            return pool.number
+        buffers, place = self._pool_buffers, pool.number - _FIRST_POOL
         held = buffers[place] if place < len(buffers) else _EMPTY
         if held is not _EMPTY and held is not pool.data:
             place = max(len(buffers), _POOL_NUMBERS)
-            pool = pool.numbered(_FIRST_POOL + place)
         buffers += [_EMPTY] * (place + 1 - len(buffers))
         buffers[place] = pool.data
-        return pool
+        return _FIRST_POOL + place
 
     def _add(self, rows: int, size: int) -> None:
         """Add ``size`` bytes to the block's total. Whole blocks are written in parts. A text inside a row cannot be
