@@ -3,8 +3,8 @@
 python tools/postal_areas.py FILE
 
 FILE is `allCountries.txt` of https://download.geonames.org/export/zip/ (CC BY 4.0). A postal area is all codes that
-begin with the same two or three signs (in Great Britain: with the same letters); it is where the median of its places
-is. The United States are left out: their codes are known by city.
+begin with the same two to four signs (in Great Britain: with the same letters). Its position is the median of its
+places. The United States are left out: their codes are known by city.
 """
 
 from __future__ import annotations

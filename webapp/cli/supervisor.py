@@ -58,10 +58,8 @@ def tail(path: Path, offset: int, lines: int) -> list[str]:
 _FORK: Final = multiprocessing.get_context("fork")
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 _PR_SET_NAME: Final = 15
-_OF_SUPERVISOR: Final = (
-    signal.SIGTERM,
-    signal.SIGHUP,
-)  # the supervisor's handlers of them are not for its children
+_OF_SUPERVISOR: Final = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that the supervisor handles and its child processes do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +300,7 @@ class Supervisor:
             running.process = _FORK.Process(
                 target=_run, args=(running.part, outputs, self.cwd, os.getpid()), name=running.part.name
             )
-            # Otherwise a stop right after the fork would call the supervisor's handler in the new process, and be lost.
+            # Until the child process has its own handlers, a signal would call the supervisor's and be lost.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_SUPERVISOR)
             try:
                 running.process.start()

@@ -122,7 +122,7 @@ class Page:
 
     @cached_property
     def markdown(self) -> str:
-        """The page as Markdown. Pages with sample rows are kept, so the time is not that of the request."""
+        """The page as Markdown, cached. The time to generate sample rows does not count toward the request."""
         with processor_time.shared():
             return self.read()
 

@@ -129,7 +129,7 @@ def of_one_table() -> Iterator[None]:
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Count work that is done once for all requests, such as an index, toward no request."""
+    """Exclude work that is done once for all requests, such as an index, from the budget of this request."""
     outer = _current.budget
     if outer is None:
         yield

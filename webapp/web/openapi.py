@@ -84,7 +84,7 @@ HEADERS: Final = {
 
 
 def build(app: Flask, version: str) -> dict[str, Any]:
-    """The document of all routes that programs may use. It is kept: do not change it."""
+    """The document of all routes that programs may use. It is cached: do not change it."""
     return _built(tuple((rule, d) for rule, d in declared(app) if not d.hidden), version)
 
 

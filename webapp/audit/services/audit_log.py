@@ -169,8 +169,8 @@ class GroupWriter:
         if self._connection is None:
             self._connection = self._engine.raw_connection()
             if sqlite:
-                # An entry changes a page of each index, and its trigger makes SQLite keep them all until the end of the
-                # statement: in memory, not in a temporary file for each entry.
+                # An entry changes a page of each index, and because of its trigger SQLite keeps a copy of each page
+                # until the end of the statement. In memory, this needs no temporary file.
                 self._connection.execute("PRAGMA temp_store = MEMORY")
         cursor = self._connection.cursor()
         try:
@@ -188,7 +188,7 @@ class GroupWriter:
                 connection.rollback()
                 if self._engine.dialect.name == "sqlite":
                     connection.execute("PRAGMA temp_store = DEFAULT")
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # likewise
                 connection.close()
 
 

@@ -77,7 +77,7 @@ class _Entry:
         self.seen = 0
         self.held = True
         self.shared = False
-        """Whether the pool is that of the plain texts, which is an entry of its own."""
+        """Whether the pool belongs to the entry of the unescaped texts."""
         self.unfit = dictionary.null_count > 0
         self.size = dictionary.nbytes + _ENTRY_BYTES
 
@@ -88,14 +88,14 @@ def identity(dictionary: pa.Array) -> tuple[Hashable, ...]:
     return (addresses, dictionary.offset, len(dictionary), dictionary.type)
 
 
-_PLAIN = object()  # the key of pools as they are
+_PLAIN = object()  # the key of unescaped pools
 
 
 class PoolCache:
     """Least recently used pools, at most ``limits.FORMAT_POOL_BYTES`` in all. Safe to share between threads.
 
-    Most pools need no escaping in any format: those formats share one. It is used whenever one of theirs is, so it is
-    dropped last.
+    Most pools need no escaping, so that all formats share one entry. Each use by a format also counts as a use of the
+    shared entry, which is therefore dropped last.
     """
 
     def __init__(self, capacity: int = limits.FORMAT_POOL_BYTES) -> None:
@@ -168,7 +168,7 @@ class PoolCache:
             self._shrink()
 
     def _share(self, entry: _Entry, pool: Pool | None) -> None:
-        """Use the pool of the plain texts, whose entry has its size and that of the dictionary."""
+        """Use the pool of the unescaped texts. Its entry accounts for the size of the pool and the dictionary."""
         if entry.pool is not None:
             return
         entry.pool, entry.shared = pool, True
@@ -323,7 +323,7 @@ class Slot:
 
 
 class _PoolInUse(NamedTuple):
-    """A pool, the dictionary that identifies it while both live, and how far its number is from its own."""
+    """A pool, the dictionary that identifies it, and the difference between the buffer's number and the pool's."""
 
     pool: Pool
     origin: pa.Array

@@ -60,8 +60,10 @@ def processes_for(recipe: Recipe) -> int:
 
 
 def part_rows(recipe: Recipe) -> int:
-    """Return the number of rows in a part, from the bytes of the first rows: whole blocks if more than one fits, and
-    whole statements of SQL, because an INSERT that is divided is two."""
+    """Return the number of rows in a part, estimated from the bytes of the first rows.
+
+    A part consists of whole blocks if at least one fits, and of whole SQL statements: otherwise the bytes would depend
+    on the number of processes."""
     sample = min(recipe.count, limits.FIRST_BLOCK_ROWS)
     size = sum(map(len, recipe.part(recipe.offset, sample).open()))
     most = max(1, min(limits.PARALLEL_PART_BYTES * sample // max(size, 1), limits.PARALLEL_PART_ROWS))
@@ -138,7 +140,7 @@ class _Worker:
         fork_server.die_with_parent()
         self._reader.close()
         with suppress(ApiError, SpecError, ConnectionError):
-            writer = parts[0].writer()  # one for all: each needs megabytes for its layout
+            writer = parts[0].writer()  # shared by all parts: a layout takes megabytes
             for part in parts:
                 for piece in _bytes_of(part, writer):
                     self._write(memoryview(piece))
@@ -172,7 +174,7 @@ class _Worker:
 
 
 def _bytes_of(part: Recipe, writer: Format) -> Iterator[Piece]:
-    """Yield the bytes of a part, in full blocks: nobody waits for the first of its rows."""
+    """Yield the bytes of a part. The first block is a full one, because no client waits for it."""
     yield writer.start() if part.first else writer.resume()
     for block in part.bound.blocks_for(writer, part.offset, part.count, small_first=False):
         yield from writer.block(block)
