@@ -19,7 +19,9 @@ belong to another part of the country is printed as well. `--faker-js FOLDER` na
 from __future__ import annotations
 
 import argparse
+import colorsys
 import importlib
+import mimetypes
 import re
 import subprocess
 import sys
@@ -46,6 +48,7 @@ from babel.numbers import get_territory_currencies
 from phonenumbers import geocoder
 from stdnum import bic as stdnum_bic
 from stdnum import iban as stdnum_iban
+from stdnum import isbn as stdnum_isbn
 from stdnum import isin as stdnum_isin
 
 from webapp.engine import groups
@@ -64,7 +67,9 @@ COLUMNS = (
     "country", "country_code", "time_zone", "latitude", "longitude", "language", "currency_code", "currency_name",
     "bank_name", "iban", "bic", "national_id", "tax_id", "vat_id", "license_plate", "passport_number", "company_name",
     "job_title", "department", "university", "industry", "product_name", "color", "month", "weekday", "words",
-    "sentences", "isin", "nationality",
+    "sentences", "isin", "nationality", "account_number", "aba_routing", "cusip", "isbn", "isbn_10", "zodiac_sign",
+    "gender_abbreviation", "calling_code", "locale_code", "ssn", "ein", "nhs_number", "siren", "siret", "cnpj",
+    "file_name", "file_extension", "mime_type", "hex_color", "rgb_color", "hsl_color", "passport_owner",
 )  # fmt: skip
 TEXTS = (
     "name", "first_name", "last_name", "gender", "title", "marital_status", "street_address", "address", "city",
@@ -285,8 +290,124 @@ def bic_is_valid(row: Row) -> Verdict:
     return None if row["bic"] is None else "" if stdnum_bic.is_valid(row["bic"]) else row["bic"]
 
 
+def bank_letters(row: Row) -> Verdict:
+    """BIC and IBAN have the same four letters, in countries whose accounts begin with them."""
+    iban, bic = row["iban"], row["bic"]
+    if iban is None or bic is None or not re.match("[A-Z]{2}[0-9]{2}[A-Z]{4}[0-9]", iban):
+        return None
+    return "" if iban[4:8] == bic[:4] else f"{bic} beside {iban}"
+
+
+def account_agrees(row: Row) -> Verdict:
+    """The account number is part of the IBAN, or of what there is in its place; so is a US routing number."""
+    whole, account = row["iban"], row["account_number"]
+    if whole is None or account is None:
+        return None
+    if account not in whole:
+        return f"{account} beside {whole}"
+    routing = row["aba_routing"]
+    if row["country_code"] == "US" and whole != f"{routing} {account}":
+        return f"{routing} {account} beside {whole}"
+    return ""
+
+
+SAME = (
+    ("ssn", "national_id", "US", "{}"), ("nhs_number", "national_id", "GB", "{}"), ("ein", "tax_id", "US", "{}"),
+    ("cnpj", "vat_id", "BR", "{}"), ("siren", "siret", "", "^{}[0-9]{{5}}$"), ("siren", "vat_id", "FR", "{}$"),
+)  # fmt: skip
+"""(column, another one, country, a pattern for the other one's value)."""
+
+
+def numbers_agree(row: Row) -> Verdict:
+    """Two columns for one number have one number."""
+    for name, other, country, pattern in SAME:
+        if row[name] is None or row[other] is None or country not in ("", row["country_code"]):
+            continue
+        if re.search(pattern.format(re.escape(row[name])), row[other]) is None:
+            return f"{name} {row[name]} beside {other} {row[other]}"
+    return ""
+
+
+def book_agrees(row: Row) -> Verdict:
+    """python-stdnum: both are valid numbers of one book."""
+    if not row["isbn"].startswith("978"):
+        return None
+    good = stdnum_isbn.is_valid(row["isbn_10"]) and stdnum_isbn.to_isbn13(row["isbn_10"]) == row["isbn"]
+    return "" if good else f"{row['isbn_10']} beside {row['isbn']}"
+
+
+def calling_code_agrees(row: Row) -> Verdict:
+    """phonenumbers: the code of the row's country."""
+    code = phonenumbers.country_code_for_region(row["country_code"])
+    return (
+        None if not code else "" if row["calling_code"] == f"+{code}" else f"{row['calling_code']} in {code}"
+    )
+
+
+def locale_code_agrees(row: Row) -> Verdict:
+    """Babel: a locale of the row's country."""
+    if row["locale_code"] is None:
+        return None
+    good = row["locale_code"].endswith(f"_{row['country_code']}")
+    return "" if good else f"{row['locale_code']} in {row['country_code']}"
+
+
+SIGNS = (
+    (120, "Aquarius"), (219, "Pisces"), (321, "Aries"), (420, "Taurus"), (521, "Gemini"), (621, "Cancer"), (723, "Leo"),
+    (823, "Virgo"), (923, "Libra"), (1023, "Scorpio"), (1122, "Sagittarius"), (1222, "Capricorn"),
+)  # fmt: skip
+"""The first day of each sign, as month times 100 plus day."""
+
+
+def zodiac_agrees(row: Row) -> Verdict:
+    """The sign of the date of birth."""
+    day = row["date_of_birth"].month * 100 + row["date_of_birth"].day
+    sign = next((name for first, name in reversed(SIGNS) if day >= first), "Capricorn")
+    return "" if row["zodiac_sign"] == sign else f"{row['zodiac_sign']}, born {row['date_of_birth']}"
+
+
+def letter_agrees(row: Row) -> Verdict:
+    """The letter of the sex."""
+    good = row["gender_abbreviation"] == row["sex"][:1].upper()
+    return "" if good else f"{row['gender_abbreviation']} beside {row['sex']}"
+
+
+def file_agrees(row: Row) -> Verdict:
+    """The standard library's mimetypes."""
+    if not row["file_name"].endswith(f".{row['file_extension']}"):
+        return f"{row['file_extension']} beside {row['file_name']}"
+    guessed = mimetypes.guess_type(row["file_name"])[0]
+    if guessed is None:
+        return None
+    alike = {guessed, guessed.replace("/x-", "/"), guessed.replace("text/xml", "application/xml")}
+    return "" if row["mime_type"] in alike else f"{row['mime_type']} beside {row['file_name']}"
+
+
+def color_agrees(row: Row) -> Verdict:
+    """The standard library's colorsys."""
+    parts = [int(row["hex_color"][at : at + 2], 16) for at in (1, 3, 5)]
+    if row["rgb_color"] != "rgb({}, {}, {})".format(*parts):
+        return f"{row['rgb_color']} beside {row['hex_color']}"
+    hue, light, full = colorsys.rgb_to_hls(*(part / 255 for part in parts))
+    told = [int(number) for number in re.findall("[0-9]+", row["hsl_color"])]
+    off = [abs(a - b) for a, b in zip(told, (hue * 360, full * 100, light * 100), strict=True)]
+    good = min(off[0], 360 - off[0]) <= 0.51 and max(off[1:]) <= 0.51
+    return "" if good else f"{row['hsl_color']} beside {row['hex_color']}"
+
+
+def passport_agrees(row: Row) -> Verdict:
+    """The names of the row's person, where they are in Latin letters without accents."""
+    names = row["last_name"], row["first_name"]
+    if not all(re.fullmatch("[A-Za-z]+", name) for name in names):
+        return None
+    wanted = "<<".join(name.upper() for name in names)
+    return "" if row["passport_owner"] == wanted else f"{row['passport_owner']} beside {names}"
+
+
 def isin_is_valid(row: Row) -> Verdict:
-    """python-stdnum."""
+    """python-stdnum; in the United States and Canada the number is the CUSIP."""
+    if row["isin"][:2] in ("US", "CA") and row["isin"][2:11] != row["cusip"]:
+        return f"{row['cusip']} beside {row['isin']}"
     return "" if stdnum_isin.is_valid(row["isin"]) else row["isin"]
 
 
@@ -719,7 +840,32 @@ CHECKS: dict[str, tuple[tuple[str, ...], Callable[[Row], Verdict]]] = {
     "e-mail valid": (("email",), email_is_valid),
     "e-mail / user name": (("email", "username"), email_agrees),
     "age / birth": (("date_of_birth", "age"), age_agrees),
-    "ISIN valid": (("isin",), isin_is_valid),
+    "ISIN valid": (("isin", "cusip"), isin_is_valid),
+    "BIC / IBAN": (("iban", "bic"), bank_letters),
+    "account / IBAN": (("iban", "account_number", "aba_routing", "country_code"), account_agrees),
+    "numbers twice": (
+        (
+            "ssn",
+            "nhs_number",
+            "ein",
+            "cnpj",
+            "siren",
+            "siret",
+            "national_id",
+            "tax_id",
+            "vat_id",
+            "country_code",
+        ),
+        numbers_agree,
+    ),
+    "ISBN-10 / ISBN": (("isbn_10", "isbn"), book_agrees),
+    "calling code": (("calling_code", "country_code"), calling_code_agrees),
+    "locale code": (("locale_code", "country_code"), locale_code_agrees),
+    "zodiac / birth": (("zodiac_sign", "date_of_birth"), zodiac_agrees),
+    "letter / sex": (("gender_abbreviation", "sex"), letter_agrees),
+    "file / media type": (("file_name", "file_extension", "mime_type"), file_agrees),
+    "hex / rgb / hsl": (("hex_color", "rgb_color", "hsl_color"), color_agrees),
+    "passport name": (("passport_owner", "first_name", "last_name"), passport_agrees),
 }
 
 

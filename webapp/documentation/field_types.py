@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from webapp.documentation.reference import code, table, text
 from webapp.engine.spec import field_schema
+from webapp.engine.types import agreement
 from webapp.engine.types.registry import find, plain
 from webapp.generation.services import generate
 from webapp.row_templates.schemas import DraftInput
@@ -188,7 +189,7 @@ COMMON: Final = MappingProxyType(
         "hidden": "Usable in formulas and by other fields, but not part of the output.",
         "locale": "Language and country of this column, such as `de_DE`, for types that support it.",
         "group": "Fields in the same group describe the same person, place, company, card or product. If you leave it"
-        " out, Rowsmith groups fields that belong together.",
+        " out, Rowsmith groups fields that belong together. Fields that follow another field get the group `row`.",
         "formula": "Replaces the value with the result of a [formula](/docs/reference/formulas); `this` is the"
         " generated value.",
         "prefix": "Text before the value.",
@@ -326,6 +327,9 @@ def _facts(entry: dict[str, Any]) -> str:
         said.append("Depends on `locale`.")
     if kind.group_kind and not kind.solitary:
         said.append(f"Consistent with fields of the same {_GROUPS.get(kind.group_kind, kind.group_kind)}.")
+    if rules := agreement.RULES.get(kind.name):
+        followed = (" or ".join(map(code, rule.types)) or rule.kind for rule in rules)
+        said.append(f"Consistent with the row's {' and '.join(followed)} (engine 3).")
     return "\n\n" + " ".join(said) if said else ""
 
 

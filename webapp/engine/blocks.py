@@ -374,6 +374,8 @@ class Block:
             )
         else:
             filled = column.type.fill_unique(view) if column.spec.common.unique else column.type.fill(view)
+        if column.agreement is not None:
+            filled = column.agreement.apply(view, filled)
         if column.formula is not None:
             filled = column.formula.column(view, filled)
         if column.after is not None:

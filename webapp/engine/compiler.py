@@ -29,6 +29,7 @@ from webapp.engine.relations.related_plans import Library, RelatedPlans
 from webapp.engine.relations.unique_together import compile_together
 from webapp.engine.spec import FieldSpec, TemplateSpec
 from webapp.engine.types import sourced
+from webapp.engine.types.agreement import agreement_of
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.relations import ReferenceOptions
 from webapp.errors import Fault, did_you_mean
@@ -171,6 +172,15 @@ class Compiler:
     def beside(self, name: str) -> FieldSpec | None:
         """The field ``name`` of this level, or None."""
         return self._scope.fields.get(name)
+
+    @property
+    def fields_here(self) -> list[FieldSpec]:
+        """The fields of this level."""
+        return list(self._scope.fields.values())
+
+    def need_group(self, key: tuple[str, str]) -> None:
+        """Compile a group of this level, (name, kind), which a field reads."""
+        self._group(self._scope, key)
 
     def require(self, spec: FieldSpec, option: str, name: str) -> Column | None:
         """The column ``name`` that ``spec`` reads, compiled; None after a fault (unknown, or a cycle)."""
@@ -367,7 +377,9 @@ class Compiler:
         made = self._taken(spec, spec.type(spec, spec.options, self))
         if made.expansion > 1:
             self._reads.children((scope, name), made.expansion)
-        column = None if len(self.faults) > before else self._column(spec, made)
+        column = None
+        if len(self.faults) == before:
+            column = replace(self._column(spec, made), agreement=agreement_of(spec, made, self))
         self._scope = inner
         self._pending.pop()
         if spec.invalid and spec.usable == "values":

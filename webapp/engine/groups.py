@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from webapp.engine.spec import FieldSpec, TemplateSpec
+from webapp.engine.types.agreement import RULES, group_for
 from webapp.engine.types.base import GroupKind
 from webapp.engine.types.registry import GROUP_KINDS
 from webapp.errors import Fault
@@ -62,7 +63,7 @@ def members(
             found.setdefault(key, []).append(field)
             for other in field.type.reads_all(key[0]):
                 readers.setdefault(other, []).append(field)
-        elif field.type.group_kind is None and field.group is not None and compiler is not None:
+        elif field.type.group_kind is None and field.group and compiler and field.type.name not in RULES:
             text = f"{field.type.label} shares nothing with other fields."
             compiler.fault(field, "group", "not_for_this_type", text, "Remove group.")
     for key, reading in readers.items():
@@ -128,6 +129,9 @@ def _assign(fields: tuple[FieldSpec, ...], settled: Collection[str], engine: int
         made[place] = (
             replace(field, children=_assign(field.children, settled, engine)) if field.children else field
         )
+    for place, field in enumerate(made):
+        if engine >= 3 and field.id not in settled and (row := group_for(field, made)):
+            made[place] = replace(field, common=field.common.model_copy(update={"group": row}))
     return tuple(made)
 
 

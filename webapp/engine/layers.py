@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from webapp.engine.formulas.expression import Expression
     from webapp.engine.invalid_data.injector import InvalidDataPlan
     from webapp.engine.relations.unique_together import UniqueTogether
+    from webapp.engine.types.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Column:
     """Case, prefix and suffix, if the field sets any."""
     formula: Expression | None = None
     """The formula that transforms the values first, if any."""
+    agreement: Agreement | None = None
+    """What the values take from other columns of the row, before the formula."""
 
     @property
     def name(self) -> str:
@@ -41,7 +44,7 @@ class Column:
     @property
     def unchanged(self) -> bool:
         """Whether the values are those of `FieldType.fill`: not unique, blank or changed afterwards."""
-        return not (self.spec.common.unique or self.formula or self.after or self.blank)
+        return not (self.spec.common.unique or self.formula or self.after or self.blank or self.agreement)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         """The least and the largest number of the first ``rows`` rows; see `FieldType.bounds`."""
@@ -51,6 +54,8 @@ class Column:
         """Name, type and what formats want to know of the column, as Arrow carries it."""
         meta = {}
         longest = self.type.max_length if self.formula is None else self.formula.longest
+        if longest is not None and self.agreement is not None:
+            longest = max(longest, self.agreement.longest)
         if longest is not None:
             meta[b"max_length"] = str(self.after.longest(longest) if self.after else longest).encode()
         if self.type.json_text and self.after is None and self.formula is None:

@@ -77,6 +77,8 @@ def _read_by(layer: Layer, name: str) -> set[str]:
 
 def _needs(column: Column) -> Iterable[str]:
     yield from column.type.needs
+    if column.agreement is not None:
+        yield from (name for name, _ in column.agreement.fields)
     if column.formula is not None:
         yield from column.formula.needs
     inner = getattr(column.type, "layer", None)

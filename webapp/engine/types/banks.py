@@ -18,7 +18,7 @@ from pydantic import Field
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.engine.types import codes, joining, values
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, longest, pooled
-from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Part, Pick, Run, width_of
+from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Given, Part, Pick, Run, width_of
 from webapp.engine.types.countries import listed, of_locale
 from webapp.engine.types.geography import Range, geography_of
 from webapp.engine.types.joining import Lazy
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-_PIECE = re.compile(r"(\d+)!([nac])")
+PIECE = re.compile(r"(\d+)!([nac])")
+"""A part of the structure of an IBAN: its length, and n (digits), a (letters) or c (both)."""
 
 COMMON = ("DE", "ES", "FR", "GB", "IT", "NL")
 """Countries of accounts where neither a country nor a locale says otherwise."""
@@ -59,18 +60,27 @@ def bic_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
     return tuple(sorted({*countries(vocabulary), *_OTHER_BIC_COUNTRIES}))
 
 
-def iban(vocabulary: Vocabulary, country: str, formatted: bool) -> Code:
-    """The IBANs of one country, in groups of four where ``formatted``. Positions that the registry opens to digits
-    and letters get digits, as banks do."""
-    return vocabulary.shared(("iban", country, formatted), lambda: _iban(vocabulary, country, formatted))
+_PAIRS = np.array([[ord(first), ord(second)] for first in UPPER for second in UPPER], np.uint8)
+LETTERS: tuple[Part, ...] = (Given("head", _PAIRS), Given("tail", _PAIRS))
+"""The four letters of the row's bank, which begin its BIC and, in many countries, the account in its IBANs."""
 
 
-def _iban(vocabulary: Vocabulary, country: str, formatted: bool) -> Code:
+def iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
+    """The IBANs of one country, in groups of four where ``formatted``, with the letters of the row's bank if
+    ``of_bank``. Positions that the registry opens to digits and letters get digits, as banks do."""
+    return vocabulary.shared(
+        ("iban", country, formatted, of_bank), lambda: _iban(vocabulary, country, formatted, of_bank)
+    )
+
+
+def _iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
     table = vocabulary.table("iban")
     structure = dict(zip(table["country"].to_pylist(), table["structure"].to_pylist(), strict=True))[country]
-    kinds = "".join(("a" if kind == "a" else "n") * int(count) for count, kind in _PIECE.findall(structure))
+    kinds = "".join(("a" if kind == "a" else "n") * int(count) for count, kind in PIECE.findall(structure))
     parts: list[Part] = [country, codes.iban(kinds)]
     inside, at = _inside(vocabulary, country), 4
+    if of_bank and kinds.startswith("aaaa"):
+        inside = {4: LETTERS[0], 6: LETTERS[1], **inside}
     while at < len(kinds) + 4:
         part = inside.get(at)
         if part is None:
@@ -212,15 +222,15 @@ def domestic_name(country: str) -> str:
     return _DOMESTIC.get(country, _OTHER_ACCOUNT)[0]
 
 
-def account(vocabulary: Vocabulary, country: str, formatted: bool) -> Code:
+def account(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
     """The IBANs of a country, or what identifies an account where there are none."""
     if country in countries(vocabulary):
-        return iban(vocabulary, country, formatted)
+        return iban(vocabulary, country, formatted, of_bank)
     made = _DOMESTIC.get(country, _OTHER_ACCOUNT)[1]
     return vocabulary.shared(("domestic account", country), lambda: Code(*made))
 
 
-_NAME_SALT = 1
+_NAME_SALT, _LETTERS_SALT = 1, 2
 _U32 = np.uint64(32)
 _ASKED = ("countryCode", "country")
 _AT = {"iban": slice(0, 2), "bic": slice(4, 6)}
@@ -280,6 +290,12 @@ class Banks:
         if self._chosen.bank is not None:
             return np.full(self._draws.n, self._chosen.bank)
         return self.named_in(self.country)
+
+    @Lazy
+    def letters(self) -> dict[str, np.ndarray]:
+        """What `LETTERS` need: ``int64[n]`` for the first two and the last two."""
+        head, tail = np.divmod(self._draws.below(len(_PAIRS) ** 2, _LETTERS_SALT), np.uint64(len(_PAIRS)))
+        return {"head": head.view(np.int64), "tail": tail.view(np.int64)}
 
     def named_in(self, country: np.ndarray) -> np.ndarray:
         """``int64[n]``: rows of the banks, each one of a country (a row of the kind's); -1 where none is known."""

@@ -308,6 +308,7 @@ class Iban(FieldType):
             chosen = self._kind.countries
         self._countries = chosen
         self._words = words
+        self._of_bank = self._kind is not None and words.engine >= 3
         others = [country for country in chosen if country not in known]
         self.max_length = _LONGEST_ACCOUNT
         if self._kind is None or self._kind.placed is None:
@@ -320,7 +321,7 @@ class Iban(FieldType):
             compiler.warn(field, "no_iban", text, "Set options.countryCode.")
 
     def _code(self, row: int) -> Code:
-        return banks.account(self._words, self._countries[row], self.options.formatted)
+        return banks.account(self._words, self._countries[row], self.options.formatted, self._of_bank)
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
@@ -330,14 +331,15 @@ class Iban(FieldType):
         return self._fill(context, unique=False)
 
     def _fill(self, context: ColumnContext, unique: bool) -> pa.Array:
+        letters = context.group().letters if self._of_bank else None
         if len(self._countries) == 1:
             code = self._code(0)
-            return code.text(code.draw_unique(context) if unique else code.draw(context))
+            return code.text(code.draw_unique(context) if unique else code.draw(context), letters)
         if self._kind is not None:
             which = self._kind.country(context)
         else:
             which = context.below(len(self._countries), _COUNTRY_SALT).view(np.int64)
-        return mixed_by(self._code, which, context, unique)
+        return mixed_by(self._code, which, context, unique, letters)
 
     def space(self) -> int | None:
         if self._kind is not None and self._kind.placed is not None:
@@ -393,13 +395,14 @@ class Bic(CodeType):
         countries = self._kind.countries if self._kind is not None else ()
         self._countries = countries
         self._words = compiler.vocabulary
+        self._of_bank = self._kind is not None and compiler.vocabulary.engine >= 3
 
     def _code(self, row: int) -> Code:
-        return self._of((self._countries[row],), self._words)
+        return self._of((self._countries[row],), self._words, self._of_bank)
 
-    def _of(self, countries: tuple[str, ...], words: Vocabulary) -> Code:
+    def _of(self, countries: tuple[str, ...], words: Vocabulary, of_bank: bool = False) -> Code:
         branch = self.options.branch
-        return words.shared(("bic", countries, branch), lambda: _bic(countries, branch))
+        return words.shared(("bic", countries, branch, of_bank), lambda: _bic(countries, branch, of_bank))
 
     def space(self) -> int | None:
         return min(
@@ -414,17 +417,17 @@ class Bic(CodeType):
 
     def _mixed(self, context: ColumnContext, unique: bool) -> pa.Array:
         assert self._kind is not None  # else there are no countries
-        return mixed_by(self._code, self._kind.country(context), context, unique)
+        letters = context.group().letters if self._of_bank else None
+        return mixed_by(self._code, self._kind.country(context), context, unique, letters)
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
         return groups_named(group, "place")
 
 
-def _bic(countries: tuple[str, ...], branch: bool) -> Code:
-    return Code(
-        Run(UPPER, 4), Pick(countries), Run(DIGITS[2:] + UPPER), "0", *([Run(DIGITS + UPPER, 3)] * branch)
-    )
+def _bic(countries: tuple[str, ...], branch: bool, of_bank: bool) -> Code:
+    letters = banks.LETTERS if of_bank else (Run(UPPER, 4),)
+    return Code(*letters, Pick(countries), Run(DIGITS[2:] + UPPER), "0", *([Run(DIGITS + UPPER, 3)] * branch))
 
 
 class AccountNumber(CodeType):

@@ -1,0 +1,610 @@
+"""Fields that must not contradict another field of their row, from engine 3 on, though they describe no thing of their
+own: a routing number is part of the row's IBAN, a chemical symbol is that of the row's element, a sign of the zodiac
+follows from the date of birth.
+
+When a template is saved, such a field is put into a group ``row`` if there is something to follow; the second field of
+its type into ``row_2``, which follows the second field of the other type. It is generated as usual. Where the other
+field says more, its value is replaced. Unique fields follow nothing, and nothing follows a field with a formula.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from webapp import limits
+from webapp.engine import random as engine_random
+from webapp.engine.types import agreement_tables as tables
+from webapp.engine.types import commerce, countries
+from webapp.engine.types.codes import text_of
+from webapp.engine.types.geography import geography_of
+from webapp.engine.types.listed import lines, read
+from webapp.engine.types.person import locale_of_group
+
+if TYPE_CHECKING:
+    from webapp.engine.blocks import ColumnContext
+    from webapp.engine.compiler import Compiler
+    from webapp.engine.spec import FieldSpec
+    from webapp.engine.types.base import FieldType
+
+Told = Callable[[Any, pa.StringArray], pa.StringArray]
+"""(the other field's values, or what a group shares; own values): the values that agree, null where nothing is said."""
+Make = Callable[["FieldSpec", "Sequence[FieldSpec]", "Compiler"], Told]
+"""(the field; the one that it follows, or those of the group; compiler): the function for the values."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Agreement with a field of one of some ``types``; or, if there are none, with what a group of a ``kind`` shares:
+    its person, place or product."""
+
+    types: tuple[str, ...]
+    make: Make
+    kind: str = ""
+    longest: int = 0
+    """The longest value in characters, where it may be longer than those of the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a column takes from others of its row."""
+
+    fields: tuple[tuple[str, Told], ...]
+    groups: tuple[tuple[tuple[str, str], Told], ...]
+    longest: int
+
+    def apply(self, context: ColumnContext, own: pa.Array) -> pa.StringArray:
+        """The values of a block in agreement; ``own`` are those of the field type."""
+        own = _plain(own)
+        for name, told in self.fields:
+            own = pc.coalesce(told(_plain(context.column(name)), own), own)
+        for group, told in self.groups:
+            own = pc.coalesce(told(context.thing(*group), own), own)
+        return own
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+ROW = "row"
+_NUMBER = re.compile(r"_(\d+)$")
+
+
+def group_for(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:
+    """The group that a new field gets when its template is saved; None if it follows none of the fields of its level,
+    whose groups are known."""
+    if field.type.name not in RULES or field.group or not _may_follow(field):
+        return None
+    taken = {other.group for other in fields if other.type is field.type}
+    name = next(name for name in chain((ROW,), map(f"{ROW}_{{}}".format, count(2))) if name not in taken)
+    return name if any(_followed(rule, name, fields) for rule in RULES[field.type.name]) else None
+
+
+def _may_follow(field: FieldSpec) -> bool:
+    common = field.common
+    return not common.unique and common.unique_together is None and not field.invalid
+
+
+def _followed(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> list[FieldSpec]:
+    """The field that one in ``group`` follows by a rule, or the fields of a group: of the same name, else as many as
+    the number at the end of ``group`` says. The oldest come first, so that a new field changes no other."""
+    found: dict[str, list[FieldSpec]] = {}
+    for other in sorted(fields, key=lambda one: one.id or ""):
+        if other.common.formula is not None or other.invalid:
+            continue
+        if rule.kind and other.type.group_kind == rule.kind and (other.group or not other.type.solitary):
+            found.setdefault(other.group or rule.kind, []).append(other)
+        elif other.type.name in rule.types:
+            found[other.name] = [other]
+    same = [others for name, others in found.items() if group in (name, others[0].group)]
+    number = _NUMBER.search(group)
+    place = int(number[1]) - 1 if number else 0
+    return same[0] if same else next(iter(list(found.values())[place:]), [])
+
+
+def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agreement | None:
+    """Compile what a field takes from others of its level; None if it takes nothing."""
+    rules = RULES.get(field.type.name)
+    generated = compiler.source is None and type(made) is field.type
+    if (
+        not rules
+        or not field.group
+        or not generated
+        or compiler.vocabulary.engine < 3
+        or not _may_follow(field)
+    ):
+        return None
+    fields: list[tuple[str, Told]] = []
+    groups: list[tuple[tuple[str, str], Told]] = []
+    longest = 0
+    for rule in rules:
+        others = _followed(rule, field.group, compiler.fields_here)
+        if not others:
+            continue
+        if rule.kind:
+            key = others[0].group or rule.kind, rule.kind
+            compiler.need_group(key)
+            groups.append((key, rule.make(field, others, compiler)))
+        elif compiler.require(field, "", others[0].name) is not None:
+            fields.append((others[0].name, rule.make(field, others, compiler)))
+        longest = max(longest, rule.longest)
+    return Agreement(tuple(fields), tuple(groups), longest) if fields or groups else None
+
+
+def _always(told: Told) -> Make:
+    return lambda field, others, compiler: told
+
+
+# --- Texts as bytes --------------------------------------------------------------------------------------
+
+
+def _where(
+    rows: pa.BooleanArray,
+    make: Callable[[pa.Int64Array], pa.StringArray],
+    texts: pa.StringArray | None = None,
+) -> pa.StringArray:
+    """``texts`` (or nulls) with others in ``rows``: those that ``make`` makes for their places (``int64[k]``)."""
+    known = pc.fill_null(rows, False)
+    places = pa.array(np.flatnonzero(known.to_numpy(zero_copy_only=False)))
+    texts = pa.nulls(len(rows), pa.string()) if texts is None else texts
+    return pc.replace_with_mask(texts, known, make(places)) if len(places) else texts
+
+
+def _matrix(texts: pa.StringArray) -> np.ndarray:
+    """``uint8[n, width]``: ASCII texts of one width, to be changed."""
+    joined = np.frombuffer("".join(texts.to_pylist()).encode("ascii"), np.uint8)
+    return joined.reshape(len(texts), -1).copy()
+
+
+def _with_luhn(texts: pa.StringArray) -> pa.StringArray:
+    """Digits of one width, each with its Luhn check digit after it."""
+    characters = _matrix(texts)
+    return text_of(np.column_stack([characters, _luhn(characters - 48)]))
+
+
+def _luhn(digits: np.ndarray) -> np.ndarray:
+    numbers = digits.astype(np.int64)
+    numbers[:, ::-1][:, ::2] *= 2
+    return (-(numbers // 10 + numbers % 10).sum(axis=1) % 10 + 48).astype(np.uint8)
+
+
+def _mod_11(texts: pa.StringArray, first: int) -> pa.StringArray:
+    """Digits of one width, each with its check digit by the weights ``first``, ``first - 1``, ..., 2 (modulo 11)."""
+    characters = _matrix(texts)
+    weights = np.arange(first, first - characters.shape[1], -1)
+    check = -((characters - 48).astype(np.int64) * weights).sum(axis=1) % 11
+    signs = np.frombuffer(b"0123456789X", np.uint8)
+    return text_of(np.column_stack([characters, signs[check]]))
+
+
+def _part(pattern: str) -> Make:
+    """The part of the other field's value that a group named ``x`` of a regular expression matches."""
+
+    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        return pc.struct_field(pc.extract_regex(leader, pattern), "x")
+
+    return _always(told)
+
+
+def _by_table(table: Callable[[], Mapping[str, str]]) -> Make:
+    """What a table says of the other field's value."""
+
+    @cache
+    def arrays() -> tuple[pa.Array, pa.Array]:
+        return pa.array(list(table())), pa.array(list(table().values()))
+
+    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        keys, texts = arrays()
+        return texts.take(pc.index_in(leader, keys))
+
+    return _always(told)
+
+
+def _chosen(
+    keys: pa.StringArray, own: pa.StringArray, choices: Mapping[str, Sequence[str]]
+) -> pa.StringArray:
+    """One of the ``choices`` for each of ``keys``; ``own`` decides which one."""
+    coded = own.dictionary_encode()
+    sums = np.array([zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()], np.int64)
+    which = sums[coded.indices.to_numpy()]
+    made = pa.nulls(len(own), pa.string())
+    for key, texts in choices.items():
+        pool = pa.array(list(texts))
+
+        def pick(at: pa.Int64Array, pool: pa.StringArray = pool) -> pa.StringArray:
+            return pool.take(pa.array(which[at.to_numpy()] % len(pool)))
+
+        made = _where(pc.equal(keys, key), pick, made)
+    return made
+
+
+# --- Bank accounts ---------------------------------------------------------------------------------------
+
+_IBAN = "^[A-Z]{2}[0-9]{2}[0-9A-Z]{8}"
+_DOMESTIC = (
+    "^[^ ]+ (?P<x>[0-9]{7,12})$",
+    "^[0-9]{3} [0-9]{5} (?P<x>[0-9]{10}) [0-9]{2}$",
+    "^[0-9]{3}-(?P<x>[0-9]{6}-[0-9]{3})$",
+    "^[0-9]{4}-[0-9]{3}-(?P<x>[0-9]{7})$",
+    "^[0-9]{2}-[0-9]{4}-(?P<x>[0-9]{7})-[0-9]{2}$",
+    "^[0-9]{8}(?P<x>[0-9]{13})[0-9]$",
+    "^[0-9]{6}(?P<x>[0-9]{11})[0-9]$",
+    "^(?P<x>[0-9-]+)$",
+)
+"""The account in what a field ``iban`` has in countries without IBANs (`banks.account`); the first that fits."""
+
+
+def _account_number(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    spans = compiler.vocabulary.shared("accounts in ibans", lambda: tables.accounts(compiler.vocabulary))
+    length = getattr(field.options, "length", None) if "length" in field.options.model_fields_set else None
+
+    def told(iban: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        found = pa.nulls(len(iban), pa.string())
+        for pattern in _DOMESTIC:
+            found = pc.coalesce(found, pc.struct_field(pc.extract_regex(iban, pattern), "x"))
+        compact = pc.replace_substring(iban, " ", "")
+        country = pc.utf8_slice_codeunits(compact, 0, 2)
+        is_iban = pc.match_substring_regex(compact, _IBAN)
+        for code in pc.unique(pc.filter(country, pc.fill_null(is_iban, False))).to_pylist():
+            start, end = spans[code]
+            part = pc.utf8_slice_codeunits(compact, start, end)
+            found = pc.if_else(pc.and_(is_iban, pc.equal(country, code)), part, found)
+        if length is None:
+            return found
+        return pc.if_else(pc.equal(pc.utf8_length(found), length), found, None)
+
+    return told
+
+
+# --- Numbers of companies, securities, books and cars ----------------------------------------------------
+
+
+def _siret(siren: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    """The establishment of a company: its nine digits, five own ones of which the last is a check digit."""
+    company = pc.struct_field(pc.extract_regex(siren, "^(?:FR[0-9]{2})?(?P<x>[0-9]{9})$"), "x")
+    rest = pc.utf8_slice_codeunits(own, 9, 13)
+    return _where(
+        pc.is_valid(company),
+        lambda at: _with_luhn(pc.binary_join_element_wise(company.take(at), rest.take(at), "")),
+    )
+
+
+def _isin(cusip: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    """ISO 6166: in the United States and Canada the number is the CUSIP."""
+
+    def make(at: pa.Int64Array) -> pa.StringArray:
+        country = pc.utf8_slice_codeunits(own.take(at), 0, 2)
+        head = pc.binary_join_element_wise(country, cusip.take(at), "")
+        digits = _matrix(head)
+        letters = digits[:, :2] - 55
+        numbers = np.column_stack([letters[:, :1] // 10, letters[:, :1] % 10, letters[:, 1:] // 10, letters[:, 1:] % 10,
+                                   digits[:, 2:] - 48])  # fmt: skip
+        return text_of(np.column_stack([digits, _luhn(numbers)]))
+
+    american = pc.is_in(pc.utf8_slice_codeunits(own, 0, 2), pa.array(["US", "CA"]))
+    return _where(pc.and_(american, pc.match_substring_regex(cusip, "^[0-9]{9}$")), make)
+
+
+def _isbn_10(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    """The same book: the nine digits after 978, with the older check digit."""
+    nine = pc.struct_field(
+        pc.extract_regex(pc.replace_substring(isbn, "-", ""), "^978(?P<x>[0-9]{9})[0-9]$"), "x"
+    )
+    return _where(pc.is_valid(nine), lambda at: _mod_11(nine.take(at), 10))
+
+
+def _sbn(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    """The same book, if its first digit is 0, which a Standard Book Number leaves out."""
+    plain = pc.replace_substring(isbn, "-", "")
+    eight = pc.struct_field(pc.extract_regex(plain, "^(?:978)?0(?P<x>[0-9]{8})[0-9X]$"), "x")
+    return _where(pc.is_valid(eight), lambda at: _mod_11(eight.take(at), 9))
+
+
+_VIN_WEIGHTS = np.array([8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2])
+_VIN_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
+_VIN_WORTH = np.zeros(128, np.int64)
+_VIN_WORTH[list(b"0123456789")] = range(10)
+_VIN_WORTH[list(_VIN_LETTERS.encode())] = (*range(1, 9), *range(1, 6), 7, 9, *range(2, 10))
+_MODEL_YEARS = np.frombuffer(b"ABCDEFGHJKLMNPRSTVWXY123456789", np.uint8)
+
+
+def _vin_checked(characters: np.ndarray) -> pa.StringArray:
+    """49 CFR 565.15: with the check digit in the ninth place."""
+    rest = (_VIN_WORTH[characters] * _VIN_WEIGHTS).sum(axis=1) % 11
+    characters[:, 8] = np.frombuffer(b"0123456789X", np.uint8)[rest]
+    return text_of(characters)
+
+
+def _vin_of_make(make: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    """SAE J1044: the first three characters are the maker's."""
+    heads = pa.array(list(tables.CAR_MAKERS.values())).take(
+        pc.index_in(make, pa.array(list(tables.CAR_MAKERS)))
+    )
+
+    def changed(at: pa.Int64Array) -> pa.StringArray:
+        characters = _matrix(own.take(at))
+        characters[:, :3] = _matrix(heads.take(at))
+        return _vin_checked(characters)
+
+    return _where(pc.is_valid(heads), changed)
+
+
+def _vin_of_year(years: pa.Array, own: pa.StringArray) -> pa.StringArray:
+    """The tenth character is the model year; the seventh is a digit up to 2009 and a letter afterwards."""
+    if not pa.types.is_integer(years.type):
+        return pa.nulls(len(own), pa.string())
+
+    def changed(at: pa.Int64Array) -> pa.StringArray:
+        characters = _matrix(own.take(at))
+        year = years.take(at).to_numpy()
+        characters[:, 9] = _MODEL_YEARS[(year - 1980) % 30]
+        seventh = characters[:, 6]
+        letters = np.frombuffer(_VIN_LETTERS.encode(), np.uint8)
+        digit, letter = 48 + seventh % 10, letters[seventh % len(letters)]
+        old, is_digit = year < 2010, seventh < 65
+        characters[:, 6] = np.where(old & ~is_digit, digit, np.where(~old & is_digit, letter, seventh))
+        return _vin_checked(characters)
+
+    return _where(pc.and_(pc.greater_equal(years, 1980), pc.less(years, 2040)), changed)
+
+
+# --- Colours ---------------------------------------------------------------------------------------------
+
+
+def _color(spell: Callable[[np.ndarray], list[str]]) -> Make:
+    """Spell the row's colour, which is a hexadecimal or an English name. ``spell`` takes ``uint8[k, 3]``."""
+
+    @cache
+    def named() -> tuple[pa.Array, pa.Array]:
+        return pa.array(list(tables.COLORS)), pa.array([f"#{code}" for code in tables.COLORS.values()])
+
+    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        names, codes = named()
+        hexes = pc.if_else(
+            pc.match_substring_regex(leader, "^#[0-9a-fA-F]{6}$"),
+            leader,
+            codes.take(pc.index_in(leader, names)),
+        )
+
+        def make(at: pa.Int64Array) -> pa.StringArray:
+            digits = "".join(hexes.take(at).to_pylist()).replace("#", "")
+            return pa.array(spell(np.frombuffer(bytes.fromhex(digits), np.uint8).reshape(-1, 3)), pa.string())
+
+        return _where(pc.is_valid(hexes), make)
+
+    return _always(told)
+
+
+def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    upper = getattr(field.options, "case", "lower") == "upper"
+
+    def spell(rgb: np.ndarray) -> list[str]:
+        return [f"#{bytes(one).hex().upper() if upper else bytes(one).hex()}" for one in rgb]
+
+    return _color(spell)(field, others, compiler)
+
+
+def _hues(rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Hue in degrees (``int64[k]``), least and greatest channel from 0 to 1 (CSS Color Module Level 4, section 7)."""
+    channels = rgb / 255
+    low, high = channels.min(axis=1), channels.max(axis=1)
+    spread = np.where(high > low, high - low, 1)
+    red, green, blue = channels.T
+    turn = np.where(high == red, (green - blue) / spread % 6,
+                    np.where(high == green, (blue - red) / spread + 2, (red - green) / spread + 4))  # fmt: skip
+    return np.rint(np.where(high > low, turn * 60, 0)).astype(np.int64) % 360, low, high
+
+
+def _percent(share: np.ndarray) -> list[int]:
+    return np.rint(share * 100).astype(np.int64).tolist()
+
+
+def _hsl(rgb: np.ndarray) -> list[str]:
+    hue, low, high = _hues(rgb)
+    light = (low + high) / 2
+    room = np.minimum(light, 1 - light)
+    full = np.where(room > 0, (high - light) / np.where(room > 0, room, 1), 0)
+    return [
+        f"hsl({h}, {s}%, {b}%)" for h, s, b in zip(hue.tolist(), _percent(full), _percent(light), strict=True)
+    ]
+
+
+def _hwb(rgb: np.ndarray) -> list[str]:
+    hue, low, high = _hues(rgb)
+    return [
+        f"hwb({h} {w}% {b}%)" for h, w, b in zip(hue.tolist(), _percent(low), _percent(1 - high), strict=True)
+    ]
+
+
+def _cmyk(rgb: np.ndarray) -> list[str]:
+    channels = rgb / 255
+    high = channels.max(axis=1, keepdims=True)
+    inks = np.where(high > 0, (high - channels) / np.where(high > 0, high, 1), 0)
+    parts = (_percent(part) for part in (*inks.T, 1 - high[:, 0]))
+    return ["cmyk({}%, {}%, {}%, {}%)".format(*one) for one in zip(*parts, strict=True)]
+
+
+def _lab(rgb: np.ndarray) -> list[str]:
+    """CIE L*a*b* with the white point D50, from sRGB (CSS Color Module Level 4, sections 9 and 17)."""
+    channels = rgb / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.43607, 0.38515, 0.14308], [0.22249, 0.71689, 0.06062], [0.01392, 0.09708, 0.71410]])
+    xyz = linear @ to_xyz.T / np.array([0.96422, 1.0, 0.82521])
+    root = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    light, a, b = 116 * root[:, 1] - 16, 500 * (root[:, 0] - root[:, 1]), 200 * (root[:, 1] - root[:, 2])
+    rounded = (np.rint(part).astype(np.int64).tolist() for part in (light, a, b))
+    return ["lab({}% {} {})".format(*one) for one in zip(*rounded, strict=True)]
+
+
+def _rgb(rgb: np.ndarray) -> list[str]:
+    return ["rgb({}, {}, {})".format(*one) for one in rgb.tolist()]
+
+
+def _rgb_float(rgb: np.ndarray) -> list[str]:
+    return ["({:.3f}, {:.3f}, {:.3f})".format(*one) for one in (rgb / 255).tolist()]
+
+
+# --- People, places and products -------------------------------------------------------------------------
+
+
+def _zodiac(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    signs = pa.array([*tables.ZODIAC, tables.ZODIAC[0]])
+    ends = np.array(tables.ZODIAC_ENDS)
+
+    def told(people: Any, own: pa.StringArray) -> pa.StringArray:
+        if people.born is None:
+            return pa.nulls(len(own), pa.string())
+        days = people.birth.astype("datetime64[D]")
+        months = days.astype("datetime64[M]")
+        date = (months.astype(np.int64) % 12 + 1) * 100 + (days - months).astype(np.int64) + 1
+        return signs.take(pa.array(np.searchsorted(ends, date)))
+
+    return told
+
+
+def _gender(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    """The letter of the row's sex, or X where a field ``gender`` shows neither."""
+    letters = pa.array(["F", "M", "X"])
+    share = max((getattr(other.options, "nonbinary", 0) for other in others), default=0)
+
+    def told(people: Any, own: pa.StringArray) -> pa.StringArray:
+        neither = engine_random.chance(people.gender, share, 100) if share else False
+        return letters.take(pa.array(np.where(neither, 2, people.sex)))
+
+    return told
+
+
+def _passport_name(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    """ICAO Doc 9303, part 3: capital letters, < for anything else, and << between the names."""
+
+    def told(people: Any, own: pa.StringArray) -> pa.StringArray:
+        names = people.names
+        parts = [pool.take(pa.array(rows)) for pool, rows in
+                 ((names.last_ascii, people.last), (names.first_ascii, people.first))]  # fmt: skip
+        plain = [pc.replace_substring_regex(pc.utf8_upper(part), "[^A-Z]+", "<") for part in parts]
+        return pc.binary_join_element_wise(*plain, "<<")
+
+    return told
+
+
+def _calling_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    digits = geography_of(compiler.vocabulary).countries["calling_code"].to_pylist()
+    codes = pa.array([f"+{code}" if code else None for code in digits], pa.string())
+    return lambda places, own: codes.take(pa.array(places.country))
+
+
+def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    """The locale of the row's place, else the first official language of its country."""
+    geography = geography_of(compiler.vocabulary)
+    spoken, codes = countries.language_codes(geography), geography.countries["alpha2"].to_pylist()
+    known = {
+        country: f"{language}_{country}" for language, country in zip(spoken, codes, strict=True) if language
+    }
+    locale = locale_of_group(others, compiler, None)
+    if locale is not None:
+        known[locale.partition("_")[2]] = locale
+    texts = pa.array([known.get(country) for country in codes], pa.string())
+    return lambda places, own: texts.take(pa.array(places.country))
+
+
+def _subcategory(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    goods = commerce.catalogue(compiler, others)
+    codes = pa.array(goods.codes)
+
+    def told(made: Any, own: pa.StringArray) -> pa.StringArray:
+        category = codes.take(pa.array(goods.category[made.thing]))
+        return _chosen(category, own, tables.SUBCATEGORIES)
+
+    return told
+
+
+def _temperature(weather: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    """Below or near the freezing point where it snows, above it where it rains."""
+    degrees = pc.cast(pc.struct_field(pc.extract_regex(own, "^(?P<x>-?[0-9]+)"), "x"), pa.int64()).to_numpy()
+    cold = pc.match_substring_regex(weather, "Snow|Blizzard|Sleet|Freezing").to_numpy(zero_copy_only=False)
+    mild = (
+        pc.match_substring_regex(weather, "Rain|Drizzle|Showers|Thunder").to_numpy(zero_copy_only=False)
+        & ~cold
+    )
+    kept = np.where(cold, 2 - np.abs(degrees) % 16, np.where(mild, 1 + np.abs(degrees) % 29, degrees))
+    return pc.binary_join_element_wise(pa.array(kept).cast(pa.string()), "°C", " ")
+
+
+def _device_os(brand: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    return _chosen(pc.coalesce(_device_family(brand), pa.scalar("Android")), own, tables.DEVICE_SYSTEMS)
+
+
+def _device_family(brand: pa.StringArray) -> pa.StringArray:
+    known = pa.array(list(tables.DEVICE_FAMILIES))
+    return pa.array(list(tables.DEVICE_FAMILIES.values())).take(pc.index_in(brand, known))
+
+
+def _values(name: str) -> list[str]:
+    """The values of a type of ``listed.txt``, in their order."""
+    return read(next(line.pattern for line in lines() if line.name == name)).pools[0].to_pylist()
+
+
+def _media_type(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    kinds = compiler.vocabulary.table("file_kind").to_pylist()
+    known = {kind["extension"]: kind["mime_type"] for kind in kinds} | tables.MEDIA_TYPES
+    keys, texts = pa.array(list(known)), pa.array(list(known.values()))
+
+    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        extension = pc.struct_field(pc.extract_regex(pc.utf8_lower(leader), r"(?P<x>[a-z0-9]+)$"), "x")
+        return texts.take(pc.index_in(extension, keys))
+
+    return told
+
+
+_FILES = ("file_name", "file_path")
+_COMPANY_NUMBER = "^FR[0-9]{2}(?P<x>[0-9]{9})$"
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "aba_routing": (Rule(("iban",), _part("^(?P<x>[0-9]{9}) [0-9]{10}$")),),
+    "account_number": (Rule(("iban",), _account_number, longest=24),),
+    "siret": (Rule(("siren", "vat_id"), _always(_siret)),),
+    "siren": (Rule(("vat_id",), _part(_COMPANY_NUMBER)),),
+    "cnpj": (Rule(("vat_id",), _part(r"^(?P<x>[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2})$")),),
+    "ein": (Rule(("tax_id",), _part("^(?P<x>[0-9]{2}-[0-9]{7})$")),),
+    "ssn": (Rule(("national_id",), _part("^(?P<x>[0-9]{3}-[0-9]{2}-[0-9]{4})$")),),
+    "nhs_number": (Rule(("national_id",), _part("^(?P<x>999 [0-9]{3} [0-9]{4})$")),),
+    "isin": (Rule(("cusip",), _always(_isin)),),
+    "isbn_10": (Rule(("isbn",), _always(_isbn_10)),),
+    "sbn9": (Rule(("isbn_10", "isbn"), _always(_sbn)),),
+    "vin": (Rule(("car_make",), _always(_vin_of_make)), Rule(("car_year",), _always(_vin_of_year))),
+    "hex_color": (Rule(("color",), _hex),),
+    **{name: (Rule(("hex_color", "color"), _color(spell)),) for name, spell in (
+        ("rgb_color", _rgb), ("hsl_color", _hsl), ("hwb_color", _hwb), ("cmyk_color", _cmyk), ("lab_color", _lab),
+        ("rgb_float_color", _rgb_float),
+    )},
+    "chemical_symbol": (Rule(("chemical_element",), _by_table(
+        lambda: dict(zip(_values("chemical_element"), tables.ELEMENTS, strict=True)))),),
+    "cryptocurrency_code": (Rule(("cryptocurrency",), _by_table(
+        lambda: dict(zip(_values("cryptocurrency"), _values("cryptocurrency_code"), strict=True)))),),
+    "animal": (Rule(("animal_scientific_name",), _by_table(lambda: tables.ANIMALS), longest=20),),
+    "plant": (Rule(("plant_scientific_name",), _by_table(lambda: tables.PLANTS), longest=20),),
+    "plant_family": (Rule(("plant_scientific_name",), _by_table(lambda: tables.PLANT_FAMILIES), longest=20),),
+    "icd9_code": (Rule(("diagnosis_name",), _by_table(lambda: tables.ICD_9)),),
+    "device_os": (Rule(("device_brand",), _always(_device_os)),),
+    "file_extension": (Rule(_FILES, _part(r"\.(?P<x>[a-zA-Z0-9]+)$")),),
+    "mime_type": (Rule((*_FILES, "file_extension"), _media_type, longest=80),),
+    "military_state": (Rule(("military_address",), _part("(?P<x>A[AEP])$")),),
+    "temperature": (Rule(("weather",), _always(_temperature)),),
+    "product_subcategory": (Rule((), _subcategory, kind="product", longest=20),),
+    "zodiac_sign": (Rule((), _zodiac, kind="person"),),
+    "gender_abbreviation": (Rule((), _gender, kind="person"),),
+    "passport_owner": (Rule((), _passport_name, kind="person", longest=limits.MAX_NAME_CHARS),),
+    "calling_code": (Rule((), _calling_code, kind="place", longest=5),),
+    "locale_code": (Rule((), _locale_code, kind="place", longest=6),),
+}  # fmt: skip
+"""What the types that follow others of their row take from them."""
