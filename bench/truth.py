@@ -70,6 +70,7 @@ COLUMNS = (
     "sentences", "isin", "nationality", "account_number", "aba_routing", "cusip", "isbn", "isbn_10", "zodiac_sign",
     "gender_abbreviation", "calling_code", "locale_code", "ssn", "ein", "nhs_number", "siren", "siret", "cnpj",
     "file_name", "file_extension", "mime_type", "hex_color", "rgb_color", "hsl_color", "passport_owner",
+    "money", "currency_symbol",
 )  # fmt: skip
 TEXTS = (
     "name", "first_name", "last_name", "gender", "title", "marital_status", "street_address", "address", "city",
@@ -326,6 +327,14 @@ def numbers_agree(row: Row) -> Verdict:
         if re.search(pattern.format(re.escape(row[name])), row[other]) is None:
             return f"{name} {row[name]} beside {other} {row[other]}"
     return ""
+
+
+def amount_agrees(row: Row) -> Verdict:
+    """An amount with a symbol has that of the row's currency."""
+    symbol = row["currency_symbol"]
+    return (
+        None if symbol is None else "" if row["money"].startswith(symbol) else f"{row['money']} in {symbol}"
+    )
 
 
 def book_agrees(row: Row) -> Verdict:
@@ -858,6 +867,7 @@ CHECKS: dict[str, tuple[tuple[str, ...], Callable[[Row], Verdict]]] = {
         ),
         numbers_agree,
     ),
+    "amount / currency": (("money", "currency_symbol"), amount_agrees),
     "ISBN-10 / ISBN": (("isbn_10", "isbn"), book_agrees),
     "calling code": (("calling_code", "country_code"), calling_code_agrees),
     "locale code": (("locale_code", "country_code"), locale_code_agrees),

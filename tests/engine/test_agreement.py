@@ -213,6 +213,51 @@ def test_a_unique_field_follows_nothing():
     assert len({row["hex_color"] for row in made}) == 1000
 
 
+def warned(*names: str, locale: str | None, unique: str) -> list[str]:
+    fields = [{"name": name, "type": name, "unique": name == unique} for name in names]
+    return [fault.path for fault in bound(fields, locale=locale).warnings if fault.code == "independent"]
+
+
+@pytest.mark.parametrize(
+    ("names", "locale", "unique", "said"),
+    [
+        (("date_of_birth", "national_id"), "pl_PL", "national_id", True),
+        (("name", "national_id"), "en_US", "national_id", False),  # the number says nothing of the person
+        (("country", "national_id"), None, "national_id", True),
+        (("iban", "bic"), "de_DE", "iban", False),
+        (("iban", "bic"), None, "iban", True),
+        (("company_name", "url"), "de_DE", "url", True),
+        (("national_id", "ssn"), "en_US", "ssn", True),
+        (("uuid", "ssn"), "en_US", "ssn", False),
+        (("uuid", "email"), "en_US", "email", False),
+    ],
+)
+def test_a_warning_says_that_unique_values_may_contradict_the_row(names, locale, unique, said):
+    assert warned(*names, locale=locale, unique=unique) == (
+        [f"fields[{names.index(unique)}]"] if said else []
+    )
+
+
+@pytest.mark.parametrize("kind", ["money", "market_cap"])
+def test_amounts_have_the_symbol_of_the_row_s_currency(kind):
+    for row in rows(kind, "currency_symbol", "country_code"):
+        symbol = row["currency_symbol"]
+        assert re.fullmatch(
+            re.escape(symbol) + (" " if symbol[-1].isalpha() else "") + r"[0-9.]+[MB]?", row[kind]
+        )
+    for row in rows(kind, "currency_code"):
+        assert row["currency_code"] != "EUR" or row[kind].startswith("€")
+    assert {row[kind][0] for row in rows(kind, "city", locale="de_DE")} == {"€"}
+    assert {row[kind][0] for row in rows(kind, "uuid")} == {"$"}
+
+
+def test_a_symbol_that_was_asked_for_stays():
+    made = rows("money", "currency_code", money={"options": {"symbol": "$"}})
+    assert {row["money"][0] for row in made} == {"$"}
+    made = rows("money", "currency_code", money={"options": {"min": -5, "max": -1}}, locale="fr_FR")
+    assert all(row["money"].startswith("-") for row in made)
+
+
 def test_a_blank_value_says_nothing():
     made = rows("iban", "account_number", locale="de_DE", iban={"percent_blank": 50})
     assert all(row["account_number"] for row in made)

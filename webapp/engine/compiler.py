@@ -380,6 +380,12 @@ class Compiler:
         column = None
         if len(self.faults) == before:
             column = replace(self._column(spec, made), agreement=agreement_of(spec, made, self))
+            located = bool(self.locale_of(spec) or getattr(spec.options, "country", None))
+            if self.vocabulary.engine >= 3 and groups.contradicts_as_unique(
+                spec, made, self.fields_here, located
+            ):
+                text = f"{spec.type.label}: unique values do not agree with the other columns of the row."
+                self.warn(spec, "independent", text, "Remove unique.")
         self._scope = inner
         self._pending.pop()
         if spec.invalid and spec.usable == "values":

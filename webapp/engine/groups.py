@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from webapp.engine.spec import FieldSpec, TemplateSpec
-from webapp.engine.types.agreement import RULES, group_for
-from webapp.engine.types.base import GroupKind
+from webapp.engine.types.agreement import RULES, group_for, would_follow
+from webapp.engine.types.base import FieldType, GroupKind
+from webapp.engine.types.codes import CodeType
 from webapp.engine.types.registry import GROUP_KINDS
 from webapp.errors import Fault
 
@@ -147,6 +148,24 @@ def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[st
         return not any(kind in _kinds(other) and not other.type.joins for other in fields)
     wanted = set(_kinds(field))
     return not any(other is not field and wanted.intersection(_kinds(other)) for other in fields)
+
+
+def contradicts_as_unique(
+    field: FieldSpec, made: FieldType, fields: Sequence[FieldSpec], located: bool
+) -> bool:
+    """Return whether a field of a level may contradict the others because its values are unique. ``located``: its
+    country is decided by a locale or an option."""
+    if field.group or not field.common.unique:
+        return False
+    own = set(_kinds(field)) if field.type.joins else set()
+    if (
+        located
+        and field.type.group_kind != "company"
+        and not (isinstance(made, CodeType) and made.code.given)
+    ):
+        own = set()  # it has nothing to contradict
+    related = any(other is not field and own.intersection(_kinds(other)) for other in fields)
+    return related or would_follow(field, fields)
 
 
 def _kinds(field: FieldSpec) -> tuple[str | None, ...]:

@@ -52,6 +52,8 @@ class Rule:
     kind: str = ""
     longest: int = 0
     """The longest value in characters, where it may be longer than those of the type."""
+    more: int = 0
+    """Characters that it may add to the longest value of the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,11 @@ def group_for(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:
     taken = {other.group for other in fields if other.type is field.type}
     name = next(name for name in chain((ROW,), map(f"{ROW}_{{}}".format, count(2))) if name not in taken)
     return name if any(_followed(rule, name, fields) for rule in RULES[field.type.name]) else None
+
+
+def would_follow(field: FieldSpec, fields: Sequence[FieldSpec]) -> bool:
+    """Return whether a field would follow another one of its level if it were not unique."""
+    return any(_followed(rule, ROW, fields) for rule in RULES.get(field.type.name, ()))
 
 
 def _may_follow(field: FieldSpec) -> bool:
@@ -137,7 +144,7 @@ def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agree
             groups.append((key, rule.make(field, others, compiler)))
         elif compiler.require(field, "", others[0].name) is not None:
             fields.append((others[0].name, rule.make(field, others, compiler)))
-        longest = max(longest, rule.longest)
+        longest = max(longest, rule.longest, (made.max_length or 0) + rule.more)
     return Agreement(tuple(fields), tuple(groups), longest) if fields or groups else None
 
 
@@ -484,6 +491,47 @@ def _gender(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -
     return told
 
 
+def _with_symbol(symbol: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    """Amounts with another symbol in place of the dollar; letters are followed by a blank: CHF 12.50."""
+    lettered = pc.match_substring_regex(symbol, r"\p{L}$")
+    head = pc.if_else(lettered, pc.binary_join_element_wise(symbol, "", " "), symbol)
+    parts = pc.extract_regex(own, r"^(?P<sign>-?)\$(?P<amount>.*)$")
+    sign, amount = pc.struct_field(parts, "sign"), pc.struct_field(parts, "amount")
+    return pc.binary_join_element_wise(sign, head, amount, "")
+
+
+def _currency(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    """The symbol of the row's currency, from its code or as it is."""
+    table = compiler.vocabulary.table("currency")
+    codes, symbols = table["code"].combine_chunks(), table["symbol"].combine_chunks()
+
+    def told(currency: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        symbol = pc.coalesce(symbols.take(pc.index_in(currency, codes)), currency)
+        return _with_symbol(symbol, own)
+
+    return told if _default_symbol(field) else _nothing
+
+
+def _currency_of_place(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+    geography = geography_of(compiler.vocabulary)
+    rows = countries.currency_rows(compiler.vocabulary, geography)
+    symbols = compiler.vocabulary.table("currency")["symbol"].combine_chunks()
+    of_country = symbols.take(pa.array(rows, mask=rows < 0))
+
+    def told(places: Any, own: pa.StringArray) -> pa.StringArray:
+        return _with_symbol(of_country.take(pa.array(places.country)), own)
+
+    return told if _default_symbol(field) else _nothing
+
+
+def _default_symbol(field: FieldSpec) -> bool:
+    return "symbol" not in field.options.model_fields_set
+
+
+def _nothing(leader: Any, own: pa.StringArray) -> pa.StringArray:
+    return pa.nulls(len(own), own.type)
+
+
 def _passport_name(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
     """ICAO Doc 9303, part 3: capital letters, < for anything else, and << between the names."""
 
@@ -572,6 +620,8 @@ _COMPANY_NUMBER = "^FR[0-9]{2}(?P<x>[0-9]{9})$"
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "aba_routing": (Rule(("iban",), _part("^(?P<x>[0-9]{9}) [0-9]{10}$")),),
     "account_number": (Rule(("iban",), _account_number, longest=24),),
+    **{name: (Rule((), _currency_of_place, kind="place", more=5),
+              Rule(("currency_code", "currency_symbol"), _currency, more=5)) for name in ("money", "market_cap")},
     "siret": (Rule(("siren", "vat_id"), _always(_siret)),),
     "siren": (Rule(("vat_id",), _part(_COMPANY_NUMBER)),),
     "cnpj": (Rule(("vat_id",), _part(r"^(?P<x>[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2})$")),),
