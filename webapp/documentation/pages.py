@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -100,6 +101,7 @@ def _sample(name: str) -> dict[str, list[object]]:
     return {kind: column.to_pylist() for kind, column in zip(bound.schema.names, block, strict=True)}
 
 
+Crumbs = tuple[tuple[str, str], ...]
 DECISIONS: Final = "docs/adr"
 PICTURES: Final = "docs/img"
 
@@ -113,7 +115,7 @@ class Page:
     read: Callable[[], str]
     file: str = ""
     anchors_are_code: bool = False
-    crumbs: tuple[tuple[str, str], ...] = ()
+    crumbs: Crumbs = ()
 
     @property
     def href(self) -> str:
@@ -133,14 +135,19 @@ class Page:
 
     def resolve(self, link: str) -> str:
         """Return the path in the application for a link of the page's file; other links are unchanged."""
-        path, mark, anchor = link.partition("#")
-        if not path or not self.file or "://" in path or path.startswith(("/", "mailto:")):
-            return link
-        found = posixpath.normpath(posixpath.join(posixpath.dirname(self.file), path))
-        if found.startswith(f"{PICTURES}/"):
-            return f"/{found}"
-        page = by_file().get(found)
-        return f"{page.href}{mark}{anchor}" if page else link
+        return resolved(self.file, link) if self.file else link
+
+
+def resolved(file: str, link: str) -> str:
+    """Return the path in the application for a link of a file; links to elsewhere are unchanged."""
+    path, mark, anchor = link.partition("#")
+    if not path or "://" in path or path.startswith(("/", "mailto:")):
+        return link
+    found = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
+    if found.startswith(f"{PICTURES}/"):
+        return f"/{found}"
+    page = by_file().get(found)
+    return f"{page.href}{mark}{anchor}" if page else link
 
 
 def find(address: str) -> Page | None:
@@ -165,7 +172,9 @@ def all_pages() -> dict[str, Page]:
 @lru_cache(maxsize=1)
 def by_file() -> dict[str, Page]:
     """The pages that come from files, by the file."""
-    return {page.file: page for page in all_pages().values() if page.file}
+    found = {page.file: page for page in all_pages().values() if page.file}
+    types = (page for page in all_pages().values() if page.address.partition("/")[0] == "field-types")
+    return found | {_types_file(page.address): page for page in types}
 
 
 def _below(entry: registry.Entry) -> list[Page]:
@@ -173,18 +182,8 @@ def _below(entry: registry.Entry) -> list[Page]:
     above = ((entry.address, entry.title),)
     if entry.address == "field-types":
         return [
-            Page("field-types/every-field", "Every field", field_types.every_field, crumbs=above),
-            *(
-                Page(
-                    f"field-types/{one['name']}",
-                    one["label"],
-                    partial(field_types.family, one),
-                    "",
-                    True,
-                    above,
-                )
-                for one in field_types.families()
-            ),
+            _types_page("every-field", "Every field", above, anchors_are_code=False),
+            *(_types_page(one["name"], one["label"], above) for one in field_types.families()),
         ]
     if entry.address == "locales":
         return [Page(f"locales/{name}", title(name), partial(page, name), crumbs=above) for name in names()]
@@ -195,6 +194,28 @@ def _below(entry: registry.Entry) -> list[Page]:
             for name in files
         ]
     return []
+
+
+TYPES: Final = "docs/reference/types"
+"""The catalogue as files, with sample rows that a test compares with generated ones. Generating them here would make
+readers wait."""
+_LINK: Final = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
+
+
+def _types_file(address: str) -> str:
+    return f"{TYPES}/{address.partition('/')[2] or 'README'}.md"
+
+
+def _types_page(name: str, title: str, above: Crumbs, *, anchors_are_code: bool = True) -> Page:
+    address = f"field-types/{name}"
+    return Page(address, title, partial(_of_types, address), "", anchors_are_code, above)
+
+
+def _of_types(address: str) -> str:
+    """Return a page of the catalogue, with links that lead to other pages as they do from files."""
+    file = _types_file(address)
+    text = _reader(file)().partition("\n\n")[2]  # without the remark that it is generated
+    return _LINK.sub(lambda link: resolved(file, link[0]), text)
 
 
 def _reader(file: str) -> Callable[[], str]:
@@ -212,7 +233,7 @@ def _decision_files() -> list[Path]:
 _WRITTEN: Final[dict[str, Callable[[], str]]] = {
     "errors": reference.error_codes_page,
     "limits": reference.limits_page,
-    "field-types": field_types.index,
+    "field-types": partial(_of_types, "field-types"),
     "locales": index,
 }
 _ANCHORS_ARE_CODE: Final = frozenset({"errors"})

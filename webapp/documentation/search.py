@@ -17,7 +17,6 @@ from typing import Any, Final
 from flask import Flask
 from markupsafe import Markup
 
-from webapp.access.models import NEWEST_VERSION
 from webapp.documentation import pages
 from webapp.documentation.api.reference import slug_of
 from webapp.engine import processor_time
@@ -167,12 +166,13 @@ def _of_pages() -> Iterator[Part]:
 
 
 def _of_api(app: Flask) -> Iterator[Part]:
-    for path, methods in openapi.build(app, NEWEST_VERSION)["paths"].items():
-        for method, operation in methods.items():
-            yield _operation(method, path, operation)
+    for rule, declaration in openapi.declared(app):
+        if not declaration.hidden:
+            path = openapi.path_of(rule)
+            yield from (_operation(method, path, declaration) for method in declaration.methods)
 
 
-def _operation(method: str, path: str, operation: dict[str, Any]) -> Part:
-    text = f"{operation.get('summary', '')} {operation.get('description', '')}"
-    href = f"/docs/api/{operation['tags'][0].replace('_', '-')}/{slug_of(method, path)}"
-    return _part(href, "API reference", f"{method.upper()} {path}", text)
+def _operation(method: str, path: str, declaration: Any) -> Part:
+    text = f"{declaration.summary.rstrip('.')} {declaration.description or ''}"
+    href = f"/docs/api/{declaration.tag.replace('_', '-')}/{slug_of(method, path)}"
+    return _part(href, "API reference", f"{method} {path}", text)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import IO, Any, Optional, Union
 
 from rowsmith.error import ConnectionFailed, ServiceError
 from rowsmith.wire.answer import Answer
@@ -133,17 +133,24 @@ def saved(open: Callable[[Mapping[str, str]], Answer], path: PathLike, retries: 
     supports ranges (RFC 9110, 14), otherwise without, from the start.
     """
     target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    with replacing(target) as file:
+        _fill(file, open, retries)
+    return target
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[IO[bytes]]:
+    """Open a new file that replaces `target` at the end of the block; after an error, it is deleted."""
+    # The name is known before the file exists, so that Ctrl-C at any moment leaves nothing behind.
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            _fill(file, open, retries)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
+        with part.open("xb") as file:
+            yield file
+        os.replace(part, target)
     except BaseException:
         with suppress(OSError):
-            os.unlink(name)
+            part.unlink()
         raise
-    return target
 
 
 def _fill(file: Any, open: Callable[[Mapping[str, str]], Answer], retries: Retries) -> None:
@@ -202,9 +209,3 @@ def split_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     last = b"".join(rest)
     if last.strip():
         yield last
-
-
-def _umask() -> int:
-    now = os.umask(0)
-    os.umask(now)
-    return now

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Optional, Union
 
 from rowsmith.cli.problems import NOT_FOUND, REFUSED, Problem
+from rowsmith.streams import replacing
 
 HEAD: Final = ("id", "name", "description", "quantity", "locale", "anchor", "source", "invalid", "fields")
 """Keys of a file in their order. All other keys of a template are volatile and left out."""
@@ -172,19 +170,9 @@ def write(path: Path, template: Mapping[str, Any]) -> bool:
 
 def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a file atomically."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
+    with replacing(path) as file:
+        for piece in pieces:
+            file.write(piece)
 
 
 class Seen:
