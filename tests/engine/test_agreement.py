@@ -221,11 +221,12 @@ def warned(*names: str, locale: str | None, unique: str) -> list[str]:
 @pytest.mark.parametrize(
     ("names", "locale", "unique", "said"),
     [
-        (("date_of_birth", "national_id"), "pl_PL", "national_id", True),
+        (("date_of_birth", "national_id"), "pl_PL", "national_id", False),  # people are born as it says
         (("name", "national_id"), "en_US", "national_id", False),  # the number says nothing of the person
         (("country", "national_id"), None, "national_id", True),
         (("iban", "bic"), "de_DE", "iban", False),
-        (("iban", "bic"), None, "iban", True),
+        (("iban", "bic"), None, "iban", False),
+        (("iban", "bic", "city"), None, "iban", True),
         (("company_name", "url"), "de_DE", "url", True),
         (("national_id", "ssn"), "en_US", "ssn", True),
         (("uuid", "ssn"), "en_US", "ssn", False),
@@ -256,6 +257,16 @@ def test_a_symbol_that_was_asked_for_stays():
     assert {row["money"][0] for row in made} == {"$"}
     made = rows("money", "currency_code", money={"options": {"min": -5, "max": -1}}, locale="fr_FR")
     assert all(row["money"].startswith("-") for row in made)
+
+
+@pytest.mark.parametrize("locale", ["nl_NL", "de_DE", None])
+def test_unique_ibans_agree_with_the_bic_and_the_account(locale):
+    made = rows("iban", "bic", "account_number", locale=locale, iban={"unique": True}, count=3000)
+    assert len({row["iban"] for row in made}) == 3000
+    for row in made:
+        assert row["iban"][:2] == row["bic"][4:6]
+        assert row["account_number"] in row["iban"]
+        assert not row["iban"][4:8].isalpha() or row["iban"][4:8] == row["bic"][:4]
 
 
 def test_a_blank_value_says_nothing():

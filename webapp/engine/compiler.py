@@ -178,9 +178,10 @@ class Compiler:
         """The fields of this level."""
         return list(self._scope.fields.values())
 
-    def need_group(self, key: tuple[str, str]) -> None:
-        """Compile a group of this level, (name, kind), which a field reads."""
+    def need_group(self, key: tuple[str, str]) -> Any:
+        """Return the compiled kind of a group of this level, (name, kind), which a field reads."""
         self._group(self._scope, key)
+        return self._scope.groups[key].kind
 
     def require(self, spec: FieldSpec, option: str, name: str) -> Column | None:
         """The column ``name`` that ``spec`` reads, compiled; None after a fault (unknown, or a cycle)."""

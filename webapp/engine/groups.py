@@ -141,7 +141,7 @@ def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[st
     such a field too, or one of a group that it reads."""
     if not field.type.joins:
         return False
-    if field.common.unique or field.id in settled:
+    if field.id in settled or (field.common.unique and not (engine >= 3 and field.type.joins_as_unique)):
         return True
     if engine < 2:
         kind = field.type.group_kind

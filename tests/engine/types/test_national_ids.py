@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from stdnum.gb import nhs
 
+from bench import truth
 from tests.engine.types.made import assert_laws, bound, faults, table, values
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
@@ -229,6 +230,56 @@ def test_numbers_with_letters_of_a_name_have_those_of_the_row(locale, check, beg
     alone = values("national_id", 200, locale=locale, unique=True)
     assert len(set(alone)) == 200
     assert all(map(valid, alone))
+
+
+ROW = ("national id valid", "national id / birth", "national id / sex", "tax id / national id")
+
+
+@pytest.mark.parametrize(
+    "locale", ["pl_PL", "fr_FR", "it_IT", "es_MX", "zh_CN", "nb_NO", "fi_FI", "pt_BR", "ar_AE"]
+)
+def test_unique_numbers_are_those_of_the_row_s_person(locale):
+    kinds = ("name", "national_id", "tax_id", "date_of_birth", "sex", "country_code")
+    made = table(bound([{"name": kind, "type": kind, "unique": kind == "national_id"} for kind in kinds],
+                       locale=locale), 0, 3_000)  # fmt: skip
+    assert len(set(made["national_id"])) == 3_000
+    rows = [dict(zip(kinds, values, strict=True)) for values in zip(*made.values(), strict=True)]
+    for label in ROW:
+        assert [found for row in rows if (found := truth.CHECKS[label][1](row))] == []
+
+
+@pytest.mark.parametrize("locale", ["fr_FR", "ar_AE", "zh_TW", "it_IT"])
+@pytest.mark.parametrize("beside", ["date_of_birth", "uuid"])
+def test_many_unique_numbers_never_repeat_where_they_do_not_have_the_day(locale, beside):
+    fields = [{"name": "x", "type": "national_id", "unique": True}, {"name": "y", "type": beside}]
+    numbers = table(bound(fields, locale=locale), 0, 250_000)["x"]
+    assert len(set(numbers)) == 250_000
+
+
+def test_unique_numbers_keep_the_ages_that_were_asked_for():
+    def made(low: int, high: int, **overrides) -> dict[str, list]:
+        fields = [
+            {"name": "x", "type": "national_id", "unique": True},
+            {"name": "age", "type": "age", "options": {"min": low, "max": high}},
+        ]
+        return table(bound(fields, locale="pl_PL", **overrides), 0, 500)
+
+    assert set(made(30, 31)["age"]) == {30, 31}
+    assert set(made(6, 9)["age"]) == {6, 7, 8, 9}
+    assert set(made(110, 112)["age"]) == {110, 111, 112}  # the numbers are then of other days
+    with pytest.raises(SpecError, match=r"only .* exist"):
+        bound([{"name": "x", "type": "national_id", "unique": True}, {"name": "a", "type": "age",
+               "options": {"min": 30, "max": 30}}], locale="nb_NO").check(0, 100_000)  # fmt: skip
+
+
+def test_a_day_of_birth_that_a_caller_sets_does_not_change_unique_numbers():
+    fields = [
+        {"name": "x", "type": "national_id", "unique": True},
+        {"name": "y", "type": "date_of_birth"},
+    ]
+    source = bound(fields, locale="pl_PL", overrides={"y": "1980-05-05"})
+    assert [fault.code for fault in source.warnings] == ["no_match"]
+    assert len(set(table(source, 0, 100)["x"])) == 100
 
 
 def test_every_region_of_a_country_whose_plates_name_one_has_texts_of_its_own():

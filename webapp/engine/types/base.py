@@ -89,6 +89,8 @@ class FieldType(ABC):
     """Without a named group a field of this type shares nothing."""
     joins: ClassVar[bool] = False
     """It is put into a group only where another field has founded that; by itself it shares nothing."""
+    joins_as_unique: ClassVar[bool] = False
+    """From engine 3 on it is put into a group also if its values are unique."""
     grouped_since: ClassVar[int] = 1
     """The first engine that puts it into a group without being told."""
     beside: ClassVar[str | tuple[str, ...] | None] = None

@@ -232,8 +232,8 @@ _SEX_SALT, _BIRTH_SALT = 60, 61
 
 class NationalId(ByCountry):
     """What a country calls its number for people, check digits included. A date of birth, a sex or letters of the name
-    in the number are those of the row's person; where the row has none, or the numbers are unique, the number has its
-    own."""
+    in the number are those of the row's person; where the row has none, the number has its own. If numbers are unique,
+    they decide when people were born."""
 
     name = "national_id"
     label = "National ID"
@@ -243,7 +243,14 @@ class NationalId(ByCountry):
                "snils", "id number", "national insurance number")  # fmt: skip
     example = "523-47-8190"
     needs_birth = True
+    joins_as_unique = True
     _person: tuple[str, str] | None = None
+    _numbered: Any = None
+    """The kind of the group of people whose days of birth unique numbers decide."""
+    _numbers = 0
+    """How many unique numbers each day of birth has."""
+    _place: np.ndarray | None = None
+    """The place of each day among those that are written alike; see `national_ids.alike`."""
     _names_of: Vocabulary | None = None
     """Where the numbers have letters of the row's name: the vocabulary of the names."""
 
@@ -260,13 +267,35 @@ class NationalId(ByCountry):
             self.take(options.country, government.COUNTRIES, "a number for people", "US", compiler, make)
             return
         make = partial(national_ids.national_id, words)
-        self.take(options.country, national_ids.COUNTRIES, "a number for people", "US", compiler, make)
-        if field.group is not None and not field.common.unique:
+        asked = options.country
+        if field.common.unique and words.engine >= 3 and not (asked or compiler.locale_of(field)):
+            asked = "US"  # the numbers of several countries may be the same
+            if place_of(field, compiler) is not None:
+                text = f"{self.label}: unique numbers are of one country, so these are of US."
+                compiler.warn(field, "independent", text, "Set options.country or a locale.")
+        self.take(asked, national_ids.COUNTRIES, "a number for people", "US", compiler, make)
+        unique = field.common.unique
+        if field.group is not None and (not unique or words.engine >= 3):
             named = groups_named(field.group, "person")
             self._person = next((key for key in named if compiler.members(*key)), None)
         if self._person and self._country in national_ids.NAMED and words.engine >= 3:
             self._names_of = words
-            self.use(national_ids.named(words, self._country))
+            self.use(national_ids.named(words, self._country, unique))
+        if unique and self.code.given and self._country is not None:
+            self._number_days(compiler)
+
+    def _number_days(self, compiler: Compiler) -> None:
+        """Prepare unique numbers: which of them each day of birth has."""
+        self._numbers = self.code.capacity
+        if compiler.vocabulary.engine < 3:
+            return
+        assert self._country is not None  # the caller knows it
+        most, self._place = national_ids.alike(compiler.vocabulary, self._country, self.code)
+        self._numbers //= most
+        if self._person is not None:
+            self._numbered = compiler.need_group(self._person)
+            first = national_ids.UNIQUE_DAYS.start + (national_ids.FIRST_DAY - date(1970, 1, 1)).days
+            self._numbered.number_uniquely(self._numbers, first, len(national_ids.UNIQUE_DAYS))
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
@@ -275,6 +304,8 @@ class NationalId(ByCountry):
     def prepare(self, env: GenerationContext) -> Any:
         if not self.code.given and self.placed is None:
             return None
+        if self._numbered is not None:
+            return self._numbered.born(env.now, {})[0]
         return birth_dates(AGES, env.now, {}, ())[0]
 
     def given(self, context: ColumnContext) -> dict[str, np.ndarray]:
@@ -292,23 +323,42 @@ class NationalId(ByCountry):
     def space(self) -> int | None:
         if self.placed is not None or not self.code.given:
             return super().space()
-        # A day for each person: the numbers of a day are then distinct, whatever the sex.
-        return self.code.capacity * _UNIQUE_DAYS
+        # The numbers of a day are distinct, whatever the sex.
+        days = _UNIQUE_DAYS if self._numbered is None else national_ids.UNIQUE_DAYS
+        return (self._numbers or self.code.capacity) * len(days)
+
+    def space_in(self, state: Any) -> int | None:
+        if self._numbered is None or not state.numbers:
+            return self.space()
+        return self._numbers * int(state.size)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if not self.code.given:
             return super().fill_unique(context)
-        day, number = np.divmod(
-            context.permuted(self.code.capacity * _UNIQUE_DAYS), np.uint64(self.code.capacity)
-        )
-        sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
+        if self._numbered is not None and context.state.numbers:
+            assert self._person is not None  # else no group was numbered
+            people = context.thing(*self._person)
+            day, number, given = (
+                national_ids.day_number(people.birth),
+                people.number_of_day,
+                self.given(context),
+            )
+        else:
+            index, number = np.divmod(
+                context.permuted(self._numbers * len(_UNIQUE_DAYS)), np.uint64(self._numbers)
+            )
+            day = _UNIQUE_DAYS.start + index.view(np.int64)
+            sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
+            given = national_ids.given_of(day, sex)
+        if self._place is not None:
+            place = self._place[day - national_ids.UNIQUE_DAYS.start]
+            number = number * np.uint64(self.code.capacity // self._numbers) + place
         draws = [number, *(context.below(size, salt) for salt, size in enumerate(self.code.sizes[1:], 1))]
-        return self.code.text(draws, national_ids.given_of(_FIRST_UNIQUE_DAY + day.view(np.int64), sex))
+        return self.code.text(draws, given)
 
 
-_FIRST_UNIQUE_DAY = (date(1954, 1, 1) - national_ids.FIRST_DAY).days
-_UNIQUE_DAYS = (date(2000, 1, 1) - date(1954, 1, 1)).days
-"""Days of birth of unique numbers: those that every scheme writes in its usual way."""
+_UNIQUE_DAYS = range(*((day - national_ids.FIRST_DAY).days for day in (date(1954, 1, 1), date(2000, 1, 1))))
+"""Days of birth of unique numbers that no person has: those that every scheme writes in its usual way."""
 
 _TAX_NAMES = ", ".join(f"{country}: {tax_name(country)}" for country in TAX_COUNTRIES)
 

@@ -277,6 +277,7 @@ class Iban(FieldType):
     group_kind = "bank"
     solitary = True
     joins = True
+    joins_as_unique = True
     localised = True
     dtype = pa.string()
 
@@ -304,6 +305,15 @@ class Iban(FieldType):
             chosen = of_locale(compiler.locale_of(field), banks.everywhere(words)) or banks.COMMON
         else:
             chosen = of_locale(compiler.locale_of(field), known) or banks.COMMON
+        if (
+            self._kind is not None
+            and self._kind.placed is not None
+            and field.common.unique
+            and words.engine >= 3
+        ):
+            self._kind = None  # accounts of two countries without IBANs may be the same
+            text = f"{self.label}: unique values do not agree with the other columns of the row."
+            compiler.warn(field, "independent", text, "Set options.countryCode or a locale.")
         if self._kind is not None:
             chosen = self._kind.countries
         self._countries = chosen

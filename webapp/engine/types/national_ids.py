@@ -494,10 +494,7 @@ def _of_name(value: str, width: int) -> Given:
 
 
 NAMED: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]] = {
-    "IT": (lambda: Code(
-        _of_name(FAMILY, 3), _of_name(FIRST, 3), _born("yLd", day=40), _ITALIAN_PLACES,
-        Check(26, government._italian, tuple(UPPER))),
-        {FAMILY: _italian_family, FIRST: _italian_first}),
+    "IT": (lambda: _italian(_ITALIAN_PLACES), {FAMILY: _italian_family, FIRST: _italian_first}),
     "MX": (lambda: Code(
         _of_name(FAMILY, 2), Run("FHRSVZ"), _of_name(FIRST, 1), _born("ymd"), _by_sex("M", "H"),
         Pick(tuple(government._STATES)), _of_name(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
@@ -511,9 +508,23 @@ Mexicans, which rows do not have, begins with a letter that makes no word of the
 one."""
 
 
-def named(vocabulary: Vocabulary, country: str) -> Code:
-    """The numbers of ``country`` (of `NAMED`) with letters of the row's name."""
-    return vocabulary.shared(("national id of the row's name", country), NAMED[country][0])
+def named(vocabulary: Vocabulary, country: str, unique: bool) -> Code:
+    """The numbers of ``country`` (of `NAMED`) with letters of the row's name. Of ``unique`` ones there are many for
+    each day of birth, whatever the names are."""
+    make = _italian_anywhere if unique and country == "IT" else NAMED[country][0]
+    return vocabulary.shared(("national id of the row's name", country, unique), make)
+
+
+def _italian_anywhere() -> Code:
+    """The municipalities' codes are a letter and three digits, nearly all of which exist."""
+    return _italian(Run("ABCDEFGHIL"), Run(DIGITS, 3))
+
+
+def _italian(*places: codes.Part) -> Code:
+    return Code(
+        _of_name(FAMILY, 3), _of_name(FIRST, 3), _born("yLd", day=40), *places,
+        Check(26, government._italian, tuple(UPPER)),
+    )  # fmt: skip
 
 
 def letters_of(vocabulary: Vocabulary, country: str, people: People) -> dict[str, np.ndarray]:
@@ -565,3 +576,27 @@ def day_number(days: np.ndarray) -> np.ndarray:
 def given_of(birth: np.ndarray, sex: np.ndarray) -> dict[str, np.ndarray]:
     """The values that codes need, for days of birth since `FIRST_DAY` and sexes, ``int64[n]`` each."""
     return {BIRTH: birth, SEX: sex, PERSON: sex * DAYS + birth}
+
+
+UNIQUE_DAYS = range((date(1940, 1, 1) - FIRST_DAY).days, (date(2040, 1, 1) - FIRST_DAY).days)
+"""Days of birth of unique numbers: a hundred years, so that two digits tell the years apart."""
+
+
+def alike(vocabulary: Vocabulary, country: str, code: Code) -> tuple[int, np.ndarray]:
+    """How many of `UNIQUE_DAYS` the numbers of a country write alike at most (those of a month, if only that is in
+    the number), and the place of each day among those that are written like it."""
+    return vocabulary.shared(("days written alike", country), lambda: _alike(code))
+
+
+def _alike(code: Code) -> tuple[int, np.ndarray]:
+    days = np.array(UNIQUE_DAYS)
+    given = dict.fromkeys(code.given, np.zeros(days.size, np.int64)) | given_of(
+        days, np.zeros(days.size, np.int64)
+    )
+    texts = code.text([np.zeros(days.size, np.uint64) for _ in code.sizes], given)
+    same = texts.dictionary_encode().indices.to_numpy()
+    order = np.argsort(same, kind="stable")
+    counts = np.bincount(same)
+    place = np.empty(days.size, np.int64)
+    place[order] = np.arange(days.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return int(counts.max()), place.view(np.uint64)

@@ -283,6 +283,8 @@ class Born:
     size: int
     latest: np.ndarray
     """``int64[k]``, ascending: the latest day of birth of a person aged k, k - 1, ... 1 years or more."""
+    numbers: int = 0
+    """How many people of a day have different numbers, if a unique number has the day of birth in it."""
 
     def ages(self, days: np.ndarray) -> np.ndarray:
         """``int64[n]``: whole years of those who were born on ``days``."""
@@ -461,7 +463,22 @@ class People(Salted):
         """``int64[n]``: days since 1970-01-01."""
         born = self._narrowed.born
         assert born is not None
+        if born.numbers:
+            return born.low + (self._number // np.uint64(born.numbers)).view(np.int64)
         return born.low + engine_random.below(self.bits(_BIRTH_SALT), born.size).view(np.int64)
+
+    @Lazy
+    def _number(self) -> np.ndarray:
+        born = self._narrowed.born
+        assert born is not None
+        return self._draws.permuted(born.size * born.numbers)
+
+    @property
+    def number_of_day(self) -> np.ndarray:
+        """``uint64[n]``: a number below ``born.numbers`` that nobody else has who was born on the same day."""
+        born = self._narrowed.born
+        assert born is not None
+        return self._number % np.uint64(born.numbers)
 
     @Lazy
     def age(self) -> np.ndarray:
@@ -507,16 +524,35 @@ class Person(GroupKind):
         self._vocabulary = compiler.vocabulary
         self._sex = _asked_sex(fields, compiler)
         self._ages = asked_ages(fields, compiler)
+        self._numbered: tuple[int, int, int] | None = None
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
         whole = self._narrow(None, None, self._sex, None)
         assert whole is not None  # each sex has names
         self._whole = whole
 
-    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
+    def number_uniquely(self, numbers: int, low: int, size: int) -> None:
+        """Let a unique number decide when people were born. It has ``numbers`` values for each of ``size`` days from
+        ``low`` on (since 1970-01-01)."""
+        self._numbered = numbers, low, size
+
+    def born(self, now: datetime, fixed: dict[str, Any]) -> tuple[Born | None, list[str]]:
+        """See `birth_dates`."""
         ages = self._ages
         if ages is None and any(reader.type.needs_birth for reader in self.readers):
             ages = AGES
-        born, unborn = birth_dates(ages, env.now, fixed, self.fields)
+        if self._numbered is None:
+            return birth_dates(ages, now, fixed, self.fields)
+        born, _ = birth_dates(ages or AGES, now, {}, ())
+        assert born is not None
+        numbers, low, size = self._numbered
+        first, end = max(born.low, low), min(born.low + born.size, low + size)
+        if end <= first:  # no number has such a day
+            return birth_dates(ages, now, fixed, self.fields)
+        unmet = [field.name for field in self.fields if field.type.name in BORN[:2] and field.name in fixed]
+        return replace(born, low=first, size=end - first, numbers=numbers), unmet
+
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
+        born, unborn = self.born(env.now, fixed)
         whole = self._whole if born is None else replace(self._whole, born=born)
         if not fixed:
             return whole, []
