@@ -296,7 +296,7 @@ def bank_letters(row: Row) -> Verdict:
     iban, bic = row["iban"], row["bic"]
     if iban is None or bic is None or not re.match("[A-Z]{2}[0-9]{2}[A-Z]{4}[0-9]", iban):
         return None
-    return "" if iban[4:8] == bic[:4] else f"{bic} beside {iban}"
+    return "" if iban[4:8] == bic[:4] else f"{bic} next to {iban}"
 
 
 def account_agrees(row: Row) -> Verdict:
@@ -305,10 +305,10 @@ def account_agrees(row: Row) -> Verdict:
     if whole is None or account is None:
         return None
     if account not in whole:
-        return f"{account} beside {whole}"
+        return f"{account} next to {whole}"
     routing = row["aba_routing"]
     if row["country_code"] == "US" and whole != f"{routing} {account}":
-        return f"{routing} {account} beside {whole}"
+        return f"{routing} {account} next to {whole}"
     return ""
 
 
@@ -325,7 +325,7 @@ def numbers_agree(row: Row) -> Verdict:
         if row[name] is None or row[other] is None or country not in ("", row["country_code"]):
             continue
         if re.search(pattern.format(re.escape(row[name])), row[other]) is None:
-            return f"{name} {row[name]} beside {other} {row[other]}"
+            return f"{name} {row[name]} next to {other} {row[other]}"
     return ""
 
 
@@ -342,7 +342,7 @@ def book_agrees(row: Row) -> Verdict:
     if not row["isbn"].startswith("978"):
         return None
     good = stdnum_isbn.is_valid(row["isbn_10"]) and stdnum_isbn.to_isbn13(row["isbn_10"]) == row["isbn"]
-    return "" if good else f"{row['isbn_10']} beside {row['isbn']}"
+    return "" if good else f"{row['isbn_10']} next to {row['isbn']}"
 
 
 def calling_code_agrees(row: Row) -> Verdict:
@@ -378,30 +378,30 @@ def zodiac_agrees(row: Row) -> Verdict:
 def letter_agrees(row: Row) -> Verdict:
     """The letter of the sex."""
     good = row["gender_abbreviation"] == row["sex"][:1].upper()
-    return "" if good else f"{row['gender_abbreviation']} beside {row['sex']}"
+    return "" if good else f"{row['gender_abbreviation']} next to {row['sex']}"
 
 
 def file_agrees(row: Row) -> Verdict:
     """The standard library's mimetypes."""
     if not row["file_name"].endswith(f".{row['file_extension']}"):
-        return f"{row['file_extension']} beside {row['file_name']}"
+        return f"{row['file_extension']} next to {row['file_name']}"
     guessed = mimetypes.guess_type(row["file_name"])[0]
     if guessed is None:
         return None
     alike = {guessed, guessed.replace("/x-", "/"), guessed.replace("text/xml", "application/xml")}
-    return "" if row["mime_type"] in alike else f"{row['mime_type']} beside {row['file_name']}"
+    return "" if row["mime_type"] in alike else f"{row['mime_type']} next to {row['file_name']}"
 
 
 def color_agrees(row: Row) -> Verdict:
     """The standard library's colorsys."""
     parts = [int(row["hex_color"][at : at + 2], 16) for at in (1, 3, 5)]
     if row["rgb_color"] != "rgb({}, {}, {})".format(*parts):
-        return f"{row['rgb_color']} beside {row['hex_color']}"
+        return f"{row['rgb_color']} next to {row['hex_color']}"
     hue, light, full = colorsys.rgb_to_hls(*(part / 255 for part in parts))
     told = [int(number) for number in re.findall("[0-9]+", row["hsl_color"])]
     off = [abs(a - b) for a, b in zip(told, (hue * 360, full * 100, light * 100), strict=True)]
     good = min(off[0], 360 - off[0]) <= 0.51 and max(off[1:]) <= 0.51
-    return "" if good else f"{row['hsl_color']} beside {row['hex_color']}"
+    return "" if good else f"{row['hsl_color']} next to {row['hex_color']}"
 
 
 def passport_agrees(row: Row) -> Verdict:
@@ -410,13 +410,13 @@ def passport_agrees(row: Row) -> Verdict:
     if not all(re.fullmatch("[A-Za-z]+", name) for name in names):
         return None
     wanted = "<<".join(name.upper() for name in names)
-    return "" if row["passport_owner"] == wanted else f"{row['passport_owner']} beside {names}"
+    return "" if row["passport_owner"] == wanted else f"{row['passport_owner']} next to {names}"
 
 
 def isin_is_valid(row: Row) -> Verdict:
     """python-stdnum; in the United States and Canada the number is the CUSIP."""
     if row["isin"][:2] in ("US", "CA") and row["isin"][2:11] != row["cusip"]:
-        return f"{row['cusip']} beside {row['isin']}"
+        return f"{row['cusip']} next to {row['isin']}"
     return "" if stdnum_isin.is_valid(row["isin"]) else row["isin"]
 
 

@@ -1,4 +1,4 @@
-"""Columns that have no thing of their own but must not contradict another column of their row."""
+"""Columns that follow another column of their row, and columns that share the choice of a group."""
 
 from __future__ import annotations
 

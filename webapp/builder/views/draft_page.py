@@ -673,7 +673,8 @@ HINTS: Final = {
     "hidden": "Usable in formulas, hidden from output.",
     "locale": "Overrides the default locale, e.g. de_DE.",
     "invalid": "Share of cells with invalid data, e.g. 0.01. If no kind is selected, all kinds that apply are used.",
-    "group": "Fields of one group share one person, place, company, card or row of another template.",
+    "group": "Fields of one group share one person, place, company, card or row of another template. A field in the"
+    " group row follows another column.",
     "unique_together": "Fields with the same label must be unique in combination.",
     "text_case": "Applied to the final text.",
     "formula": "Transforms the generated value, which is available as `this`.",

@@ -1,10 +1,10 @@
-"""Fields that must not contradict another field of their row, from engine 3 on, though they describe no thing of their
-own: a routing number is part of the row's IBAN, a chemical symbol is that of the row's element, a sign of the zodiac
-follows from the date of birth.
+"""Consistency between columns of a row that share no group, from engine 3 on: a routing number is part of the IBAN, a
+chemical symbol is that of the element, a zodiac sign follows from the date of birth.
 
-When a template is saved, such a field is put into a group ``row`` if there is something to follow; the second field of
-its type into ``row_2``, which follows the second field of the other type. It is generated as usual. Where the other
-field says more, its value is replaced. Unique fields follow nothing, and nothing follows a field with a formula.
+When a template is saved, a field of such a type gets the group ``row`` if there is a field that it can follow. The
+second field of its type gets ``row_2`` and follows the second field of the other type. Its values are generated as
+usual and replaced where the other column determines them. Unique fields follow no other field, and a field with a
+formula is not followed.
 """
 
 from __future__ import annotations
@@ -36,41 +36,42 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
     from webapp.engine.types.base import FieldType
 
-Told = Callable[[Any, pa.StringArray], pa.StringArray]
-"""(the other field's values, or what a group shares; own values): the values that agree, null where nothing is said."""
-Make = Callable[["FieldSpec", "Sequence[FieldSpec]", "Compiler"], Told]
-"""(the field; the one that it follows, or those of the group; compiler): the function for the values."""
+Derive = Callable[[Any, pa.StringArray], pa.StringArray]
+"""A function of the other column (or of the things of a group) and the generated values. It returns the consistent
+values, null where the other column does not determine them."""
+Make = Callable[["FieldSpec", "Sequence[FieldSpec]", "Compiler"], Derive]
+"""Creates a `Derive` for a field. The second argument has the field that it follows, or the fields of the group."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Agreement with a field of one of some ``types``; or, if there are none, with what a group of a ``kind`` shares:
-    its person, place or product."""
+    """What a type follows: a field of one of these ``types``, or the person, place or product of a group of a
+    ``kind``."""
 
     types: tuple[str, ...]
     make: Make
     kind: str = ""
     longest: int = 0
-    """The longest value in characters, where it may be longer than those of the type."""
+    """Maximum length of derived values in characters, if they can be longer than those of the type."""
     more: int = 0
-    """Characters that it may add to the longest value of the type."""
+    """Characters that derived values can add to the maximum length of the type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a column takes from others of its row."""
+    """The columns and groups that a column follows."""
 
-    fields: tuple[tuple[str, Told], ...]
-    groups: tuple[tuple[tuple[str, str], Told], ...]
+    fields: tuple[tuple[str, Derive], ...]
+    groups: tuple[tuple[tuple[str, str], Derive], ...]
     longest: int
 
     def apply(self, context: ColumnContext, own: pa.Array) -> pa.StringArray:
-        """The values of a block in agreement; ``own`` are those of the field type."""
+        """Return consistent values of a block; ``own`` are the generated ones."""
         own = _plain(own)
-        for name, told in self.fields:
-            own = pc.coalesce(told(_plain(context.column(name)), own), own)
-        for group, told in self.groups:
-            own = pc.coalesce(told(context.thing(*group), own), own)
+        for name, derive in self.fields:
+            own = pc.coalesce(derive(_plain(context.column(name)), own), own)
+        for group, derive in self.groups:
+            own = pc.coalesce(derive(context.thing(*group), own), own)
         return own
 
 
@@ -83,8 +84,8 @@ _NUMBER = re.compile(r"_(\d+)$")
 
 
 def group_for(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:
-    """The group that a new field gets when its template is saved; None if it follows none of the fields of its level,
-    whose groups are known."""
+    """Return the group of a new field when its template is saved; None if there is nothing that it can follow among the
+    fields of its level, which have their groups already."""
     if field.type.name not in RULES or field.group or not _may_follow(field):
         return None
     taken = {other.group for other in fields if other.type is field.type}
@@ -93,7 +94,7 @@ def group_for(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:
 
 
 def would_follow(field: FieldSpec, fields: Sequence[FieldSpec]) -> bool:
-    """Return whether a field would follow another one of its level if it were not unique."""
+    """Return whether a field would follow another field of its level if it were not unique."""
     return any(_followed(rule, ROW, fields) for rule in RULES.get(field.type.name, ()))
 
 
@@ -103,8 +104,9 @@ def _may_follow(field: FieldSpec) -> bool:
 
 
 def _followed(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> list[FieldSpec]:
-    """The field that one in ``group`` follows by a rule, or the fields of a group: of the same name, else as many as
-    the number at the end of ``group`` says. The oldest come first, so that a new field changes no other."""
+    """Return the field, or the fields of the group, that a field in ``group`` follows by a rule: those of the same
+    group, otherwise the first ones, or the second ones for a group that ends in ``_2``. Older fields come first, so
+    that a new field does not change the others."""
     found: dict[str, list[FieldSpec]] = {}
     for other in sorted(fields, key=lambda one: one.id or ""):
         if other.common.formula is not None or other.invalid:
@@ -120,7 +122,7 @@ def _followed(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> list[Field
 
 
 def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agreement | None:
-    """Compile what a field takes from others of its level; None if it takes nothing."""
+    """Compile the rules of a field; None if it follows no other field."""
     rules = RULES.get(field.type.name)
     generated = compiler.source is None and type(made) is field.type
     if (
@@ -131,8 +133,8 @@ def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agree
         or not _may_follow(field)
     ):
         return None
-    fields: list[tuple[str, Told]] = []
-    groups: list[tuple[tuple[str, str], Told]] = []
+    fields: list[tuple[str, Derive]] = []
+    groups: list[tuple[tuple[str, str], Derive]] = []
     longest = 0
     for rule in rules:
         others = _followed(rule, field.group, compiler.fields_here)
@@ -148,8 +150,8 @@ def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agree
     return Agreement(tuple(fields), tuple(groups), longest) if fields or groups else None
 
 
-def _always(told: Told) -> Make:
-    return lambda field, others, compiler: told
+def _always(derive: Derive) -> Make:
+    return lambda field, others, compiler: derive
 
 
 # --- Texts as bytes --------------------------------------------------------------------------------------
@@ -160,7 +162,8 @@ def _where(
     make: Callable[[pa.Int64Array], pa.StringArray],
     texts: pa.StringArray | None = None,
 ) -> pa.StringArray:
-    """``texts`` (or nulls) with others in ``rows``: those that ``make`` makes for their places (``int64[k]``)."""
+    """Return ``texts`` (default: nulls) with the rows of a mask replaced. ``make`` gets their positions (``int64[k]``)
+    and returns the new texts."""
     known = pc.fill_null(rows, False)
     places = pa.array(np.flatnonzero(known.to_numpy(zero_copy_only=False)))
     texts = pa.nulls(len(rows), pa.string()) if texts is None else texts
@@ -195,32 +198,32 @@ def _mod_11(texts: pa.StringArray, first: int) -> pa.StringArray:
 
 
 def _part(pattern: str) -> Make:
-    """The part of the other field's value that a group named ``x`` of a regular expression matches."""
+    """The part of the other value that the group ``x`` of a regular expression matches."""
 
-    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-        return pc.struct_field(pc.extract_regex(leader, pattern), "x")
+    def derive(other: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        return pc.struct_field(pc.extract_regex(other, pattern), "x")
 
-    return _always(told)
+    return _always(derive)
 
 
 def _by_table(table: Callable[[], Mapping[str, str]]) -> Make:
-    """What a table says of the other field's value."""
+    """The entry of a table for the other value."""
 
     @cache
     def arrays() -> tuple[pa.Array, pa.Array]:
         return pa.array(list(table())), pa.array(list(table().values()))
 
-    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    def derive(other: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
         keys, texts = arrays()
-        return texts.take(pc.index_in(leader, keys))
+        return texts.take(pc.index_in(other, keys))
 
-    return _always(told)
+    return _always(derive)
 
 
 def _chosen(
     keys: pa.StringArray, own: pa.StringArray, choices: Mapping[str, Sequence[str]]
 ) -> pa.StringArray:
-    """One of the ``choices`` for each of ``keys``; ``own`` decides which one."""
+    """One of the ``choices`` for each of ``keys``, selected by a checksum of the generated value."""
     coded = own.dictionary_encode()
     sums = np.array([zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()], np.int64)
     which = sums[coded.indices.to_numpy()]
@@ -248,14 +251,15 @@ _DOMESTIC = (
     "^[0-9]{6}(?P<x>[0-9]{11})[0-9]$",
     "^(?P<x>[0-9-]+)$",
 )
-"""The account in what a field ``iban`` has in countries without IBANs (`banks.account`); the first that fits."""
+"""Patterns for the account number in values of ``iban`` of countries without IBANs (see `banks.account`); the first
+match counts."""
 
 
-def _account_number(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _account_number(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     spans = compiler.vocabulary.shared("accounts in ibans", lambda: tables.accounts(compiler.vocabulary))
     length = getattr(field.options, "length", None) if "length" in field.options.model_fields_set else None
 
-    def told(iban: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    def derive(iban: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
         found = pa.nulls(len(iban), pa.string())
         for pattern in _DOMESTIC:
             found = pc.coalesce(found, pc.struct_field(pc.extract_regex(iban, pattern), "x"))
@@ -270,14 +274,14 @@ def _account_number(field: FieldSpec, others: Sequence[FieldSpec], compiler: Com
             return found
         return pc.if_else(pc.equal(pc.utf8_length(found), length), found, None)
 
-    return told
+    return derive
 
 
 # --- Numbers of companies, securities, books and cars ----------------------------------------------------
 
 
 def _siret(siren: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-    """The establishment of a company: its nine digits, five own ones of which the last is a check digit."""
+    """The company's nine digits, four of the establishment and a check digit."""
     company = pc.struct_field(pc.extract_regex(siren, "^(?:FR[0-9]{2})?(?P<x>[0-9]{9})$"), "x")
     rest = pc.utf8_slice_codeunits(own, 9, 13)
     return _where(
@@ -303,7 +307,7 @@ def _isin(cusip: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
 
 
 def _isbn_10(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-    """The same book: the nine digits after 978, with the older check digit."""
+    """The number of the same book: the nine digits after 978 with the check digit of ISBN-10."""
     nine = pc.struct_field(
         pc.extract_regex(pc.replace_substring(isbn, "-", ""), "^978(?P<x>[0-9]{9})[0-9]$"), "x"
     )
@@ -311,7 +315,7 @@ def _isbn_10(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
 
 
 def _sbn(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-    """The same book, if its first digit is 0, which a Standard Book Number leaves out."""
+    """The number of the same book if that begins with 0, which a Standard Book Number does not contain."""
     plain = pc.replace_substring(isbn, "-", "")
     eight = pc.struct_field(pc.extract_regex(plain, "^(?:978)?0(?P<x>[0-9]{8})[0-9X]$"), "x")
     return _where(pc.is_valid(eight), lambda at: _mod_11(eight.take(at), 9))
@@ -326,7 +330,7 @@ _MODEL_YEARS = np.frombuffer(b"ABCDEFGHJKLMNPRSTVWXY123456789", np.uint8)
 
 
 def _vin_checked(characters: np.ndarray) -> pa.StringArray:
-    """49 CFR 565.15: with the check digit in the ninth place."""
+    """Return the numbers with the check digit in position 9 (49 CFR 565.15)."""
     rest = (_VIN_WORTH[characters] * _VIN_WEIGHTS).sum(axis=1) % 11
     characters[:, 8] = np.frombuffer(b"0123456789X", np.uint8)[rest]
     return text_of(characters)
@@ -365,22 +369,22 @@ def _vin_of_year(years: pa.Array, own: pa.StringArray) -> pa.StringArray:
     return _where(pc.and_(pc.greater_equal(years, 1980), pc.less(years, 2040)), changed)
 
 
-# --- Colours ---------------------------------------------------------------------------------------------
+# --- Colors ----------------------------------------------------------------------------------------------
 
 
 def _color(spell: Callable[[np.ndarray], list[str]]) -> Make:
-    """Spell the row's colour, which is a hexadecimal or an English name. ``spell`` takes ``uint8[k, 3]``."""
+    """Another notation of a hexadecimal color or of an English color name. ``spell`` gets ``uint8[k, 3]``."""
 
     @cache
     def named() -> tuple[pa.Array, pa.Array]:
         return pa.array(list(tables.COLORS)), pa.array([f"#{code}" for code in tables.COLORS.values()])
 
-    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    def derive(other: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
         names, codes = named()
         hexes = pc.if_else(
-            pc.match_substring_regex(leader, "^#[0-9a-fA-F]{6}$"),
-            leader,
-            codes.take(pc.index_in(leader, names)),
+            pc.match_substring_regex(other, "^#[0-9a-fA-F]{6}$"),
+            other,
+            codes.take(pc.index_in(other, names)),
         )
 
         def make(at: pa.Int64Array) -> pa.StringArray:
@@ -389,10 +393,10 @@ def _color(spell: Callable[[np.ndarray], list[str]]) -> Make:
 
         return _where(pc.is_valid(hexes), make)
 
-    return _always(told)
+    return _always(derive)
 
 
-def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     upper = getattr(field.options, "case", "lower") == "upper"
 
     def spell(rgb: np.ndarray) -> list[str]:
@@ -464,11 +468,11 @@ def _rgb_float(rgb: np.ndarray) -> list[str]:
 # --- People, places and products -------------------------------------------------------------------------
 
 
-def _zodiac(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _zodiac(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     signs = pa.array([*tables.ZODIAC, tables.ZODIAC[0]])
     ends = np.array(tables.ZODIAC_ENDS)
 
-    def told(people: Any, own: pa.StringArray) -> pa.StringArray:
+    def derive(people: Any, own: pa.StringArray) -> pa.StringArray:
         if people.born is None:
             return pa.nulls(len(own), pa.string())
         days = people.birth.astype("datetime64[D]")
@@ -476,23 +480,23 @@ def _zodiac(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -
         date = (months.astype(np.int64) % 12 + 1) * 100 + (days - months).astype(np.int64) + 1
         return signs.take(pa.array(np.searchsorted(ends, date)))
 
-    return told
+    return derive
 
 
-def _gender(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
-    """The letter of the row's sex, or X where a field ``gender`` shows neither."""
+def _gender(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+    """The letter of the sex, or X where a field ``gender`` of the group shows a non-binary person."""
     letters = pa.array(["F", "M", "X"])
     share = max((getattr(other.options, "nonbinary", 0) for other in others), default=0)
 
-    def told(people: Any, own: pa.StringArray) -> pa.StringArray:
+    def derive(people: Any, own: pa.StringArray) -> pa.StringArray:
         neither = engine_random.chance(people.gender, share, 100) if share else False
         return letters.take(pa.array(np.where(neither, 2, people.sex)))
 
-    return told
+    return derive
 
 
 def _with_symbol(symbol: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-    """Amounts with another symbol in place of the dollar; letters are followed by a blank: CHF 12.50."""
+    """Replace the dollar sign of amounts by a symbol; letters are followed by a space, as in CHF 12.50."""
     lettered = pc.match_substring_regex(symbol, r"\p{L}$")
     head = pc.if_else(lettered, pc.binary_join_element_wise(symbol, "", " "), symbol)
     parts = pc.extract_regex(own, r"^(?P<sign>-?)\$(?P<amount>.*)$")
@@ -500,59 +504,59 @@ def _with_symbol(symbol: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     return pc.binary_join_element_wise(sign, head, amount, "")
 
 
-def _currency(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
-    """The symbol of the row's currency, from its code or as it is."""
+def _currency(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+    """Amounts with the symbol of a currency code, or with a given symbol."""
     table = compiler.vocabulary.table("currency")
     codes, symbols = table["code"].combine_chunks(), table["symbol"].combine_chunks()
 
-    def told(currency: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+    def derive(currency: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
         symbol = pc.coalesce(symbols.take(pc.index_in(currency, codes)), currency)
         return _with_symbol(symbol, own)
 
-    return told if _default_symbol(field) else _nothing
+    return derive if _default_symbol(field) else _nothing
 
 
-def _currency_of_place(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _currency_of_place(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     geography = geography_of(compiler.vocabulary)
     rows = countries.currency_rows(compiler.vocabulary, geography)
     symbols = compiler.vocabulary.table("currency")["symbol"].combine_chunks()
     of_country = symbols.take(pa.array(rows, mask=rows < 0))
 
-    def told(places: Any, own: pa.StringArray) -> pa.StringArray:
+    def derive(places: Any, own: pa.StringArray) -> pa.StringArray:
         return _with_symbol(of_country.take(pa.array(places.country)), own)
 
-    return told if _default_symbol(field) else _nothing
+    return derive if _default_symbol(field) else _nothing
 
 
 def _default_symbol(field: FieldSpec) -> bool:
     return "symbol" not in field.options.model_fields_set
 
 
-def _nothing(leader: Any, own: pa.StringArray) -> pa.StringArray:
+def _nothing(other: Any, own: pa.StringArray) -> pa.StringArray:
     return pa.nulls(len(own), own.type)
 
 
-def _passport_name(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _passport_name(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     """ICAO Doc 9303, part 3: capital letters, < for anything else, and << between the names."""
 
-    def told(people: Any, own: pa.StringArray) -> pa.StringArray:
+    def derive(people: Any, own: pa.StringArray) -> pa.StringArray:
         names = people.names
         parts = [pool.take(pa.array(rows)) for pool, rows in
                  ((names.last_ascii, people.last), (names.first_ascii, people.first))]  # fmt: skip
         plain = [pc.replace_substring_regex(pc.utf8_upper(part), "[^A-Z]+", "<") for part in parts]
         return pc.binary_join_element_wise(*plain, "<<")
 
-    return told
+    return derive
 
 
-def _calling_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _calling_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     digits = geography_of(compiler.vocabulary).countries["calling_code"].to_pylist()
     codes = pa.array([f"+{code}" if code else None for code in digits], pa.string())
     return lambda places, own: codes.take(pa.array(places.country))
 
 
-def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
-    """The locale of the row's place, else the first official language of its country."""
+def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
+    """The locale of the place; otherwise the first official language of its country."""
     geography = geography_of(compiler.vocabulary)
     spoken, codes = countries.language_codes(geography), geography.countries["alpha2"].to_pylist()
     known = {
@@ -565,19 +569,19 @@ def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compil
     return lambda places, own: texts.take(pa.array(places.country))
 
 
-def _subcategory(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _subcategory(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     goods = commerce.catalogue(compiler, others)
     codes = pa.array(goods.codes)
 
-    def told(made: Any, own: pa.StringArray) -> pa.StringArray:
+    def derive(made: Any, own: pa.StringArray) -> pa.StringArray:
         category = codes.take(pa.array(goods.category[made.thing]))
         return _chosen(category, own, tables.SUBCATEGORIES)
 
-    return told
+    return derive
 
 
 def _temperature(weather: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-    """Below or near the freezing point where it snows, above it where it rains."""
+    """At most 2 degrees where it snows, more than 0 where it rains."""
     degrees = pc.cast(pc.struct_field(pc.extract_regex(own, "^(?P<x>-?[0-9]+)"), "x"), pa.int64()).to_numpy()
     cold = pc.match_substring_regex(weather, "Snow|Blizzard|Sleet|Freezing").to_numpy(zero_copy_only=False)
     mild = (
@@ -598,20 +602,20 @@ def _device_family(brand: pa.StringArray) -> pa.StringArray:
 
 
 def _values(name: str) -> list[str]:
-    """The values of a type of ``listed.txt``, in their order."""
+    """Return the values of a type of ``listed.txt`` in order."""
     return read(next(line.pattern for line in lines() if line.name == name)).pools[0].to_pylist()
 
 
-def _media_type(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Told:
+def _media_type(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     kinds = compiler.vocabulary.table("file_kind").to_pylist()
     known = {kind["extension"]: kind["mime_type"] for kind in kinds} | tables.MEDIA_TYPES
     keys, texts = pa.array(list(known)), pa.array(list(known.values()))
 
-    def told(leader: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-        extension = pc.struct_field(pc.extract_regex(pc.utf8_lower(leader), r"(?P<x>[a-z0-9]+)$"), "x")
+    def derive(other: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
+        extension = pc.struct_field(pc.extract_regex(pc.utf8_lower(other), r"(?P<x>[a-z0-9]+)$"), "x")
         return texts.take(pc.index_in(extension, keys))
 
-    return told
+    return derive
 
 
 _FILES = ("file_name", "file_path")
@@ -657,4 +661,4 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "calling_code": (Rule((), _calling_code, kind="place", longest=5),),
     "locale_code": (Rule((), _locale_code, kind="place", longest=6),),
 }  # fmt: skip
-"""What the types that follow others of their row take from them."""
+"""The rules of each type that follows other fields of the row."""

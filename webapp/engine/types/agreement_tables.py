@@ -1,4 +1,4 @@
-"""What fields of a row that go together say of each other: tables for `agreement`."""
+"""Tables for `agreement`: values of one column that belong to values of another."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _table(text: str) -> dict[str, str]:
 
 
 def accounts(vocabulary: Vocabulary) -> dict[str, tuple[int, int]]:
-    """Where the account number is in the IBANs of each country (SWIFT IBAN Registry): the longest part of the
-    structure, with the check digit behind it."""
+    """Return the position of the account number in the IBANs of each country (SWIFT IBAN Registry): the longest part
+    of the structure, and the check digit after it."""
     found = {}
     for country, structure in _structures(vocabulary):
         widths = [int(count) for count, _ in PIECE.findall(structure)]
