@@ -43,6 +43,14 @@ def test_a_forked_child_draws_its_own_randomness():
     assert theirs[-16:] != ids.new("tpl")[-16:]
 
 
+def test_ids_sort_in_the_order_in_which_they_were_made(monkeypatch):
+    moments = [5_000_000, *[5_000_999] * 300, 4_000_000, 6_000_000]  # one of them before the others
+    monkeypatch.setattr(ids.time, "time_ns", lambda: moments.pop(0) + 1_800_000_000_000_000_000)
+    made = [ids.new("prj") for _ in range(303)]
+    assert made == sorted(made)
+    assert len(set(made)) == 303
+
+
 def test_many_ids_are_all_different():
     assert len({ids.new("aud") for _ in range(1000)}) == 1000
 

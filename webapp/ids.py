@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections import deque
 from typing import Final
@@ -24,15 +25,43 @@ _FORM = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")
 
 def ulid(milliseconds: int, randomness: bytes) -> str:
     """26 characters from a time (ms since 1970, 48 bits) and 10 random bytes."""
-    number = (milliseconds & (2**48 - 1)) << 80 | int.from_bytes(randomness[:10], "big")
+    return _text(_number(milliseconds, randomness))
+
+
+def _number(milliseconds: int, randomness: bytes) -> int:
+    return (milliseconds & (2**48 - 1)) << 80 | int.from_bytes(randomness[:10], "big")
+
+
+def _text(number: int) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
+_last: Final = [0]  # the number of the newest id of this process
+_lock: Final = [threading.Lock()]
+
+
+def _begin() -> None:
+    """Forget the newest id in a forked child, so that it does not continue like its parent."""
+    _last[0], _lock[0] = 0, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin)
+
+
 def new(prefix: str) -> str:
-    """A fresh id, for example `new("tpl")` -> `tpl_01KAK3...`. The prefix must be a known one."""
+    """A fresh id, for example `new("tpl")` -> `tpl_01KAK3...`. The prefix must be a known one.
+
+    Ids of a process sort in the order in which they were made, also within a millisecond.
+    """
     if prefix not in PREFIXES:
         raise ValueError(f"unknown id prefix {prefix!r}")
-    return f"{prefix}_{ulid(time.time_ns() // 1_000_000, _random())}"
+    drawn = _random()
+    number = _number(time.time_ns() // 1_000_000, drawn)
+    with _lock[0]:
+        if number <= _last[0]:
+            number = _last[0] + 1 + int.from_bytes(drawn[:4], "big")
+        _last[0] = number
+    return f"{prefix}_{_text(number)}"
 
 
 _RANDOM: Final = 10  # bytes in an id

@@ -19,7 +19,7 @@ from webapp.extensions import db
 from webapp.row_templates.services import templates
 
 PROGRAM = """
-import json, os, urllib.request
+import json, os, time, urllib.request
 from pathlib import Path
 
 import rowsmith
@@ -39,6 +39,7 @@ try:
     open("/etc/shadow").read()
 except OSError as error:
     print("closed", type(error).__name__)
+time.sleep(0.5)  # so that its memory is measured once at least
 """
 
 
