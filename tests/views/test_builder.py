@@ -222,6 +222,21 @@ def test_a_draft_without_changes_gives_way_to_a_newer_version(edith, api, cast, 
     assert of(edith, saved).names == ["id", "n", "city"]
 
 
+def test_a_request_that_only_reads_deletes_no_draft(edith, api, cast, app, saved):
+    page = of(edith, saved)
+    page.press("add", add_name="email")
+    page.press("undo")
+    api(cast.adam).patch(f"/templates/{saved['id']}", json={"quantity": 7})
+    with app.app_context(), db.engine.connect() as other:
+        other.exec_driver_sql("SELECT 1")  # begins a transaction that writes, as nobody else can now
+        answer = send(
+            edith, "/builder/explain", {**page.inputs, "loaded": "2"}, do=f"explain:{page.keys['n']}"
+        )
+        other.rollback()
+        assert answer.status_code == 200
+        assert db.session.query(TemplateDraft).count() == 1
+
+
 def test_what_is_typed_is_stored_with_the_next_button(edith, saved):
     page = of(edith, saved)
     page.open("n")

@@ -925,7 +925,8 @@ def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> Opened:
             and form.get("loaded", "") != str(row.loaded_version)
             and not services.is_dirty(row)
         ):
-            services.discard(row)
+            if lock or begin:  # other requests only read, and a transaction that began so cannot write
+                services.discard(row)
             row = None
         spec = (
             services.spec_of(row)
