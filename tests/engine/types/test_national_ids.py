@@ -272,6 +272,19 @@ def test_unique_numbers_keep_the_ages_that_were_asked_for():
                "options": {"min": 30, "max": 30}}], locale="nb_NO").check(0, 100_000)  # fmt: skip
 
 
+def test_one_of_two_unique_numbers_of_a_person_determines_the_day_of_birth():
+    fields = [
+        {"name": "x", "type": "national_id", "unique": True, "group": "person", "options": {"country": "PL"}},
+        {"name": "y", "type": "national_id", "unique": True, "group": "person", "options": {"country": "NO"}},
+        {"name": "born", "type": "date_of_birth", "group": "person"},
+    ]
+    made = table(bound(fields), 0, 2_000)
+    assert [f"{day:%d}" for day in made["born"]] == [number[4:6] for number in made["x"]]
+    for name, check in (("x", "pl.pesel"), ("y", "no.fodselsnummer")):
+        assert len(set(made[name])) == 2_000
+        assert all(map(importlib.import_module(f"stdnum.{check}").is_valid, made[name]))
+
+
 def test_a_day_of_birth_that_a_caller_sets_does_not_change_unique_numbers():
     fields = [
         {"name": "x", "type": "national_id", "unique": True},

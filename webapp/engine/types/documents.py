@@ -293,9 +293,10 @@ class NationalId(ByCountry):
         most, self._place = national_ids.alike(compiler.vocabulary, self._country, self.code)
         self._numbers //= most
         if self._person is not None:
-            self._numbered = compiler.need_group(self._person)
+            people = compiler.need_group(self._person)
             first = national_ids.UNIQUE_DAYS.start + (national_ids.FIRST_DAY - date(1970, 1, 1)).days
-            self._numbered.number_uniquely(self._numbers, first, len(national_ids.UNIQUE_DAYS))
+            if people.number_uniquely(self._numbers, first, len(national_ids.UNIQUE_DAYS)):
+                self._numbered = people
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:

@@ -530,10 +530,13 @@ class Person(GroupKind):
         assert whole is not None  # each sex has names
         self._whole = whole
 
-    def number_uniquely(self, numbers: int, low: int, size: int) -> None:
-        """Let a unique number decide when people were born. It has ``numbers`` values for each of ``size`` days from
-        ``low`` on (since 1970-01-01)."""
+    def number_uniquely(self, numbers: int, low: int, size: int) -> bool:
+        """Let a unique number determine the days of birth. It has ``numbers`` values for each of ``size`` days from
+        ``low`` on (since 1970-01-01). Return False if another number determines them already."""
+        if self._numbered is not None:
+            return False
         self._numbered = numbers, low, size
+        return True
 
     def born(self, now: datetime, fixed: dict[str, Any]) -> tuple[Born | None, list[str]]:
         """See `birth_dates`."""
