@@ -10,6 +10,7 @@ import pytest
 
 from tests.cast import Cast, Program
 from tests.connectors.kind_mysql import URL, MysqlKind
+from tests.connectors.kinds import GATE
 from webapp.connectors.mysql.connector import MysqlConnector
 
 
@@ -54,8 +55,8 @@ def mysql(tmp_path: Any) -> Iterator[Loaded]:
         pytest.skip(reason)
     kind = MysqlKind(tmp_path)
     kind.start()
-    way = MysqlConnector.Settings(connection_string=URL, database=kind.place)
-    there = MysqlConnector(way, None).way()  # type: ignore[arg-type]
+    settings = MysqlConnector.Settings(connection_string=URL, database=kind.place)
+    there = MysqlConnector(settings, GATE).connect_options()
     held = pymysql.connect(
         host=there.host, port=there.port, user=there.username, password=there.password, database=kind.place,
         charset="utf8mb4", client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS,
