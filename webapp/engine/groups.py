@@ -141,8 +141,14 @@ def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[st
     such a field too, or one of a group that it reads."""
     if not field.type.joins:
         return False
-    if field.id in settled or (field.common.unique and not (engine >= 3 and field.type.joins_as_unique)):
+    if field.id in settled:
         return True
+    if field.common.unique:
+        own = set(_kinds(field))
+        # Unique values decide those of the others, which must not change if they were saved earlier.
+        saved = any(other.group and own.intersection(_kinds(other)) for other in fields)
+        if saved or engine < 3 or not field.type.joins_as_unique:
+            return True
     if engine < 2:
         kind = field.type.group_kind
         return not any(kind in _kinds(other) and not other.type.joins for other in fields)

@@ -272,6 +272,14 @@ def test_unique_numbers_keep_the_ages_that_were_asked_for():
                "options": {"min": 30, "max": 30}}], locale="nb_NO").check(0, 100_000)  # fmt: skip
 
 
+def test_a_unique_number_that_is_added_later_does_not_change_the_days_of_birth():
+    saved = {"name": "born", "type": "date_of_birth", "id": "fld_" + "0" * 25 + "1", "group": "person"}
+    added = {"name": "x", "type": "national_id", "id": "fld_" + "0" * 25 + "2", "unique": True}
+    later = bound([saved, added], locale="pl_PL")
+    assert table(later, 0, 100)["born"] == table(bound([saved], locale="pl_PL"), 0, 100)["born"]
+    assert [fault.code for fault in later.warnings] == ["independent"]
+
+
 def test_one_of_two_unique_numbers_of_a_person_determines_the_day_of_birth():
     fields = [
         {"name": "x", "type": "national_id", "unique": True, "group": "person", "options": {"country": "PL"}},
