@@ -95,6 +95,33 @@ def _checked(output):
         raise validation_error(error.faults) from None
 
 
+@pytest.mark.parametrize("reader_only", [True, False])
+def test_parts_that_are_larger_than_expected_are_generated_when_they_are_read(monkeypatch, reader_only):
+    monkeypatch.setattr(limits, "PARALLEL_PART_BYTES", 5_000)
+    if reader_only:
+        monkeypatch.setattr(rows._Worker, "ready", False)
+    fields = [
+        {"name": "n", "type": "row_number"},
+        {"name": "x", "type": "formula", "options": {"expression": 'repeat("x", 900) if n > 2000 else "y"'}},
+    ]
+    ask = {"count": 4_000, "format": "csv"}
+    assert b"".join(recipe(source(fields), **ask).open(2)) == made(source(fields), **ask)
+
+
+def test_the_reader_takes_over_the_parts_that_no_process_has_begun(monkeypatch):
+    here = []
+    ahead = rows._ahead
+
+    def counted(part, writer):
+        here.append(part.offset)
+        return ahead(part, writer)
+
+    monkeypatch.setattr(rows, "_ahead", counted)
+    monkeypatch.setattr(rows._Worker, "ready", False)
+    assert b"".join(recipe(count=7_000, format="csv").open(2)) == made(count=7_000, format="csv")
+    assert len(here) > 1
+
+
 def test_a_process_that_is_killed_ends_the_file_with_an_error(monkeypatch):
     monkeypatch.setattr(limits, "PARALLEL_PART_ROWS", 10)
     before = descendants(os.getpid())

@@ -5,10 +5,12 @@ This module knows neither web nor database. Faults of a template or request are 
 
 The rows of one long file are generated on all processors, in order and in constant memory. A cell depends only on its
 seed, field and row number, so any process can generate any rows. The rows are divided into parts of about
-`limits.PARALLEL_PART_BYTES`; process k of n generates parts k, k + n, k + 2n and so on. It writes their bytes to a few
-slots of memory that it shares with the reader, who empties them in the order of the parts. A process that is ahead
-waits until a slot is free. The bytes are those of a single process, since parts of such formats can be concatenated
-(`Recipe.part`). This is only for background work in processes with a single thread: the processes are forked.
+`limits.PARALLEL_PART_BYTES`. This process, the reader, starts one process for each further processor and assigns parts
+to it, a few at a time. Such a process writes the bytes to slots of memory that it shares with the reader, who empties
+them in the order of the parts; a process that is ahead waits until a slot is free. Instead of waiting for the others,
+the reader generates a part itself. The bytes are those of a single process, since parts of such formats can be
+concatenated (`Recipe.part`). This is only for background work in processes with a single thread: the processes are
+forked.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services.compiled_plans import Source
 
 _SLOTS: Final = 2  # one that is filled while the reader empties the other
+# A copy of this size stays in the cache of the processor, that of a whole slot does not.
+_PIECE_BYTES: Final = limits.MB // 4
 
 
 def processes_for(recipe: Recipe) -> int:
@@ -83,46 +87,96 @@ def pieces(recipe: Recipe, processes: int, made: Callable[[int], None]) -> Gener
         recipe.part(start, min(rows, recipe.offset + recipe.count - start))
         for start in range(recipe.offset, recipe.offset + recipe.count, rows)
     ]
+    unassigned = iter(range(len(parts)))
+    ahead: dict[int, Iterator[Piece]] = {}  # parts of this process
+    senders: dict[int, _Worker] = {}
     workers: list[_Worker] = []
+    writer = recipe.writer()  # shared by all parts: a layout takes megabytes
     try:
-        for number in range(min(processes, len(parts))):
-            workers.append(_Worker(parts[number::processes]))  # noqa: PERF401 - each is stopped if the next fails
+        for _ in range(min(processes, len(parts)) - 1):
+            workers.append(_Worker(parts, writer))  # noqa: PERF401 - each is stopped if the next fails
+        first = next(unassigned)
+        for worker in workers * _SLOTS:
+            _assign(worker, unassigned, senders)
+        ahead[first] = _bytes_of(parts[first], writer)
         for number, part in enumerate(parts):
-            yield from workers[number % processes].received(part)
+            if number not in ahead:
+                sender = senders.pop(number)
+                while (
+                    len(ahead) < _SLOTS and not sender.ready and (here := next(unassigned, None)) is not None
+                ):
+                    ahead[here] = _ahead(parts[here], writer)
+                yield from sender.received(part)
+                _assign(sender, unassigned, senders)
+            else:
+                yield from ahead.pop(number)
             made(part.count)
     finally:
         for worker in workers:
             worker.stop()
 
 
+def _assign(worker: _Worker, unassigned: Iterator[int], senders: dict[int, _Worker]) -> None:
+    """Let a worker generate the next part, if there is one."""
+    if (number := next(unassigned, None)) is not None:
+        senders[number] = worker
+        worker.generate(number)
+
+
+def _ahead(part: Recipe, writer: Format) -> Iterator[Piece]:
+    """Return the bytes of a part, generated now. One that is larger than expected, or has an error, is generated when
+    it is its turn."""
+    made, size = [], 0
+    with suppress(ApiError, SpecError, ConnectionError):
+        for piece in _bytes_of(part, writer):
+            made.append(piece)
+            size += len(piece)
+            if size > _SLOTS * limits.PARALLEL_PART_BYTES:
+                break
+        else:
+            return iter(made)
+    return _bytes_of(part, writer)
+
+
 class _Worker:
     """A process that generates parts, and the memory and the socket that it shares with the reader.
 
-    The process sends the number of bytes in a slot; 0 is the end of a part. The reader answers with an empty message
-    when the slot is free again.
+    The reader sends the numbers of parts. The process answers with the number of bytes in a slot; 0 is the end of a
+    part. The reader sends an empty message when a slot is free again.
     """
 
-    def __init__(self, parts: list[Recipe]) -> None:
+    def __init__(self, parts: list[Recipe], writer: Format) -> None:
         self._memory = mmap.mmap(-1, _SLOTS * limits.PARALLEL_PART_BYTES)
         self._reader, self._writer = multiprocessing.Pipe()
         self._slot = self._used = 0
         self._free = _SLOTS
+        self._numbers: deque[int] = deque()
         self._process = multiprocessing.get_context("fork").Process(
-            target=self._run, args=(parts,), daemon=True
+            target=self._run, args=(parts, writer), daemon=True
         )
         self._process.start()
         self._writer.close()
+
+    def generate(self, number: int) -> None:
+        """Tell the process to generate a part after those that it was told before."""
+        with suppress(BrokenPipeError):  # it has ended: noticed when its bytes are received
+            self._reader.send_bytes(_number(number))
+
+    @property
+    def ready(self) -> bool:
+        """Whether bytes can be received without waiting, or the process has ended."""
+        return self._reader.poll()
 
     def received(self, part: Recipe) -> Iterator[Piece]:
         """Yield the bytes of the next part."""
         with suppress(EOFError, ConnectionResetError):
             while size := int.from_bytes(self._reader.recv_bytes()):
                 start = self._slot * limits.PARALLEL_PART_BYTES
-                piece = self._memory[start : start + size]
                 self._slot = (self._slot + 1) % _SLOTS
+                for begin in range(start, start + size, _PIECE_BYTES):
+                    yield self._memory[begin : min(begin + _PIECE_BYTES, start + size)]
                 with suppress(BrokenPipeError):  # it has sent all that it had
                     self._reader.send_bytes(b"")
-                yield piece
             return
         # The process has ended. An error of the template is raised here again, because rows depend on nothing else.
         deque(part.open(), maxlen=0)
@@ -135,14 +189,15 @@ class _Worker:
         self._reader.close()
         self._memory.close()
 
-    def _run(self, parts: list[Recipe]) -> None:
-        """The process: generate the parts."""
+    def _run(self, parts: list[Recipe], writer: Format) -> None:
+        """The process: generate parts until it is stopped."""
         fork_server.die_with_parent()
         self._reader.close()
-        with suppress(ApiError, SpecError, ConnectionError):
-            writer = parts[0].writer()  # shared by all parts: a layout takes megabytes
-            for part in parts:
-                for piece in _bytes_of(part, writer):
+        with suppress(ApiError, SpecError, ConnectionError, EOFError):
+            while True:
+                while not self._numbers:
+                    self._receive()
+                for piece in _bytes_of(parts[self._numbers.popleft()], writer):
                     self._write(memoryview(piece))
                 if self._used:
                     self._pass_on()
@@ -163,10 +218,16 @@ class _Worker:
 
     def _take(self) -> None:
         """Wait until the next slot is free."""
-        if self._free:
-            self._free -= 1
+        while not self._free:
+            self._receive()
+        self._free -= 1
+
+    def _receive(self) -> None:
+        """Wait for a message of the reader."""
+        if message := self._writer.recv_bytes():
+            self._numbers.append(int.from_bytes(message))
         else:
-            self._writer.recv_bytes()
+            self._free += 1
 
     def _pass_on(self) -> None:
         self._writer.send_bytes(_number(self._used))
