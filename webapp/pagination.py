@@ -99,7 +99,8 @@ def page(
     if len(rows) > limit:
         last = rows[limit - 1]
         ended = of(last) if of is not None else getattr(last, column.key)
-        at = [_text(ended), getattr(last, identity.key)]
+        ended = {"time": ended.isoformat()} if isinstance(ended, datetime) else ended
+        at = [ended, getattr(last, identity.key)]
         following = sealing.sign(_sign_key(), [kind, at])
     return Page(rows[:limit], following, total, size)
 
@@ -164,10 +165,6 @@ def _after(
     if column is identity:
         return beyond(identity, value)
     return or_(beyond(column, value), and_(column == value, beyond(identity, at[1])))
-
-
-def _text(value: Any) -> Any:
-    return {"time": value.isoformat()} if isinstance(value, datetime) else value
 
 
 def _read(cursor: str, kind: list[Any]) -> list[Any]:

@@ -16,7 +16,6 @@ import selectors
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from email.utils import formatdate
 from http import HTTPStatus
 from ssl import SSLError
@@ -540,25 +539,23 @@ def refusal(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiE
 
 
 def answer(error: ApiError, request_id: str, *, secure: bool) -> bytes:
-    """An error as the bytes of a whole HTTP/1.1 answer."""
+    """Return an error as a complete HTTP/1.1 response."""
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error.details["request_id"] = request_id
     body = orjson.dumps(error.as_dict())
+    headers = [
+        ("Date", formatdate(usegmt=True)),
+        ("Connection", "close"),
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+        ("Cache-Control", "no-store"),
+        *error.headers.items(),
+        *hooks.common_headers(request_id, NEWEST_VERSION, routing.uncounted(), secure=secure),
+        *hooks.SECURITY_HEADERS,
+    ]
     head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
-    head += [f"{name}: {value}" for name, value in _headers(error, len(body), request_id, secure)]
+    head += [f"{name}: {value}" for name, value in headers]
     return "\r\n".join([*head, "", ""]).encode("latin-1") + body
-
-
-def _headers(error: ApiError, length: int, request_id: str, secure: bool) -> Iterator[tuple[str, str]]:
-    yield "Date", formatdate(usegmt=True)
-    yield "Connection", "close"
-    yield "Content-Type", "application/json"
-    yield "Content-Length", str(length)
-    yield "Cache-Control", "no-store"
-    yield from error.headers.items()
-    rate_limit = routing.uncounted()
-    yield from hooks.common_headers(request_id, NEWEST_VERSION, rate_limit, secure=secure)
-    yield from hooks.SECURITY_HEADERS
 
 
 def _request_id(req: Any) -> str:

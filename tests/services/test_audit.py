@@ -102,14 +102,14 @@ def test_entries_of_waiting_threads_share_one_transaction(app, cast, monkeypatch
         writer = audit_log.writer()
     batches, real = [], writer._insert
     monkeypatch.setattr(writer, "_insert", lambda rows: (batches.append(len(rows)), real(rows)))
-    writer._door.acquire()  # another thread is writing
+    writer._lock.acquire()  # another thread is writing
     waiting = [threading.Thread(target=_record, args=(app, cast)) for _ in range(10)]
     for thread in waiting:
         thread.start()
     from tests.jobs.waiting import eventually
 
-    eventually(lambda: len(writer._pile) == 10)
-    writer._door.release()
+    eventually(lambda: len(writer._queue) == 10)
+    writer._lock.release()
     for thread in waiting:
         thread.join()
     assert batches == [10]
@@ -133,7 +133,7 @@ def test_an_invalid_entry_fails_without_affecting_others(app, cast):
             except ApiError as error:
                 outcome[name] = error.code
 
-        writer._door.acquire()
+        writer._lock.acquire()
         threads = [
             threading.Thread(target=write, args=("good", cast.acme)),
             threading.Thread(target=write, args=("bad", "ws_there_is_none")),
@@ -142,8 +142,8 @@ def test_an_invalid_entry_fails_without_affecting_others(app, cast):
             thread.start()
         from tests.jobs.waiting import eventually
 
-        eventually(lambda: len(writer._pile) == 2)
-        writer._door.release()
+        eventually(lambda: len(writer._queue) == 2)
+        writer._lock.release()
         for thread in threads:
             thread.join()
         assert outcome == {"good": "written", "bad": "unavailable"}

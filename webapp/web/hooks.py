@@ -95,8 +95,12 @@ class Middleware:
         )
         environ["rowsmith.origin"] = origin
         environ["wsgi.url_scheme"] = origin.scheme
-        if environ["REQUEST_METHOD"] == "POST" and "_method=" in environ.get("QUERY_STRING", ""):
-            _override_method(environ)
+        is_override = environ["REQUEST_METHOD"] == "POST" and "_method=" in environ.get("QUERY_STRING", "")
+        if is_override and not _has_key(environ):  # API clients can send any method
+            kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().casefold()
+            method = parse_qs(environ["QUERY_STRING"]).get("_method", [""])[-1].upper()
+            if kind in inputs.FORM_TYPES and method in ("PUT", "PATCH", "DELETE"):
+                environ["REQUEST_METHOD"] = method
         with processor_time.Budget(self._seconds):
             body = self._app(environ, start_response)
         # The objects of the response and its request are gone when it is closed, so their memory can be returned. The
@@ -106,15 +110,6 @@ class Middleware:
 
 def _has_key(environ: Mapping[str, Any]) -> bool:
     return "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ
-
-
-def _override_method(environ: dict[str, Any]) -> None:
-    if _has_key(environ):  # programs can send any method
-        return
-    kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().casefold()
-    method = parse_qs(environ["QUERY_STRING"]).get("_method", [""])[-1].upper()
-    if kind in inputs.FORM_TYPES and method in ("PUT", "PATCH", "DELETE"):
-        environ["REQUEST_METHOD"] = method
 
 
 def begin() -> ResponseReturnValue | None:
@@ -127,7 +122,12 @@ def begin() -> ResponseReturnValue | None:
     origin: addresses.Origin = environ["rowsmith.origin"]
     g.address = origin.address or "unix"
     g.face = "program" if _has_key(environ) or not routing.prefers_html() else "person"
-    if not _is_safe_transport(origin, environ.get("HTTP_HOST", "")):
+    # Without TLS, both the client's address and the host name must be loopback, without a proxy.
+    if origin.scheme != "https" and (
+        not addresses.is_loopback(origin.address)
+        or not _names_loopback(environ.get("HTTP_HOST", ""))
+        or origin.forwarded
+    ):
         if g.face == "program" or request.method not in ("GET", "HEAD"):
             raise ApiError("https_required")
         return redirect("https://" + request.url.partition("://")[2], 308)
@@ -144,13 +144,6 @@ def begin() -> ResponseReturnValue | None:
 def request_id(sent: str) -> str:
     """Return the client's own request id if it is well formed, else a new one."""
     return sent if _REQUEST_ID.fullmatch(sent) else ids.new("req")
-
-
-def _is_safe_transport(origin: addresses.Origin, host: str) -> bool:
-    """Return whether the request uses TLS, or loopback as both client address and host name, without a proxy."""
-    if origin.scheme == "https":
-        return True
-    return addresses.is_loopback(origin.address) and _names_loopback(host) and not origin.forwarded
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,9 +6,8 @@ The document contains only what the routes declare, so it always matches the ser
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import orjson
 from flask import Blueprint, Flask, Response, current_app
@@ -90,8 +89,14 @@ def build(app: Flask, version: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def _built(found: tuple[tuple[str, Any], ...], version: str) -> dict[str, Any]:
-    models = _models(found)
-    _, definitions = models_json_schema([(model, _mode(model, found)) for model in models], ref_template=_REF)
+    bodies = {declaration.body for _, declaration in found}
+    models: dict[type[BaseModel], Literal["validation", "serialization"]] = {}
+    for _, declaration in found:
+        returned = getattr(declaration.returns, "item", declaration.returns)
+        for model in (declaration.body, returned, *declaration.also.values()):
+            if isinstance(model, type) and issubclass(model, BaseModel):
+                models[model] = "validation" if model in bodies else "serialization"
+    _, definitions = models_json_schema(list(models.items()), ref_template=_REF)
     names = {model: model.__name__ for model in models}
     schemas = dict(definitions.get("$defs", {}))
     schemas |= {"Error": ERROR_SCHEMA, "Fault": FAULT_SCHEMA}
@@ -138,24 +143,10 @@ def path_of(rule: str) -> str:
     return _CONVERTED.sub(lambda m: "{" + m["name"] + "}", rule)
 
 
-def _models(found: Iterable[tuple[str, Any]]) -> list[type[BaseModel]]:
-    out: dict[type[BaseModel], None] = {}
-    for _, declaration in found:
-        returned = getattr(declaration.returns, "item", declaration.returns)
-        for thing in (declaration.body, returned, *declaration.also.values()):
-            if isinstance(thing, type) and issubclass(thing, BaseModel):
-                out[thing] = None
-    return list(out)
-
-
-def _mode(model: type[BaseModel], found: Iterable[tuple[str, Any]]) -> Any:
-    return "validation" if any(d.body is model for _, d in found) else "serialization"
-
-
 def _operation(rule: str, declaration: Any, method: str, names: dict[type[BaseModel], str]) -> dict[str, Any]:
-    suffix = f"_{method.lower()}" if len(declaration.methods) > 1 else ""
+    slug = re.sub(r"[^a-z0-9]+", "_", path_of(rule).lower()).strip("_") or "root"
     out: dict[str, Any] = {
-        "operationId": f"{declaration.tag}_{_slug(rule)}{suffix or '_' + method.lower()}",
+        "operationId": f"{declaration.tag}_{slug}_{method.lower()}",
         "summary": declaration.summary.rstrip("."),
         "tags": [declaration.tag],
         "parameters": [*_address(rule), *_query(declaration.query)],
@@ -183,10 +174,6 @@ def _operation(rule: str, declaration: Any, method: str, names: dict[type[BaseMo
         body = out.setdefault("requestBody", {"required": True, "content": {}})
         body["content"]["multipart/form-data"] = {"schema": declaration.multipart}
     return out
-
-
-def _slug(rule: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", path_of(rule).lower()).strip("_") or "root"
 
 
 def _address(rule: str) -> list[dict[str, Any]]:
@@ -233,7 +220,8 @@ def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -
     out: dict[str, Any] = {str(declaration.status): good}
     for status, returns in declaration.also.items():
         made = {"application/json": {"schema": _schema(returns, names)}}
-        out[str(status)] = {"description": _said(returns), "headers": headers, "content": made}
+        first_line = str(returns.__doc__ or "").partition("\n")[0].rstrip(".")
+        out[str(status)] = {"description": first_line, "headers": headers, "content": made}
     by_status: dict[int, list[str]] = {}
     for code in _errors(declaration, rule):
         by_status.setdefault(CODES[code][0], []).append(code)
@@ -242,11 +230,6 @@ def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -
         text = "; ".join(f"`{code}`: {CODES[code][1]}" for code in codes)
         out[str(status)] = {"description": text, "headers": headers, "content": error}
     return out
-
-
-def _said(model: Any) -> str:
-    """The first line of a model's docstring."""
-    return str(model.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def _errors(declaration: Any, rule: str) -> list[str]:

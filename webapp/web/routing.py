@@ -349,7 +349,28 @@ def route(
 
         @functools.wraps(view)
         def run(**address: Any) -> Any:
-            return _run(declaration, view, wanted, address)
+            actor: Actor | None = g.actor
+            if declaration.reads:
+                extensions.only_reads()
+            try:
+                if scope not in ("public", "self"):
+                    assert actor is not None  # `authenticate` responded with 401 otherwise
+                    require(actor, scope)
+                given = _inputs(declaration, wanted, actor, address)
+                if "actor" in wanted:
+                    given["actor"] = actor
+                if idempotent and actor is not None and "HTTP_IDEMPOTENCY_KEY" in request.environ:
+                    return once(actor, declaration.max_body, lambda: make_response(view(**given, **address)))
+                return view(**given, **address)
+            except ApiError as error:
+                if on_fault is None or g.face != "person" or error.status >= 500:
+                    raise
+                extensions.db.session.rollback()
+                response: Response = make_response(on_fault(actor, error, **address))
+                if response.status_code // 100 != 3:  # a browser follows no address under another status
+                    response.status_code = error.status
+                response.headers.update(error.headers)
+                return response
 
         run.declaration = declaration  # type: ignore[attr-defined]  # for `declaration_of`
         bp.add_url_rule(
@@ -381,31 +402,6 @@ def methods_here(face: str) -> list[str]:
         if declared is None or declared.programs or face == "person":
             found.append(method)
     return found
-
-
-def _run(declared: Declaration, view: View, wanted: frozenset[str], address: dict[str, Any]) -> Any:
-    actor: Actor | None = g.actor
-    if declared.reads:
-        extensions.only_reads()
-    try:
-        if declared.scope not in ("public", "self"):
-            assert actor is not None  # identify answered 401 otherwise
-            require(actor, declared.scope)
-        given = _inputs(declared, wanted, actor, address)
-        if "actor" in wanted:
-            given["actor"] = actor
-        if declared.idempotent and actor is not None and "HTTP_IDEMPOTENCY_KEY" in request.environ:
-            return once(actor, declared.max_body, lambda: make_response(view(**given, **address)))
-        return view(**given, **address)
-    except ApiError as error:
-        if declared.on_fault is None or g.face != "person" or error.status >= 500:
-            raise
-        extensions.db.session.rollback()
-        response: Response = make_response(declared.on_fault(actor, error, **address))
-        if response.status_code // 100 != 3:  # a browser follows no address under another status
-            response.status_code = error.status
-        response.headers.update(error.headers)
-        return response
 
 
 def _inputs(

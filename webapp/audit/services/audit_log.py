@@ -1,9 +1,8 @@
-"""The audit trail: every change and every data action leaves one entry.
+"""The audit log: every change and every data action is recorded as one entry.
 
-`record` has two ways to the database. With `join=True` (ordinary writes) the entry is part of the caller's own
-transaction: both or neither. Otherwise (data actions such as generate, which write nothing else) entries of
-concurrent requests are committed together, and each request waits until its own is safe: a request that was
-answered is in the trail.
+With `join=True` (ordinary writes), `record` adds the entry to the caller's own transaction: both are committed or
+neither. Otherwise (data actions such as generate, which write nothing else), the entries of concurrent requests are
+committed together, and each request waits until its own is committed: a request with a response is in the log.
 """
 
 from __future__ import annotations
@@ -47,7 +46,12 @@ def record(
     small JSON and never contains secrets or generated data. Without `join`, it blocks until the entry is committed
     (`unavailable` if the database does not accept it in time).
     """
-    kind, object_id = _name(obj)
+    if obj is None:
+        kind, object_id = "", ""
+    elif isinstance(obj, tuple):
+        kind, object_id = obj
+    else:
+        kind, object_id = name_of(obj), str(obj.id)  # type: ignore[attr-defined]  # all named tables have one
     entry_id = ids.new("aud")
     entry = {
         "id": entry_id,
@@ -71,22 +75,14 @@ def record(
     return entry_id
 
 
-def _name(obj: Base | tuple[str, str] | None) -> tuple[str, str]:
-    if obj is None:
-        return "", ""
-    if isinstance(obj, tuple):
-        return obj
-    return name_of(obj), str(obj.id)  # type: ignore[attr-defined]  # every table that is named in entries has one
-
-
 def name_of(obj: Base) -> str:
-    """The kind of an object as the trail calls it: ApiKey -> `api_key`."""
+    """The type of an object in audit entries: ApiKey -> `api_key`."""
     name = type(obj).__name__
     return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
 
 
-class _Ticket:
-    """One entry on its way."""
+class _Pending:
+    """An entry that is not committed yet."""
 
     __slots__ = ("committed", "entry", "error")
 
@@ -99,15 +95,15 @@ class _Ticket:
 class GroupWriter:
     """Group commit: the entries of many threads are committed together, without a separate thread.
 
-    Everybody puts their entry on the pile and queues for the door. Who gets in takes the whole pile into one
-    transaction; those who were on it find their entry committed when their turn comes.
+    Each thread appends its entry to a queue and waits for a lock. The one that gets it commits all queued entries in
+    one transaction; the others find theirs committed when they get the lock.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._pid = os.getpid()
-        self._door = threading.Lock()
-        self._pile: deque[_Ticket] = deque()
+        self._lock = threading.Lock()
+        self._queue: deque[_Pending] = deque()
         columns = [column.name for column in AuditEntry.__table__.columns]
         table = AuditEntry.__table__
         assert isinstance(table, Table)
@@ -122,27 +118,27 @@ class GroupWriter:
         return self._pid == os.getpid()
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Hand over one entry; returns when it is committed, raises `unavailable` when it cannot be."""
-        ticket = _Ticket(entry)
-        self._pile.append(ticket)
-        if not self._door.acquire(timeout=limits.AUDIT_WAIT_SECONDS):
+        """Commit an entry. Raises `unavailable` if it cannot be committed in time."""
+        pending = _Pending(entry)
+        self._queue.append(pending)
+        if not self._lock.acquire(timeout=limits.AUDIT_WAIT_SECONDS):
             raise ApiError("unavailable", "The audit trail could not be written in time.")
         try:
-            if not ticket.committed and ticket.error is None:
-                pile = [self._pile.popleft() for _ in range(min(len(self._pile), limits.AUDIT_BATCH))]
-                self._commit(pile)
+            if not pending.committed and pending.error is None:
+                batch = [self._queue.popleft() for _ in range(min(len(self._queue), limits.AUDIT_BATCH))]
+                self._commit(batch)
         finally:
-            self._door.release()
-        if ticket.error is not None:
-            raise ApiError("unavailable", "The audit trail could not be written.") from ticket.error
+            self._lock.release()
+        if pending.error is not None:
+            raise ApiError("unavailable", "The audit trail could not be written.") from pending.error
 
     def close(self) -> None:
-        """Give the connection back."""
-        with self._door:
+        """Return the connection to the pool."""
+        with self._lock:
             self._let_go()
 
-    def _commit(self, tickets: list[_Ticket]) -> None:
-        rows = [self._row(ticket.entry) for ticket in tickets]
+    def _commit(self, batch: list[_Pending]) -> None:
+        rows = [self._row(pending.entry) for pending in batch]
         held = self._connection is not None
         try:
             try:
@@ -154,17 +150,18 @@ class GroupWriter:
                 self._insert(rows)  # the database was restarted, or cut an idle connection
         except Exception as error:
             self._let_go()
-            if len(tickets) > 1:  # one bad entry must not take the others with it
-                for ticket in tickets:
-                    self._commit([ticket])
+            if len(batch) > 1:  # one bad entry must not take the others with it
+                for pending in batch:
+                    self._commit([pending])
             else:
-                tickets[0].error = error
+                batch[0].error = error
             return
-        for ticket in tickets:
-            ticket.committed = True
+        for pending in batch:
+            pending.committed = True
 
     def _insert(self, rows: list[Any]) -> None:
-        """All rows in one transaction, on the driver's own connection: a third of the price of SQLAlchemy's way."""
+        """Insert all rows in one transaction with the driver's own connection, which takes a third of the time that
+        SQLAlchemy takes."""
         sqlite = self._engine.dialect.name == "sqlite"
         if self._connection is None:
             self._connection = self._engine.raw_connection()
@@ -193,15 +190,22 @@ class GroupWriter:
 
 
 def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
-    """Convert an entry for the database driver. Two columns are converted by their own types."""
+    """Return a function that converts an entry for the database driver: times and JSON have bind processors."""
     table = AuditEntry.__table__
     turned: dict[str, Callable[[Any], Any]] = {}
     for name in names:
         turn = table.c[name].type.dialect_impl(engine.dialect).bind_processor(engine.dialect)
         if turn is not None:
             turned[name] = turn
-    if "details" in turned:
-        turned["details"] = _quicker_json(turned["details"])
+    if (slow := turned.get("details")) is not None:  # orjson, except for integers of more than 64 bits
+
+        def details(value: Any) -> Any:
+            try:
+                return orjson.dumps(value).decode()
+            except TypeError:
+                return slow(value)
+
+        turned["details"] = details
     turns = [(name, turned.get(name)) for name in names]
 
     def row(entry: Mapping[str, Any]) -> Any:
@@ -209,16 +213,6 @@ def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[
         return tuple(values) if positional else dict(zip(names, values, strict=True))
 
     return row
-
-
-def _quicker_json(turn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def text(value: Any) -> Any:
-        try:
-            return orjson.dumps(value).decode()
-        except TypeError:  # whole numbers past 64 bits
-            return turn(value)
-
-    return text
 
 
 def write_later(write: Callable[..., None], *values: Any) -> None:

@@ -151,7 +151,7 @@ def _decimal_of(value: Any, what: str) -> Decimal:
     except InvalidOperation:
         raise Unfit(f"it is not {what}") from None
     if not number.is_finite() or number.adjusted() > limits.AI_DIGITS:
-        raise Unfit(f"it is not {what} of ours")
+        raise Unfit("it has too many digits")
     return number
 
 
@@ -288,11 +288,22 @@ def written(
     try:
         writing.all(rows)
     except ConnectorError as error:
-        made.error = _counted(error, rows)
+        done = sum(row.value is not None for row in rows)
+        error.message = f"{error.message} {done:,} of {len(rows):,} rows were completed."
+        error.args = (error.message,)
+        error.details = {**error.details, "answered": done, "asked": len(rows)}
+        made.error = error
     bears = dict(question["of"])["bears"]
     unfit = [row for row in rows if row.value is None and row.unfit]
     if unfit and not bears and made.error is None:
-        made.error = _unfit(unfit, len(rows))
+        made.error = ConnectorError(
+            f"The model returned invalid values for {len(unfit):,} of {len(rows):,} rows after {limits.AI_TRIES} "
+            f"attempts: {unfit[0].unfit}.",
+            reason="bad_answer",
+            hint="Make the prompt more specific, reduce rows_per_request of the connection, use a larger model, or "
+            "set on_error to blank or default.",
+            details={"answered": len(rows) - len(unfit), "asked": len(rows)},
+        )
     for row in rows:
         if row.value is not None:
             made.tables[row.place] = _table(row.value, "")
@@ -303,26 +314,6 @@ def written(
 
 def _table(value: str | None, trouble: str) -> pa.Table:
     return pa.table({"value": pa.array([value], pa.string()), "trouble": [trouble]})
-
-
-def _counted(error: ConnectorError, rows: Sequence[_Row]) -> ConnectorError:
-    """Return an error that says how many rows were completed."""
-    done = sum(row.value is not None for row in rows)
-    error.message = f"{error.message} {done:,} of {len(rows):,} rows were completed."
-    error.args = (error.message,)
-    error.details = {**error.details, "answered": done, "asked": len(rows)}
-    return error
-
-
-def _unfit(unfit: Sequence[_Row], count: int) -> ConnectorError:
-    return ConnectorError(
-        f"The model returned invalid values for {len(unfit):,} of {count:,} rows after {limits.AI_TRIES} attempts:  "
-        f"{unfit[0].unfit}.",
-        reason="bad_answer",
-        hint="Make the prompt more specific, reduce rows_per_request of the connection, use a larger model, or  "
-        "set on_error to blank or default.",
-        details={"answered": count - len(unfit), "asked": count},
-    )
 
 
 class _Writing:
@@ -380,7 +371,12 @@ class _Writing:
             self._keep(found)
 
     def _ask(self, rows: Sequence[_Row]) -> None:
-        prompt = Prompt(_SYSTEM, self._user(rows), self._schema(), self._said["temperature"])
+        value: dict[str, Any] = {"type": _TYPES.get(self._said["answer"], "string")}
+        if self._said["answer"] == "choice":
+            value["enum"] = list(self._said["choices"])
+        row_schema = _closed({"id": {"type": "integer"}, "value": value})
+        schema = _closed({"rows": {"type": "array", "items": row_schema}})
+        prompt = Prompt(_SYSTEM, self._user_message(rows), schema, self._said["temperature"])
         answer = self._channel.ask(prompt)
         found = rows_of(answer.text, len(rows))
         for number, row in enumerate(rows, 1):
@@ -392,7 +388,7 @@ class _Writing:
             except Unfit as error:
                 row.unfit = str(error)
 
-    def _user(self, rows: Sequence[_Row]) -> str:
+    def _user_message(self, rows: Sequence[_Row]) -> str:
         """Return the prompts with the ids of their rows."""
         asked: dict[str, list[int]] = {}
         for number, row in enumerate(rows, 1):
@@ -418,14 +414,6 @@ class _Writing:
         told = hashlib.sha256("\0".join(row.variant for row in rows).encode()).hexdigest()[:8]
         lines.append(f"Variation {told}.")
         return "\n".join(lines)
-
-    def _schema(self) -> dict[str, Any]:
-        said = self._said
-        value: dict[str, Any] = {"type": _TYPES.get(said["answer"], "string")}
-        if said["answer"] == "choice":
-            value["enum"] = list(said["choices"])
-        row = _closed({"id": {"type": "integer"}, "value": value})
-        return _closed({"rows": {"type": "array", "items": row}})
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:

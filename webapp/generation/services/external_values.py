@@ -132,7 +132,11 @@ def recipe(
     held = pins or rows.pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
     dry = _Dry(ask, held, held.now == source.anchor if anchored is None else anchored)
     with _Search(actor, fetch, source) as search:
-        plan, found = source.plan, _taken(source)
+        plan, found = source.plan, {}
+        if plan.made_from:  # the template's own source, if it is open
+            known = plan.made_from[1].answers
+            sources_asked = [ask.question.key for ask in plan.asks if ask.question.kind == "source"]
+            found = {key: known[key] for key in sources_asked if key in known}
         for level in sorted({item.level for item in plan.asks}):
             asked = [item for item in plan.asks if item.level == level and item.question.kind != "source"]
             if not asked:
@@ -143,17 +147,6 @@ def recipe(
     told = replace(held, outside=outside, snapshot=snapshot_of(found))
     ready = replace(source, plan=plan)
     return rows.recipe(ready, ask, present=present, format=format, pins=told, anchored=anchored)
-
-
-def _taken(source: Source) -> dict[str, Answer]:
-    """The template's own source, if it is open."""
-    library = source.plan.made_from
-    known = library[1].answers if library else {}
-    return {
-        ask.question.key: known[ask.question.key]
-        for ask in source.plan.asks
-        if ask.question.kind == "source" and ask.question.key in known
-    }
 
 
 def _answered(source: Source, found: Mapping[str, Answer]) -> Any:

@@ -345,7 +345,18 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
             small = output.whole(sys.maxsize) if few else None
         if small is None:
             _check_time(recipe, first_seconds / max(1, output.rows_made))
-        entry = _record(actor, recipe, inside)
+        metrics.count("rows_generated", count, format=recipe.format.name)
+        entry = audit_log.record(
+            actor,
+            "template.generate",
+            _named(recipe),
+            rows=count,
+            version=recipe.pins.version,
+            seed=recipe.pins.seed,
+            format=recipe.format.name,
+            offset=recipe.offset,
+            **quotas.records_told(inside),
+        )
     except BaseException:
         quotas.give_back(reservation, reservation.rows)
         raise
@@ -396,22 +407,6 @@ def _further_row_seconds(recipe: Recipe, budget: Budget) -> float:
             if count == 1:
                 raise
             count = few
-
-
-def _record(actor: Actor, recipe: Recipe, inside: int) -> str:
-    pins = recipe.pins
-    metrics.count("rows_generated", recipe.count, format=recipe.format.name)
-    return audit_log.record(
-        actor,
-        "template.generate",
-        _named(recipe),
-        rows=recipe.count,
-        version=pins.version,
-        seed=pins.seed,
-        format=recipe.format.name,
-        offset=recipe.offset,
-        **quotas.records_told(inside),
-    )
 
 
 def _named(recipe: Recipe) -> tuple[str, str]:

@@ -461,20 +461,21 @@ class Stream(ABC):
                 pieces.append(piece)
                 size += len(piece)
                 if size > most:
-                    raise self._too_long(size)
+                    limit = megabytes(limits.PREVIEW_BYTES)
+                    text = (
+                        f"The first {self.rows_made:,} rows take at least {megabytes(size)}; the limit of a preview is "
+                        f"{limit}."
+                    )
+                    hint = (
+                        "Use shorter texts or arrays with fewer elements, or generate the rows, which are then "
+                        "streamed."
+                    )
+                    raise validation_error([Fault("fields", "row_too_large", text, hint)])
         except SpecError as error:
             raise validation_error(error.faults) from None
         finally:
             self.close()  # the generator refers to this object, so the rows of one that is left would stay in memory
         return b"".join(pieces)
-
-    def _too_long(self, size: int) -> ApiError:
-        most = megabytes(limits.PREVIEW_BYTES)
-        text = f"The first {self.rows_made:,} rows take at least {megabytes(size)}; the limit of a preview is {most}."
-        hint = (
-            "Use shorter texts or arrays with fewer elements, or generate the rows, which are then streamed."
-        )
-        return validation_error([Fault("fields", "row_too_large", text, hint)])
 
     def close(self) -> None:
         """Stop the work."""

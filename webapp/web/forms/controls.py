@@ -306,12 +306,8 @@ def payload(form: BaseForm) -> dict[str, Any]:
     """The JSON object that a form holds: what was filled in, under the names of its model."""
     found: dict[str, Any] = {}
     for field in form:
-        value = _json_value(field)
+        reader = getattr(field, "json_value", None)
+        value = reader() if reader is not None else (field.data or UNSET)
         if value is not UNSET:
             found[field.short_name] = value
     return found
-
-
-def _json_value(field: Field) -> Any:
-    reader = getattr(field, "json_value", None)
-    return reader() if reader is not None else (field.data if field.data else UNSET)

@@ -156,7 +156,7 @@ def control_of(name: str, schema: Schema, defs: Schema, *, required: bool) -> An
     if choices is not None:
         return forms_controls.Choice(label, choices, "choose" if required else "default", default, **common)
     if kinds == {"boolean"}:
-        if _nullable(schema):
+        if any(part.get("type") == "null" for part in schema.get("anyOf", ())):
             return forms_controls.Choice(
                 label, [True, False], "choose" if required else "default", default, **common
             )
@@ -223,10 +223,6 @@ def branches_of(schema: Schema, defs: Schema) -> list[Schema]:
     return [] if schema.get("type") == "null" else [schema]
 
 
-def _nullable(schema: Schema) -> bool:
-    return any(part.get("type") == "null" for part in schema.get("anyOf", ()))
-
-
 def _choices(branches: list[Schema]) -> list[Any] | None:
     found: list[Any] = []
     for branch in branches:
@@ -266,7 +262,15 @@ def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
     a list with one item where a list is required, and digits become an integer where only an integer is valid. All
     other values are left for the model to validate.
     """
-    _fill_options(values.get("fields"))
+    fields = values.get("fields")
+    for field in (
+        fields if isinstance(fields, list) else ()
+    ):  # their options, each by the model of its field's type
+        options = field.get("options") if isinstance(field, dict) else None
+        if isinstance(options, dict) and options and isinstance(field.get("type"), str):
+            kind = find(field["type"])
+            if kind is not None:
+                filled(kind.Options, options)
     for _ in range(_TRIES):
         try:
             model.model_validate(values, strict=False)
@@ -277,17 +281,6 @@ def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
         else:
             break
     return values
-
-
-def _fill_options(fields: Any) -> None:
-    """Return the options of field definitions, each by the model of its field's type."""
-    for field in fields if isinstance(fields, list) else ():
-        options = field.get("options") if isinstance(field, dict) else None
-        kind = (
-            find(field["type"]) if isinstance(options, dict) and isinstance(field.get("type"), str) else None
-        )
-        if kind is not None and options:
-            filled(kind.Options, options)
 
 
 def _mend(values: Any, path: Sequence[str | int], kind: str) -> bool:

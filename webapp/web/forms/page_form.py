@@ -268,7 +268,12 @@ class FormSpec:
             return "" if known.issuperset(chosen) else "Select one of the listed options."
         text = str(value)
         if rules["kind"] == "integer":
-            return _number_breach(text.strip(), rules)
+            number, low, high = controls.integer(text.strip()), rules.get("min"), rules.get("max")
+            if not isinstance(number, int):
+                return "Enter a whole number."
+            if low is not None and high is not None and not low <= number <= high:
+                return f"Enter a number from {low:,} to {high:,}."
+            return ""
         if len(text) > rules.get("most", len(text)):
             return f"Enter at most {rules['most']:,} characters. You entered {len(text):,}."
         if "pattern" in rules and not re.search(rules["pattern"], text):
@@ -278,16 +283,6 @@ class FormSpec:
 
 def _filled(one: controls.DrawnField) -> bool:
     return bool(one.data.strip() if isinstance(one.data, str) else one.data)
-
-
-def _number_breach(text: str, rules: Mapping[str, Any]) -> str:
-    number = controls.integer(text)
-    low, high = rules.get("min"), rules.get("max")
-    if not isinstance(number, int):
-        return "Enter a whole number."
-    if low is not None and high is not None and not low <= number <= high:
-        return f"Enter a number from {low:,} to {high:,}."
-    return ""
 
 
 def _at(data: Mapping[str, Any] | None, name: str) -> Any:

@@ -224,7 +224,11 @@ class Group:
             for name, told in shape.get("properties", {}).items()
             if (names is None or name in names) and name != self._key
         }
-        inner = {name for name, told in wanted.items() if _is_group(told, source.defs)}
+        inner = {
+            name
+            for name, told in wanted.items()
+            if any(one.get("properties") for one in branches_of(told, source.defs))
+        }
         made = {
             name: _control(name, told, source.defs, name in required)
             for name, told in wanted.items()
@@ -272,7 +276,9 @@ class Group:
         found: dict[str, Any] = {}
         for part in self.parts:
             name = part.short_name
-            value = part.payload() if isinstance(part, Group) else _value(part)
+            value = part.payload() if isinstance(part, Group) else part.json_value()
+            if value is None or value == "":
+                value = UNSET
             if value is UNSET and name in self._said and self._said[name] == self._defaults.get(name, UNSET):
                 value = self._said[name]
             if value is not UNSET:
@@ -392,15 +398,6 @@ def _is_json(part: forms_controls.Json) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _value(field: DrawnField) -> Any:
-    found = field.json_value()
-    return UNSET if found is None or found == "" else found
-
-
-def _is_group(schema: Schema, defs: Schema) -> bool:
-    return any(one.get("properties") for one in branches_of(schema, defs))
 
 
 def _control(name: str, schema: Schema, defs: Schema, required: bool) -> Any:
