@@ -74,7 +74,9 @@ def fitted(array: pa.Array, column: Column) -> pa.Array:
     if column.type == "integer" and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         return pc.replace_substring_regex(array.cast(pa.string()), r"\.0*$", "")
     if column.type == "binary" and not pa.types.is_binary(kind):
-        return _texts(array).cast(pa.binary())
+        if pa.types.is_dictionary(kind):
+            return array.dictionary_decode().cast(pa.binary())
+        return (array if pa.types.is_string(kind) else array.cast(pa.string())).cast(pa.binary())
     if column.type == "json" and (
         pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)
     ):
@@ -84,12 +86,6 @@ def fitted(array: pa.Array, column: Column) -> pa.Array:
     if pa.types.is_binary(kind) and column.type != "binary":
         return hexed(array)
     return array
-
-
-def _texts(array: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(array.type):
-        return array.dictionary_decode()
-    return array if pa.types.is_string(array.type) else array.cast(pa.string())
 
 
 def hexed(array: pa.Array) -> pa.Array:
@@ -131,7 +127,9 @@ def read(texts: list[str | None], kind: ColumnType, scale: int | None = None) ->
                 [None if text is None else bytes.fromhex(text[2:]) for text in texts], pa.binary()
             )
         if kind == "decimal":
-            return array.cast(pa.decimal128(38, _places(texts) if scale is None else scale))
+            if scale is None:
+                scale = max((len(text.partition(".")[2]) for text in texts if text), default=0)
+            return array.cast(pa.decimal128(38, scale))
         if kind == "time":  # Arrow parses a time of day only after a date
             return (
                 pc.binary_join_element_wise("1970-01-01", array, " ")
@@ -141,10 +139,6 @@ def read(texts: list[str | None], kind: ColumnType, scale: int | None = None) ->
         return array.cast(_ARROW[kind]) if kind in _ARROW else array
     except (pa.ArrowInvalid, ValueError):
         return array
-
-
-def _places(texts: list[str | None]) -> int:
-    return max((len(text.partition(".")[2]) for text in texts if text), default=0)
 
 
 def of_objects(values: list[Any]) -> pa.Array:

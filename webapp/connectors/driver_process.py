@@ -116,16 +116,22 @@ def _asked(
     question: str, connector: Connector, seconds: float, **more: Any
 ) -> tuple[list[Any], ConnectorError | None]:
     """Run a child, and return the parts of its answer and the error that interrupted it, if any."""
+    document = connector.document if isinstance(connector, HttpConnector) else None
     asked = {
         "question": question,
         **described(connector),
         "seconds": seconds,
-        "document": _document(connector),
+        "document": base64.b64encode(document).decode() if document is not None else None,
         **more,
     }
-    auth = _token_auth(connector)
-    if auth is not None:
+    credentials = connector.token_credentials if isinstance(connector, HttpConnector) else None
+    auth: TokenAuth | None = None
+    if credentials is not None:  # the token is fetched here, because tokens are shared between processes
+        auth = credentials.requests_auth(open_session(connector.gate, verify_tls=connector.settings.trust))
         asked["token"] = asdict(auth.stored())
+    module = type(connector).__module__
+    if not isinstance(connector, HttpConnector):
+        module = f"{module.rpartition('.')[0]}.session"  # its import brings the driver
     if not _turns.acquire(timeout=limits.APART_TURN_SECONDS):
         return [], ConnectorError(
             "Too many connections are being inspected at the moment.",
@@ -134,18 +140,17 @@ def _asked(
             transient=True,
         )
     try:
-        said, late = _carried_out(orjson.dumps(asked), _module_of(connector), seconds)
+        said, late = _carried_out(orjson.dumps(asked), module, seconds)
     finally:
         _turns.release()
     if auth is not None:
-        _keep_token(auth, said)
+        try:
+            ended = orjson.loads(said.splitlines()[-1])
+        except (IndexError, orjson.JSONDecodeError):
+            ended = {}  # the child was killed
+        if "token" in ended:  # the one that the child used last; none if the target rejected it
+            auth.keep(StoredToken(**ended["token"]) if ended["token"] else None)
     return _read(said, late, seconds)
-
-
-def _module_of(connector: Connector) -> str:
-    """The module whose import brings the driver of a connector."""
-    module = type(connector).__module__
-    return module if isinstance(connector, HttpConnector) else f"{module.rpartition('.')[0]}.session"
 
 
 def described(connector: Connector) -> dict[str, Any]:
@@ -158,30 +163,6 @@ def described(connector: Connector) -> dict[str, Any]:
         "networks": [str(one) for one in connector.gate.allowed],
         "secrets": {name: list(entries) for name, entries in connector.gate.secrets.items()},
     }
-
-
-def _token_auth(connector: Connector) -> TokenAuth | None:
-    """Return the OAuth token that the child uses. It is fetched here because tokens are shared between
-    processes."""
-    credentials = connector.token_credentials if isinstance(connector, HttpConnector) else None
-    if credentials is None:
-        return None
-    return credentials.requests_auth(open_session(connector.gate, verify_tls=connector.settings.trust))
-
-
-def _keep_token(auth: TokenAuth, said: bytes) -> None:
-    """Save the token that the child used last, or drop it if the target rejected it."""
-    try:
-        found = orjson.loads(said.splitlines()[-1])
-    except (IndexError, orjson.JSONDecodeError):
-        return  # the child was killed
-    if "token" in found:
-        auth.keep(StoredToken(**found["token"]) if found["token"] else None)
-
-
-def _document(connector: Connector) -> str | None:
-    found = connector.document if isinstance(connector, HttpConnector) else None
-    return base64.b64encode(found).decode() if found is not None else None
 
 
 def _carried_out(asked: bytes, module: str, seconds: float) -> tuple[bytes, bool]:

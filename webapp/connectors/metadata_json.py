@@ -46,7 +46,10 @@ def entity_from_json(stored: Mapping[str, Any]) -> Entity:
             "uniques": tuple(tuple(one) for one in stored["uniques"]),
             "checks": tuple(stored["checks"]),
             "fields": tuple(_column(one) for one in stored["fields"]),
-            "relations": tuple(_relation(one) for one in stored["relations"]),
+            "relations": tuple(
+                Relation(one["name"], tuple(one["columns"]), one["entity"], tuple(one["entity_columns"]))
+                for one in stored["relations"]
+            ),
             "unique_indexes": tuple(
                 UniqueIndex(tuple(one["columns"]), one["condition"])
                 for one in stored.get("unique_indexes", ())
@@ -63,12 +66,6 @@ _COLUMN = frozenset(one.name for one in fields(Column))
 def _column(stored: Mapping[str, Any]) -> Column:
     known = {key: value for key, value in stored.items() if key in _COLUMN}
     return Column(**{**known, "choices": tuple(stored.get("choices", ()))})
-
-
-def _relation(stored: Mapping[str, Any]) -> Relation:
-    return Relation(
-        stored["name"], tuple(stored["columns"]), stored["entity"], tuple(stored["entity_columns"])
-    )
 
 
 def stage_to_json(stage: Stage) -> dict[str, Any]:

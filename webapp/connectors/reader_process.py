@@ -168,7 +168,15 @@ class _Process:
         self._turn: threading.BoundedSemaphore | None = None
         self._pid, self._descriptor, self._cancelled = 0, -1, False
         try:
-            self._take_turn()
+            turns = _turns
+            if not turns.acquire(timeout=limits.APART_TURN_SECONDS):
+                raise ConnectorError(
+                    "Too many queries are running at the moment.",
+                    reason="busy",
+                    hint="Try again.",
+                    transient=True,
+                )
+            self._turn = turns
             with theirs:
                 if not _server.ask(
                     f"{type(connector).__module__.rpartition('.')[0]}.session", [theirs.fileno()]
@@ -189,17 +197,6 @@ class _Process:
         except BaseException:
             self.close()
             raise
-
-    def _take_turn(self) -> None:
-        turns = _turns
-        if not turns.acquire(timeout=limits.APART_TURN_SECONDS):
-            raise ConnectorError(
-                "Too many queries are running at the moment.",
-                reason="busy",
-                hint="Try again.",
-                transient=True,
-            )
-        self._turn = turns
 
     def answer(self, method: str, arguments: Sequence[Any]) -> Iterator[tuple[bytes, bytes | bytearray]]:
         """Send a request; the frames of its answer."""

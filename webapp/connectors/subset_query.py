@@ -138,23 +138,18 @@ def begun(tables: Mapping[str, Entity], kind: str, start: Entity, where: str, li
             raise refused(
                 "no_primary_key", text, "Select its rows only with `where`, or start with another table."
             )
-        condition = _first(ways, start, where, limit)
+        _comparable(ways, start, start.keys)
+        keys = ways.listed(start.keys)
+        rows = f"SELECT {keys} FROM {qualified(ways.dialect, start.parts)}"
+        rows += f" WHERE ({where}\n)" if where else ""
+        offset = "OFFSET 0 ROWS " if kind == "mssql" else ""
+        last = f"{offset}FETCH FIRST {limit} ROWS ONLY" if kind in _FETCH_FIRST else f"LIMIT {limit}"
+        left = keys if len(start.keys) == 1 else f"({keys})"
+        # MySQL allows LIMIT in a derived table, but not directly in an IN subquery.
+        condition = f"{left} IN (SELECT {keys} FROM ({rows} ORDER BY {keys} {last}) chosen)"
     ways.found[start.name] = ways.add(start.name, [condition], ())
     ways.tell(start.name, "Requested rows.")
     return ways
-
-
-def _first(ways: Ways, start: Entity, where: str, limit: int) -> str:
-    """Return the condition for the first rows by primary key."""
-    _comparable(ways, start, start.keys)
-    keys = ways.listed(start.keys)
-    rows = f"SELECT {keys} FROM {qualified(ways.dialect, start.parts)}"
-    rows += f" WHERE ({where}\n)" if where else ""
-    offset = "OFFSET 0 ROWS " if ways.kind == "mssql" else ""
-    last = f"{offset}FETCH FIRST {limit} ROWS ONLY" if ways.kind in _FETCH_FIRST else f"LIMIT {limit}"
-    left = keys if len(start.keys) == 1 else f"({keys})"
-    # MySQL allows LIMIT in a derived table, but not directly in an IN subquery.
-    return f"{left} IN (SELECT {keys} FROM ({rows} ORDER BY {keys} {last}) chosen)"
 
 
 def _comparable(ways: Ways, entity: Entity, columns: Sequence[str]) -> None:
@@ -175,7 +170,16 @@ def follow(ways: Ways, children: Collection[str] | None, depth: int) -> None:
         level = _down(ways, level, children)
         for name, step in level.items():
             parts.setdefault(name, []).append(step)
-    _up(ways, parts)
+    # The parents of all rows. Tables come after their children; circular ones are visited several times.
+    for ring in _rings(ways, list(parts)):
+        circular = len(ring) > 1 or any(one.entity == ring[0] for one in ways.tables[ring[0]].relations)
+        for name in ring:
+            _gather(ways, name, parts.get(name, ()), [one for one in ways.found if one not in ring])
+        for _ in range(limits.SUBSET_ROUNDS if circular else 0):
+            before = {name: ways.found[name] for name in ring if name in ways.found}
+            for name in ring:
+                others = [one for one in ways.found if one not in ring]
+                _gather(ways, name, parts.get(name, ()), others, before)
 
 
 def _down(ways: Ways, level: Mapping[str, str], children: Collection[str] | None) -> dict[str, str]:
@@ -198,20 +202,6 @@ def _down(ways: Ways, level: Mapping[str, str], children: Collection[str] | None
         if conditions:
             found[entity.name] = ways.add(entity.name, conditions, needs)
     return found
-
-
-def _up(ways: Ways, parts: Mapping[str, Sequence[str]]) -> None:
-    """Add steps for the parents of all rows. Tables come after their children; circular ones are visited
-    several times."""
-    for ring in _rings(ways, list(parts)):
-        rounds = limits.SUBSET_ROUNDS if len(ring) > 1 or _leads(ways, ring[0], ring[0]) else 0
-        for name in ring:
-            _gather(ways, name, parts.get(name, ()), [one for one in ways.found if one not in ring])
-        for _ in range(rounds):
-            before = {name: ways.found[name] for name in ring if name in ways.found}
-            for name in ring:
-                others = [one for one in ways.found if one not in ring]
-                _gather(ways, name, parts.get(name, ()), others, before)
 
 
 def _gather(
@@ -239,10 +229,6 @@ def _gather(
         ways.found[name] = ways.add(name, conditions, needs)
 
 
-def _leads(ways: Ways, child: str, parent: str) -> bool:
-    return any(relation.entity == parent for relation in ways.tables[child].relations)
-
-
 def _rings(ways: Ways, names: Sequence[str]) -> list[list[str]]:
     """Return groups of tables that may be in the subset, children first. Tables in a circular reference form
     one group."""
@@ -261,7 +247,10 @@ def _rings(ways: Ways, names: Sequence[str]) -> list[list[str]]:
     reach = {name: _reached(above, name) for name in above}
     left, found = list(above), []
     while left:
-        ring = next(ring for ring in (_ring(reach, left, name) for name in left) if _free(above, left, ring))
+        for name in left:
+            ring = [one for one in left if one == name or (one in reach[name] and name in reach[one])]
+            if not any(above[one] & set(ring) for one in left if one not in ring):
+                break  # no other remaining table references this group
         found.append(ring)
         left = [name for name in left if name not in ring]
     return found
@@ -275,15 +264,6 @@ def _reached(above: Mapping[str, set[str]], name: str) -> set[str]:
         found |= fresh
         waiting.extend(fresh)
     return found
-
-
-def _ring(reach: Mapping[str, set[str]], left: Sequence[str], name: str) -> list[str]:
-    return [other for other in left if other == name or (other in reach[name] and name in reach[other])]
-
-
-def _free(above: Mapping[str, set[str]], left: Sequence[str], ring: Sequence[str]) -> bool:
-    """Return whether no other remaining table references this group."""
-    return not any(above[other] & set(ring) for other in left if other not in ring)
 
 
 # --- The queries ------------------------------------------------------------------------------------------------

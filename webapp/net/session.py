@@ -413,8 +413,20 @@ def exchange(
             return replace(reply, ms=round((time.monotonic() - began) * 1000))
         there = _target(prepared, reply, location)
         bare = bare or origin(there) != origin(reply.url)
-        _must_follow(request.method, reply, there, bare)
-        prepared = _bare(session, request, prepared, there) if bare else _again(session, request, there)
+        method = request.method.upper()
+        if method not in ("GET", "HEAD") and (bare or reply.status not in _SAME_METHOD):
+            raise NetError(
+                "redirected",
+                f"{shown(reply.url)} returned {reply.status} and redirects to {shown(there)}: {method} does not "
+                "follow this redirect. Use the address that it leads to.",
+                True,
+            )
+        if bare:
+            prepared = _bare(session, request, prepared, there)
+        else:  # the same request for another URL of the same origin
+            same = copy.copy(request)
+            same.url, same.params = there, {}
+            prepared = _prepared(session, same)
     raise NetError("redirected", f"{shown(reply.url)} redirects more than {limits.HTTP_HOPS} times.", True)
 
 
@@ -474,13 +486,6 @@ def _no_auth(made: requests.PreparedRequest) -> requests.PreparedRequest:
     return made
 
 
-def _again(session: Session, request: requests.Request, url: str) -> requests.PreparedRequest:
-    """Return the same request for another URL of the same origin."""
-    same = copy.copy(request)
-    same.url, same.params = url, {}
-    return _prepared(session, same)
-
-
 def _bare(
     session: Session, request: requests.Request, sent: requests.PreparedRequest, url: str
 ) -> requests.PreparedRequest:
@@ -519,18 +524,6 @@ def _target(sent: requests.PreparedRequest, reply: Reply, location: str) -> str:
             f"{shown(reply.url)} returned {reply.status} and redirects to an address that is not allowed.",
             True,
         ) from None
-
-
-def _must_follow(method: str, reply: Reply, there: str, elsewhere: bool) -> None:
-    if method.upper() in ("GET", "HEAD"):
-        return
-    if elsewhere or reply.status not in _SAME_METHOD:
-        raise NetError(
-            "redirected",
-            f"{shown(reply.url)} returned {reply.status} and redirects to {shown(there)}: {method.upper()} does not "
-            "follow this redirect. Use the address that it leads to.",
-            True,
-        )
 
 
 # --- Responses ----------------------------------------------------------------------------------------------

@@ -59,16 +59,6 @@ def opened(server: MailServer) -> Iterator[Door]:
 
     Raises MailError, which is never permanent, because the mail is not the cause.
     """
-    client = _connected(server)
-    try:
-        yield Door(client)
-    finally:
-        with contextlib.suppress(OSError, smtplib.SMTPException):
-            client.quit()
-        client.close()
-
-
-def _connected(server: MailServer) -> smtplib.SMTP:
     client: smtplib.SMTP | None = None
     try:
         timeout = limits.MAIL_TIMEOUT_SECONDS
@@ -84,7 +74,12 @@ def _connected(server: MailServer) -> smtplib.SMTP:
         if client is not None:
             client.close()
         raise _told(error, server) from None
-    return client
+    try:
+        yield Door(client)
+    finally:
+        with contextlib.suppress(OSError, smtplib.SMTPException):
+            client.quit()
+        client.close()
 
 
 def _context(server: MailServer) -> ssl.SSLContext:

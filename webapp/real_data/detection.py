@@ -13,6 +13,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -68,6 +69,7 @@ _DAY_FORMATS: Final = (
     ("DD-MM-YYYY", "%d-%m-%Y"), ("YYYY/MM/DD", "%Y/%m/%d"), ("YYYYMMDD", "%Y%m%d"),
 )  # fmt: skip
 """Formats of dates, as fields and as `strptime` have them. The first that all values have is taken."""
+_ISO: Final = _DAY_FORMATS[0][0]
 _STREET: Final = re.compile(
     r"\b\d{1,5}[a-z]?\s+(?:\w+\.?\s+){0,4}(?:st|street|ave|avenue|rd|road|dr|drive|ln|lane|blvd|boulevard|way|court|ct|"
     r"place|pl|terrace|square|circle)\b|(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|laan|straat|gatan|vej)\s*\d{1,4}|"
@@ -99,10 +101,8 @@ def card(value: str) -> bool:
 
 def ssn(value: str) -> bool:
     """A social security number of the United States, with its hyphens."""
-    return _DASHED_SSN.fullmatch(value) is not None and _valid_ssn(value)
-
-
-def _valid_ssn(value: str) -> bool:
+    if _DASHED_SSN.fullmatch(value) is None:
+        return False
     try:
         return bool(us_ssn.validate(value))
     except ValidationError:
@@ -118,14 +118,11 @@ def phone(value: str) -> bool:
         return False
     if not value.startswith("+") and (value.isdigit() or _DASHED_SSN.fullmatch(value)):
         return False
-    return any(_callable(value, region) for region in ((None,) if value.startswith("+") else _PHONE_REGIONS))
-
-
-def _callable(value: str, region: str | None) -> bool:
-    try:
-        return phonenumbers.is_possible_number(phonenumbers.parse(value, region))
-    except phonenumbers.NumberParseException:
-        return False
+    for region in (None,) if value.startswith("+") else _PHONE_REGIONS:
+        with suppress(phonenumbers.NumberParseException):
+            if phonenumbers.is_possible_number(phonenumbers.parse(value, region)):
+                return True
+    return False
 
 
 def address_of_network(value: str) -> bool:
@@ -352,67 +349,62 @@ def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocab
         table or "rows", (table or "rows",), tuple(Column(column, "text", "text") for column in columns)
     )
     made = [_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
-    of_persons = any(item.sensitive and item.kind not in _OF_WHOM for item in made)
-    made = [item if of_persons or item.kind not in _OF_WHOM else _of_nobody(item) for item in made]
-    return [_with_person(item, _person_of(columns, item.name)) for item in _of_one_place(made)]
-
-
-def _of_one_place(made: list[Found]) -> list[Found]:
-    """Replace postal codes together with cities, so that the two match."""
-    if not any(item.kind == "city" and item.sensitive for item in made):
-        return made
-    return [
-        replace(item, masking={"strategy": _REPLACE}) if item.kind == "zip_code" and item.sensitive else item
-        for item in made
-    ]
+    if not any(item.sensitive and item.kind not in _OF_WHOM for item in made):
+        alone = "The sample contains no other personal data."
+        made = [
+            Found(item.name, item.kind, False, _NOBODY, f"{item.reason} {alone}", item.type)
+            if item.kind in _OF_WHOM
+            else item
+            for item in made
+        ]
+    # Postal codes together with cities are replaced, so that the two match.
+    with_city = any(item.kind == "city" and item.sensitive for item in made)
+    for at, item in enumerate(made):
+        if item.kind == "zip_code" and item.sensitive and with_city:
+            made[at] = replace(item, masking={"strategy": _REPLACE})
+        elif item.masking is not None and item.masking["strategy"] == "shift":
+            person = _person_of(columns, item.name)
+            masking = {"strategy": "shift", "person": person} if person else {"strategy": _REPLACE}
+            made[at] = replace(item, masking=masking)
+    return made
 
 
 def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> Found:
-    texts = _texts(values)
+    cut = limits.CLASSIFY_CHARS
+    spelled = (str(value).strip()[:cut] for value in values[: limits.CLASSIFY_ROWS] if value is not None)
+    texts = [item for item in spelled if item]
     asked = Asked(entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary)
     meant = imports_names.meant(asked).type if column.name.strip() else _MEANS_NOTHING
-    named = _by_words(column.name) or _BY_TYPE.get(meant)
+    words = imports_names.split(column.name)
+    names = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
+    by_words = (kind for kind, known in _BY_WORDS if any(known.search(one) for one in names))
+    named = next(by_words, None) or _BY_TYPE.get(meant)
     if named in _NOT_BY_NAME:
         named = None
     shown, share = _shown(list(dict.fromkeys(texts)), named, vocabulary)
     if shown is not None and (named in (None, shown) or KINDS[shown].confidence >= _SHAPED):
         kind = KINDS[shown]
         message = f"{share:.0%} of the values are {kind.told}."
-        if named == "date_of_birth" == shown:
-            return _of_birth(column.name, texts, f"The name matches, and {message}")
-        if named == shown:
-            return _found(column.name, shown, _BOTH, f"The name matches, and {message}")
-        return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), message)
+        if named != shown:
+            return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), message)
+        found = _found(column.name, shown, _BOTH, f"The name matches, and {message}")
+        known = date_format(texts) if shown == "date_of_birth" else _ISO  # by which dates are shifted
+        if known is None:
+            reason = f"{found.reason} Their formats differ."
+            return replace(found, masking={"strategy": _REPLACE}, reason=reason)
+        return found if known == _ISO else replace(found, options={"format": known})
     if named is None:
         return _of_text(column.name, texts, meant == _MEANS_NOTHING)
-    return _by_name(column.name, named, texts)
+    message = f"The name suggests {KINDS[named].told}"
+    if not texts:
+        return _found(column.name, named, _NAMED, f"{message}; the sample has no values.")
+    if named in _TESTS or named in _LISTED_KINDS:
+        return _found(column.name, named, _DOUBTED, f"{message}; few values match.")
+    return _found(column.name, named, _NAMED, f"{message}.")
 
 
 _MEANS_NOTHING: Final = "words"
 """The type of names that mean nothing."""
-
-
-def _by_words(name: str) -> str | None:
-    words = imports_names.split(name)
-    spelled = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
-    return next((kind for kind, known in _BY_WORDS if any(known.search(one) for one in spelled)), None)
-
-
-def _of_birth(name: str, texts: Sequence[str], reason: str) -> Found:
-    """A column of dates of birth, with the format by which they can be shifted."""
-    found, known = _found(name, "date_of_birth", _BOTH, reason), date_format(texts)
-    if known is None:
-        return replace(found, masking={"strategy": _REPLACE}, reason=f"{reason} Their formats differ.")
-    return found if known == _DAY_FORMATS[0][0] else replace(found, options={"format": known})
-
-
-def _by_name(name: str, kind: str, texts: Sequence[str]) -> Found:
-    message = f"The name suggests {KINDS[kind].told}"
-    if not texts:
-        return _found(name, kind, _NAMED, f"{message}; the sample has no values.")
-    if kind in _TESTS or kind in _LISTED_KINDS:
-        return _found(name, kind, _DOUBTED, f"{message}; few values match.")
-    return _found(name, kind, _NAMED, f"{message}.")
 
 
 def _of_text(name: str, texts: Sequence[str], unknown: bool) -> Found:
@@ -434,11 +426,6 @@ def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
     return Found(name, kind, True, round(confidence, 2), reason, known.type, {"strategy": known.strategy})
 
 
-def _of_nobody(found: Found) -> Found:
-    message = f"{found.reason} The sample contains no other personal data."
-    return Found(found.name, found.kind, False, _NOBODY, message, found.type)
-
-
 # --- Values -------------------------------------------------------------------------------------------------
 
 
@@ -451,12 +438,6 @@ _TESTS: Final[dict[str, Test]] = {
 _LISTED_KINDS: Final = ("name", "first_name", "last_name")
 _NAME_ALONE: Final = frozenset({"date_of_birth"})
 """Kinds that need a matching name: values alone are not enough, because any date can be a date of birth."""
-
-
-def _texts(values: Sequence[Any]) -> list[str]:
-    cut = limits.CLASSIFY_CHARS
-    spelled = (str(value).strip()[:cut] for value in values[: limits.CLASSIFY_ROWS] if value is not None)
-    return [item for item in spelled if item]
 
 
 def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> tuple[str | None, float]:
@@ -500,15 +481,6 @@ def _person_of(columns: Mapping[str, Sequence[Any]], but: str) -> str | None:
         if len(values) > 1 and None not in columns[name] and len(set(values)) == len(values):
             return name
     return None
-
-
-def _with_person(found: Found, person: str | None) -> Found:
-    if found.masking is None or found.masking["strategy"] != "shift":
-        return found
-    masking = (
-        {"strategy": "shift", "person": person} if person and person != found.name else {"strategy": _REPLACE}
-    )
-    return replace(found, masking=masking)
 
 
 # Samples for `personal`: rows that a caller sends, the head of a workspace file, the first rows of a table.
@@ -555,7 +527,15 @@ def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
 
 def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder: str) -> list[dict[str, Any]]:
     """The columns of a file's first rows. Runs in a document process. Error: validation_error."""
-    found = _of_batches(files.batches(file, name, sheet))
+    found: Sample = {}
+    left = limits.CLASSIFY_ROWS
+    for batch in islice(files.batches(file, name, sheet), limits.CLASSIFY_ROWS):
+        some = batch.slice(0, left)
+        for field, column in zip(some.schema.names, some.columns, strict=True):
+            found.setdefault(field, []).extend(_values(column))
+        left -= some.num_rows
+        if left <= 0:
+            break
     table = name.rpartition("/")[2].partition(".")[0]
     words = vocabulary.default(Path(vocabulary_folder))
     return [asdict(item) for item in classify(table, found, words)]
@@ -595,19 +575,6 @@ def as_json(found: Found) -> dict[str, Any]:
         "masking": found.masking,
         "options": found.options,
     }
-
-
-def _of_batches(batches: Any) -> Sample:
-    found: Sample = {}
-    left = limits.CLASSIFY_ROWS
-    for batch in islice(batches, limits.CLASSIFY_ROWS):
-        some = batch.slice(0, left)
-        for name, column in zip(some.schema.names, some.columns, strict=True):
-            found.setdefault(name, []).extend(_values(column))
-        left -= some.num_rows
-        if left <= 0:
-            break
-    return found
 
 
 def _values(column: pa.Array) -> list[Any]:

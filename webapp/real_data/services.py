@@ -281,18 +281,17 @@ def _save(
                 actor, row_templates_templates.get(actor, item["id"], "write", lock=True)
             )
         raise
-    return Made(dataset, made, [_told(ways, item, counts) for item in made])
-
-
-def _told(ways: Ways, template: Mapping[str, Any], counts: Mapping[str, int]) -> dict[str, Any]:
-    table = template["name"]
-    return {
-        "table": table,
-        "template_id": template["id"],
-        "rows": counts[table],
-        "ways": ways.why[table],
-        "sensitive": [field["name"] for field in template["fields"] if field["sensitive"]],
-    }
+    report = [
+        {
+            "table": item["name"],
+            "template_id": item["id"],
+            "rows": counts[item["name"]],
+            "ways": ways.why[item["name"]],
+            "sensitive": [field["name"] for field in item["fields"] if field["sensitive"]],
+        }
+        for item in made
+    ]
+    return Made(dataset, made, report)
 
 
 def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]]:
@@ -313,7 +312,12 @@ def _subset_field(
     if guess is None or not guess.sensitive:
         return {"name": column, "type": "source_column"}
     made: dict[str, Any] = {"name": column, "type": guess.type or "source_column", "sensitive": True}
-    if _is_key(ways, table, name):
+    referenced = any(
+        relation.entity == table and name in relation.entity_columns
+        for other in ways.tables.values()
+        for relation in other.relations
+    )
+    if referenced or name in ways.tables[table].keys:
         made["masking"] = {
             "strategy": "format_preserve",
             "domain": f"{table}.{name}"[: limits.MAX_NAME_CHARS],
@@ -333,13 +337,3 @@ def _root(ways: Ways, table: str, column: str) -> tuple[str, str]:
                 table, column = relation.entity, relation.entity_columns[relation.columns.index(column)]
                 break
     return table, column
-
-
-def _is_key(ways: Ways, table: str, column: str) -> bool:
-    entity = ways.tables[table]
-    led = any(
-        relation.entity == table and column in relation.entity_columns
-        for other in ways.tables.values()
-        for relation in other.relations
-    )
-    return led or column in entity.keys

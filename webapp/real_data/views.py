@@ -205,7 +205,9 @@ def _looked(actor: Actor, given: dict[str, Any] | None) -> Response:
         found = services.proposed(actor, spec)
     except ApiError as error:
         return _refused(actor, given, error)
-    return _page(actor, given, found, [one.choice for one in found], _name(spec))
+    what = spec.table or (spec.file or "query").rpartition("/")[2].rpartition(".")[0] or "query"
+    name = f"{what} (masked)"[: limits.MAX_NAME_CHARS]
+    return _page(actor, given, found, [one.choice for one in found], name)
 
 
 def _spec(given: dict[str, Any] | None) -> SourceSpec:
@@ -213,11 +215,6 @@ def _spec(given: dict[str, Any] | None) -> SourceSpec:
         text = "There is nothing to copy yet."
         raise validation_error([Fault("source", "missing", text, "Drop a file, or choose a table.")])
     return parse(SourceSpec, given, strict=False)
-
-
-def _name(spec: SourceSpec) -> str:
-    what = spec.table or (spec.file or "query").rpartition("/")[2].rpartition(".")[0] or "query"
-    return f"{what} (masked)"[: limits.MAX_NAME_CHARS]
 
 
 def _refused(actor: Actor, given: dict[str, Any] | None, error: ApiError) -> Response:
@@ -260,12 +257,6 @@ def _preview(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -
     return drafts.preview_of(actor, {"fields": fields, "source": given}, "sample", fetch=True)
 
 
-def _before(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -> dict[str, Any]:
-    """Return the cells of the source's first rows by column."""
-    made = _preview(actor, given, [replace(one, sensitive=False) for one in chosen])
-    return {column["path"]: column["cells"] for column in made.get("columns", ())}
-
-
 def _columns() -> list[str]:
     return request.form.getlist("column")[: limits.MAX_FIELDS]
 
@@ -298,12 +289,9 @@ def _told() -> list[Proposal]:
         sure, why, what = (
             request.form.get(f"c{number}.{key}", "") for key in ("confidence", "reason", "told")
         )
-        found.append(Proposal(Choice(name), _share(sure), why, what))
+        share = min(1.0, float(sure)) if re.fullmatch(r"\d(\.\d{1,4})?", sure) else 0.0
+        found.append(Proposal(Choice(name), share, why, what))
     return found
-
-
-def _share(text: str) -> float:
-    return min(1.0, float(text)) if re.fullmatch(r"\d(\.\d{1,4})?", text) else 0.0
 
 
 def _page(
@@ -317,6 +305,10 @@ def _page(
     """The page, or for htmx its result."""
     chosen = chosen or []
     preview = _preview(actor, given, chosen) if found and not error else None
+    before: dict[str, Any] = {}  # the cells of the source's first rows by column
+    if preview and preview.get("columns"):
+        real = _preview(actor, given, [replace(one, sensitive=False) for one in chosen])
+        before = {column["path"]: column["cells"] for column in real.get("columns", ())}
     context = {
         "proposals": list(zip(found or (), chosen, strict=False)),
         "given": given or {},
@@ -327,7 +319,7 @@ def _page(
         "types": services.types(),
         "strategies": services.strategies,
         "preview": preview,
-        "before": _before(actor, given, chosen) if preview and preview.get("columns") else {},
+        "before": before,
     }
     status = 200 if error is None or "HX-Request" in request.headers else error.status
     if "HX-Request" in request.headers:

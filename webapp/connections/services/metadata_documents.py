@@ -55,7 +55,17 @@ def put(
     quota_exceeded.
     """
     _check_server(connection, orjson.loads(metadata))
-    _check_number(connection)
+    files.lock(connection.workspace_id)
+    # Deleted connections count, because they can be restored with their documents.
+    others = select(func.count()).where(
+        Connection.workspace_id == connection.workspace_id,
+        Connection.document_key.is_not(None),
+        Connection.id != connection.id,
+    )
+    if (db.session.scalar(others) or 0) >= limits.MAX_DOCUMENTS:
+        most = limits.MAX_DOCUMENTS
+        text = f"A workspace can have at most {most} metadata documents. Remove one from another connection first."
+        raise ApiError("quota_exceeded", text, {"limit_documents": most})
     before = connection.document_key
     store, folder = storage.of(current_app), f"connections/{connection.workspace_id}/{connection.id}"
     digest = hashlib.sha256(document).hexdigest()
@@ -121,21 +131,6 @@ def _server(metadata: dict[str, Any], found_at: str) -> str | None:
         return checked(urljoin(found_at, str(metadata.get("base_url") or "")))
     except (NetError, ValueError):
         return None
-
-
-def _check_number(connection: Connection) -> None:
-    """Raise quota_exceeded if the workspace has the maximum number of documents. Deleted connections count, because
-    they can be restored with their documents."""
-    files.lock(connection.workspace_id)
-    others = select(func.count()).where(
-        Connection.workspace_id == connection.workspace_id,
-        Connection.document_key.is_not(None),
-        Connection.id != connection.id,
-    )
-    if (db.session.scalar(others) or 0) >= limits.MAX_DOCUMENTS:
-        most = limits.MAX_DOCUMENTS
-        text = f"A workspace can have at most {most} metadata documents. Remove one from another connection first."
-        raise ApiError("quota_exceeded", text, {"limit_documents": limits.MAX_DOCUMENTS})
 
 
 def _drop(before: str | None, now: str | None = None) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from webapp import clock, limits, pagination
@@ -107,8 +107,10 @@ def put(
         faults.append(Fault("value", "missing", "Enter a value for the new secret."))
     entries, wrong = _hosts(allowed_hosts) if isinstance(allowed_hosts, Sequence) else (None, [])
     faults += wrong
-    if isinstance(project_id, str) and not _is_project(actor, project_id):
-        faults.append(Fault("project_id", "unknown", "There is no such project in this workspace."))
+    if isinstance(project_id, str):
+        project = tenancy.listing(actor, Project, project=False).where(Project.id == project_id)
+        if "\0" in project_id or db.session.scalar(project) is None:
+            faults.append(Fault("project_id", "unknown", "There is no such project in this workspace."))
     if faults:
         raise validation_error(faults)
     sealed = seal(value) if value is not None else None
@@ -150,11 +152,6 @@ def _hosts(given: Sequence[str]) -> tuple[list[str], list[Fault]]:
             Fault("allowed_hosts", "too_long", f"A secret can have at most {limits.MAX_ALLOWED_HOSTS} hosts.")
         )
     return list(dict.fromkeys(found)), faults
-
-
-def _is_project(actor: Actor, project_id: str) -> bool:
-    mine = tenancy.listing(actor, Project, project=False).where(Project.id == project_id)
-    return "\0" not in project_id and db.session.scalar(mine) is not None
 
 
 def _made(actor: Actor, name: str, sealed: bytes) -> Secret | None:
@@ -278,7 +275,8 @@ def check_references(
     faults: list[Fault] = []
     missing: list[tuple[Secret, str]] = []
     wanted = {key: referred(texts(value)) for key, value in settings.items()}
-    known = {one.name: one for one in db.session.scalars(_all_named(actor.workspace_id)) if one.name}
+    named = select(Secret).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None))
+    known = {one.name: one for one in db.session.scalars(named) if one.name}
     usable = [name for name, one in known.items() if name in kept or may_use(actor, one, project_id)]
     for key, names in wanted.items():
         for name in sorted(names):
@@ -307,10 +305,6 @@ def check_references(
     return faults, missing
 
 
-def _all_named(workspace_id: str) -> Select[Secret]:
-    return select(Secret).where(Secret.workspace_id == workspace_id, Secret.name.is_not(None))
-
-
 def filled(
     workspace_id: str, project_id: str | None, value: Any, told: list[str], used: dict[str, Secret]
 ) -> Any:
@@ -322,7 +316,14 @@ def filled(
 
         def put(found: re.Match[str]) -> str:
             name = found[1].strip()
-            used[name] = used.get(name) or _usable(workspace_id, project_id, name)
+            if name not in used:
+                secret = _named(workspace_id, name)
+                if secret is None or secret.project_id not in (None, project_id):
+                    text = (
+                        f'The connection refers to the secret "{name}", which does not exist in its project.'
+                    )
+                    raise ApiError("target_failed", text, {"reason": "unknown_secret", "secret": name})
+                used[name] = secret
             told.append(opened(used[name]))
             return told[-1]
 
@@ -332,14 +333,6 @@ def filled(
     if isinstance(value, list):
         return [filled(workspace_id, project_id, item, told, used) for item in value]
     return value
-
-
-def _usable(workspace_id: str, project_id: str | None, name: str) -> Secret:
-    secret = _named(workspace_id, name)
-    if secret is None or secret.project_id not in (None, project_id):
-        text = f'The connection refers to the secret "{name}", which does not exist in its project.'
-        raise ApiError("target_failed", text, {"reason": "unknown_secret", "secret": name})
-    return secret
 
 
 # --- Rotation -----------------------------------------------------------------------------------------------

@@ -215,11 +215,6 @@ def _leaves(settings: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, settings
 
 
-def _masked(path: Path, text: str) -> str:
-    """Mask a secret: only the secret parts of a connection string, otherwise the whole value."""
-    return masked_connection_string(text) if path == _STRING else MASK
-
-
 def shown(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """Return stored settings as the API shows them, with secrets masked."""
     out = dict(stored)
@@ -415,16 +410,15 @@ def kept(connection: Connection, kind: Kind, given: Mapping[str, Any]) -> dict[s
         secret.sealed, secret.updated_at = app_vault.seal(value), clock.now()
         db.session.add(secret)
         db.session.flush()
-        out = _with(out, path, {"secret": secret.id, "shown": _masked(path, value)})
+        # Only the secret parts of a connection string are masked.
+        masked = masked_connection_string(value) if path == _STRING else MASK
+        out = _with(out, path, {"secret": secret.id, "shown": masked})
     sealed = [_at(out, path) for path in paths]
-    _forget(connection, {value["secret"] for value in sealed if isinstance(value, dict)})
-    return out
-
-
-def _forget(connection: Connection, used: set[str]) -> None:
+    used = {value["secret"] for value in sealed if isinstance(value, dict)}
     for secret in db.session.scalars(select(Secret).where(Secret.connection_id == connection.id)):
         if secret.id not in used:
             db.session.delete(secret)
+    return out
 
 
 def opened(
@@ -442,7 +436,11 @@ def opened(
     for path in sealed:
         value = _at(plain, path)
         if isinstance(value, dict):
-            plain = _with(plain, path, _own(connection, ".".join(path), value["secret"]))
+            secret = db.session.get(Secret, value["secret"])
+            if secret is None or secret.connection_id != connection.id:
+                text = "A secret of this connection no longer exists. Enter it again."
+                raise ApiError("target_failed", text, {"setting": ".".join(path)})
+            plain = _with(plain, path, secrets.opened(secret))
     plain = secrets.filled(connection.workspace_id, connection.project_id, plain, told, used)
     for path in sealed:
         value = _at(plain, path)
@@ -455,18 +453,6 @@ def opened(
         said = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
         text = redacted(f"The settings are no longer valid: {said}.", told)
         raise ApiError("target_failed", text, {"reason": "bad_settings"}) from None
-
-
-def _own(connection: Connection, setting: str, secret_id: str) -> str:
-    """Decrypt a secret of the connection. Error: target_failed."""
-    secret = db.session.get(Secret, secret_id)
-    if secret is None or secret.connection_id != connection.id:
-        raise ApiError(
-            "target_failed",
-            "A secret of this connection no longer exists. Enter it again.",
-            {"setting": setting},
-        )
-    return secrets.opened(secret)
 
 
 def redacted(text: str, told: Iterable[str]) -> str:

@@ -99,7 +99,7 @@ def check_number(connection: Connection) -> None:
     """Raise quota_exceeded if the live connections of the workspace, including this one, use too many files. Removes
     files that no live connection uses to free space for a new one."""
     live = [one for one in _live(connection.workspace_id) if one.id != connection.id]
-    number = len({_file(one) for one in (*live, connection)})
+    number = len({(one.file_folder, name_of(one)) for one in (*live, connection)})
     if number > limits.MAX_SQLITE_FILES:
         text = (
             f"A workspace can have at most {limits.MAX_SQLITE_FILES} SQLite files. Delete a SQLite connection that you "
@@ -115,10 +115,6 @@ def _live(workspace_id: str) -> list[Connection]:
     mine = (Connection.workspace_id == workspace_id, Connection.type == KIND, Connection.deleted_at.is_(None))
     with reading() as session:
         return list(session.scalars(select(Connection).where(*mine)))
-
-
-def _file(connection: Connection) -> File:
-    return connection.file_folder, name_of(connection)
 
 
 def _unused(workspace_id: str, connections: list[Connection]) -> list[Path]:

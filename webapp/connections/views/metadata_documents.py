@@ -38,7 +38,10 @@ def put(actor: Actor, connection_id: str) -> Response:
 
 def _put(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
     connection = connections.get(actor, connection_id, "write")
-    found = metadata_documents.read(connection, _told(document))
+    if not document:
+        text, hint = "There is no document in the body.", "Send the file itself, not JSON around it."
+        raise validation_error([Fault("document", "missing", text, hint)])
+    found = metadata_documents.read(connection, document)
     connection = connections.get(actor, connection_id, "write", lock=True)
     return metadata_documents.put(actor, connection, document, *found)
 
@@ -81,12 +84,3 @@ def delete(actor: Actor, connection_id: str) -> Response:
     metadata_documents.delete(actor, found)
     see = url_for("connections.show", connection_id=connection_id) if g.face == "person" else None
     return reply(connections.as_json(found), see=see)
-
-
-def _told(document: bytes) -> bytes:
-    if not document:
-        text = "There is no document in the body."
-        raise validation_error(
-            [Fault("document", "missing", text, "Send the file itself, not JSON around it.")]
-        )
-    return document

@@ -161,11 +161,16 @@ def page(
     formdata = request.form if request.method == "POST" else None
     form = SettingsForm(KINDS[kind].Settings, given.get("settings"), formdata=formdata)
     told = error.details.get("fields", ()) if error else ()
-    own = OWN.draw({**given, "type": kind}, sent=formdata, error=_about_itself(error))
+    mine = [one for one in told if one["path"] in OWN.controls]
+    about_itself = ApiError("validation_error", details={"fields": mine}) if mine else None
+    own = OWN.draw({**given, "type": kind}, sent=formdata, error=about_itself)
     own["name"].render_kw["placeholder"] = KINDS[kind].title
     faults = form.placed(told) | {one.name: " ".join(one.errors) for one in own.wrong}
     others = [one for one in told if not form.placed([one]) and one["path"] not in OWN.controls]
-    plain = [] if faults or others or error is None else [error.message]
+    texts = [] if faults or others or error is None else [error.message]
+    texts += [f"{one['message']} {one.get('hint') or ''}".strip() for one in others]
+    if error and "hint" in error.details:
+        texts.append(error.details["hint"])
     shown = render_template(
         FORM,
         kind=KINDS[kind],
@@ -180,9 +185,7 @@ def page(
         held=_held(form, formdata),
         faults=faults,
         places=places((own, form), faults),
-        texts=plain
-        + _sentences(others)
-        + ([error.details["hint"]] if error and "hint" in error.details else []),
+        texts=texts,
         networks=current_app.config["SETTINGS"].reachable_networks,
     )
     return Response(shown, error.status if error else 200, mimetype="text/html")
@@ -234,17 +237,6 @@ def _held(form: SettingsForm, formdata: Any) -> list[tuple[str, str]]:
 
 
 _SECRET_NAME: Final = re.compile(r"password|secret|token|key|string", re.IGNORECASE)
-
-
-def _about_itself(error: ApiError | None) -> ApiError | None:
-    """Return the errors of a connection, without those of its settings."""
-    told = error.details.get("fields", ()) if error else ()
-    own = [one for one in told if one["path"] in OWN.controls]
-    return ApiError("validation_error", details={"fields": own}) if own else None
-
-
-def _sentences(faults: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [f"{one['message']} {one.get('hint') or ''}".strip() for one in faults]
 
 
 @route(bp, "/connections/new", scope="write", query=KindQuery, programs=False, hidden=True)

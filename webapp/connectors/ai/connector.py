@@ -119,7 +119,17 @@ class AiChat:
             if reply.status in _FORMAT_REFUSED and not last:
                 continue
             if not 200 <= reply.status < 300:
-                raise self._refused(reply)
+                if reply.status >= 500:
+                    reason, meaning, hint = "unavailable", "The server has a problem.", "Try again later."
+                else:
+                    otherwise = (
+                        "rejected",
+                        "It rejected the request.",
+                        "Verify the connection, and check the model.",
+                    )
+                    reason, meaning, hint = _TOLD.get(reply.status, otherwise)
+                message = f"The model's server returned {reply.status}. {meaning}{self._saying(reply)}"
+                raise ConnectorError(message, reason=reason, hint=hint, details={"status": reply.status})
             if place:
                 self._formats = formats[place:]
             return self._read(reply, prompt)
@@ -206,20 +216,6 @@ class AiChat:
         if seconds >= self._until - time.monotonic() or self._over.wait(seconds):
             raise late()
 
-    def _count(self, usage: Any, prompt: Prompt, text: str) -> None:
-        told = usage if isinstance(usage, Mapping) else {}
-        sent, got = told.get("prompt_tokens"), told.get("completion_tokens")
-        if not isinstance(sent, int) or sent < 0:
-            sent = (len(prompt.system) + len(prompt.user)) // limits.AI_TOKEN_CHARS + 1
-        if not isinstance(got, int) or got < 0:
-            got = len(text) // limits.AI_TOKEN_CHARS + 1
-        prices = self._settings
-        cost = sent * (prices.price_per_1k_input or 0) + got * (prices.price_per_1k_output or 0)
-        with self._lock:
-            self.spent.input_tokens += sent
-            self.spent.output_tokens += got
-            self.spent.cost += cost / 1000
-
     # --- Responses
 
     def _read(self, reply: Reply, prompt: Prompt) -> Completion:
@@ -234,21 +230,20 @@ class AiChat:
                 hint=_BASE_URL,
                 details={"status": reply.status},
             ) from None
-        self._count(answer.get("usage"), prompt, text)
+        usage = answer.get("usage")
+        told = usage if isinstance(usage, Mapping) else {}
+        sent, got = told.get("prompt_tokens"), told.get("completion_tokens")
+        if not isinstance(sent, int) or sent < 0:
+            sent = (len(prompt.system) + len(prompt.user)) // limits.AI_TOKEN_CHARS + 1
+        if not isinstance(got, int) or got < 0:
+            got = len(text) // limits.AI_TOKEN_CHARS + 1
+        prices = self._settings
+        cost = sent * (prices.price_per_1k_input or 0) + got * (prices.price_per_1k_output or 0)
+        with self._lock:
+            self.spent.input_tokens += sent
+            self.spent.output_tokens += got
+            self.spent.cost += cost / 1000
         return Completion(text, choice.get("finish_reason") != "length")
-
-    def _refused(self, reply: Reply) -> ConnectorError:
-        if reply.status >= 500:
-            reason, meaning, hint = "unavailable", "The server has a problem.", "Try again later."
-        else:
-            otherwise = (
-                "rejected",
-                "It rejected the request.",
-                "Verify the connection, and check the model.",
-            )
-            reason, meaning, hint = _TOLD.get(reply.status, otherwise)
-        message = f"The model's server returned {reply.status}. {meaning}{self._saying(reply)}"
-        return ConnectorError(message, reason=reason, hint=hint, details={"status": reply.status})
 
     def _saying(self, reply: Reply) -> str:
         return saying(reply, self._redact)

@@ -87,7 +87,18 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         columns[schema, table].append(_column(*told))
     if not tables:
         return []
-    keys, uniques = _keys(ask(_INDEXES.format(where=where), values), columns)
+    indexes: dict[tuple[Place, str, str], list[str]] = defaultdict(list)
+    for schema, table, index, rule, name in ask(_INDEXES.format(where=where), values):
+        indexes[(schema, table), index, rule].append(name)
+    keys: dict[Place, tuple[str, ...]] = {}
+    uniques: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
+    for (place, _, rule), names in indexes.items():
+        if not set(names) <= {one.name for one in columns.get(place, ())}:
+            continue  # an index on expressions
+        if rule == "P":
+            keys[place] = tuple(names)
+        else:
+            uniques[place].append(tuple(names))
     relations = _relations(ask(_RELATIONS.format(where=where), values), home)
     checks: dict[Place, list[str]] = defaultdict(list)
     for schema, table, text in ask(_CHECKS.format(where=where), values):
@@ -163,25 +174,6 @@ def _declared(kind: str, size: int | None, length: int, scale: int, units: str |
     if kind == "DECFLOAT":
         return f"DECFLOAT({_DECFLOAT.get(length, 34)})"
     return f"TIMESTAMP({scale})" if kind == "TIMESTAMP" else kind
-
-
-def _keys(
-    rows: Sequence[Sequence[Any]], columns: Mapping[Place, Sequence[Column]]
-) -> tuple[dict[Place, tuple[str, ...]], dict[Place, list[tuple[str, ...]]]]:
-    """Return primary keys, and other unique indexes except for those on expressions."""
-    indexes: dict[tuple[Place, str, str], list[str]] = defaultdict(list)
-    for schema, table, index, rule, column in rows:
-        indexes[(schema, table), index, rule].append(column)
-    keys: dict[Place, tuple[str, ...]] = {}
-    uniques: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
-    for (place, _, rule), names in indexes.items():
-        if not set(names) <= {one.name for one in columns.get(place, ())}:
-            continue
-        if rule == "P":
-            keys[place] = tuple(names)
-        else:
-            uniques[place].append(tuple(names))
-    return keys, uniques
 
 
 def _relations(rows: Sequence[Sequence[Any]], home: str) -> dict[Place, list[Relation]]:

@@ -71,8 +71,14 @@ def convert_error(said: str) -> ConnectorError:
     code, state = code_of(said), state_of(said)
     message = shortened(_TAIL.sub("", _MESSAGE.sub(r"\1", said)))
     details = {"native": str(code), "sqlstate": state} if code else {}
-    if code in (-911, -913):
-        return _gave_way(message, details)
+    if code in (-911, -913):  # the server has rolled back
+        found = _REASON_CODE.search(message)
+        if found is not None and found[1] == "68":  # a lock timeout
+            reason, hint = "locked", "Another transaction has locked the rows."
+        else:
+            reason = "conflict"
+            hint = "A deadlock with another transaction occurred, and this one was rolled back."
+        return ConnectorError(message, reason=reason, hint=hint, transient=True, details=details)
     if code == -30081 and _SETTING_UP_TLS in said:
         hint = "Check that this is the TLS port, and that ca_certificate is the authority of its certificate."
         return ConnectorError(message, reason="tls_failed", hint=hint, details=details)
@@ -81,20 +87,6 @@ def convert_error(said: str) -> ConnectorError:
     reason, hint, transient = _WHOLE.get(code, ("failed", "", False))
     wire = "read_only_connection" if reason == "read_only" else "target_failed"
     return ConnectorError(message, code=wire, reason=reason, hint=hint, transient=transient, details=details)
-
-
-def _gave_way(message: str, details: Mapping[str, str]) -> ConnectorError:
-    """Convert SQL0911N, after which the server has rolled back. Reason code 2 is a deadlock, 68 a lock
-    timeout."""
-    found = _REASON_CODE.search(message)
-    locked = found is not None and found[1] == "68"
-    hint = (
-        "Another transaction has locked the rows."
-        if locked
-        else "A deadlock with another transaction occurred, and this one was rolled back."
-    )
-    reason = "locked" if locked else "conflict"
-    return ConnectorError(message, reason=reason, hint=hint, transient=True, details=details)
 
 
 def code_of(said: str) -> int:

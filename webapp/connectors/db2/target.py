@@ -73,16 +73,12 @@ class Db2Target(LiteralTarget):
             if rejection is None:
                 raise
             self._link.run("ROLLBACK TO SAVEPOINT rowsmith")
-            return self._pointed(rejection, cells, rows)
-        return None
-
-    def _pointed(self, rejection: RowRejection, cells: Cells, rows: Sequence[int]) -> RowRejection:
-        """Find the rejected rows if the error is a missing value."""
-        if rejection.reason != "not_null" or rejection.column not in self._names:
+            if rejection.reason == "not_null" and rejection.column in self._names:
+                column = cells[self._names.index(rejection.column)]
+                if places := [place for place, row in enumerate(rows) if column[row] == _NULL]:
+                    return replace(rejection, bad=np.array(places))
             return rejection
-        column = cells[self._names.index(rejection.column)]
-        places = [place for place, row in enumerate(rows) if column[row] == _NULL]
-        return replace(rejection, bad=np.array(places)) if places else rejection
+        return None
 
     def _unmatched(self, cells: Cells, rows: Sequence[int]) -> set[int]:
         """Return the rows whose key does not exist in the table."""

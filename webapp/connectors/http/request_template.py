@@ -189,7 +189,13 @@ class Renderer:
     def rows(self, batch: pa.RecordBatch) -> list[Made]:
         """Return a request for each row. Raises `ConnectorError` (reason `unknown_field`)."""
         values, n = _Values(batch), batch.num_rows
-        paths = _paths(self._path, values, n)
+        pieces = [
+            [part] * n
+            if isinstance(part, str)
+            else [quote(text, safe="") for text in _texts(Pattern((part,)), values, n)]
+            for part in self._path.parts
+        ]
+        paths = ["".join(row) for row in zip(*pieces, strict=True)] if pieces else [""] * n
         headers = _rows_of({name: column.to_pylist() for name, column in self.headers(batch).items()}, n)
         query = _rows_of({name: _texts(pattern, values, n) for name, pattern in self._query.items()}, n)
         bodies = self.bodies(batch) if self._sends else [None] * n
@@ -221,7 +227,12 @@ class Renderer:
             return []
         if self._body is None:
             return _listed(_Values(batch).whole())
-        pieces = _merged(_json_pieces(self._body, _Values(batch), batch.num_rows))
+        pieces: list[str | pa.Array] = []
+        for piece in _json_pieces(self._body, _Values(batch), batch.num_rows):
+            if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
         if all(isinstance(piece, str) for piece in pieces):
             return ["".join(pieces)] * batch.num_rows
         return _listed(pc.binary_join_element_wise(*pieces, ""))
@@ -296,17 +307,6 @@ def _texts(pattern: Pattern, values: _Values, n: int) -> list[str]:
     return _listed(_plain(pattern.fill(values.column, n)))
 
 
-def _paths(pattern: Pattern, values: _Values, n: int) -> list[str]:
-    """Return the path of each row, with percent-encoded values."""
-    pieces = [
-        [part] * n
-        if isinstance(part, str)
-        else [quote(text, safe="") for text in _texts(Pattern((part,)), values, n)]
-        for part in pattern.parts
-    ]
-    return ["".join(row) for row in zip(*pieces, strict=True)] if pieces else [""] * n
-
-
 def _rows_of(columns: Mapping[str, Sequence[str]], n: int) -> list[dict[str, str]]:
     if not columns:
         return [{}] * n
@@ -347,13 +347,3 @@ def _text_of(pattern: Pattern, values: _Values, n: int) -> str | pa.Array:
     if not pattern.holes:
         return orjson.dumps("".join(map(str, pattern.parts))).decode()
     return json_texts(_plain(pattern.fill(values.column, n)))
-
-
-def _merged(pieces: Iterator[str | pa.Array]) -> Sequence[str | pa.Array]:
-    out: list[str | pa.Array] = []
-    for piece in pieces:
-        if isinstance(piece, str) and out and isinstance(out[-1], str):
-            out[-1] += piece
-        else:
-            out.append(piece)
-    return out

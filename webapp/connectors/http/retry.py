@@ -103,26 +103,17 @@ def attempt(
         unanswered += unknown
         if last or not again:
             break
-        wait(_pause(policy.wait_before(number), reply))
+        backoff = policy.wait_before(number)
+        wait(max(backoff, asked_for(reply)) if reply is not None else backoff)
     return RequestOutcome(reply, error, number, unknown, unanswered, round((time.monotonic() - began) * 1000))
-
-
-def _pause(backoff: float, reply: Reply | None) -> float:
-    """Return the longer of the policy's delay and the target's, which is limited."""
-    return max(backoff, asked_for(reply)) if reply is not None else backoff
 
 
 def asked_for(reply: Reply) -> float:
     """Return the delay that a response requests, limited to the maximum; 0 or less if there is none."""
-    return min(_retry_after(reply), _WAITABLE)
-
-
-def _retry_after(reply: Reply) -> float:
-    """Parse Retry-After (RFC 9110, 10.2.3): seconds or a date."""
-    text = reply.headers.get("Retry-After", "").strip()
+    text = reply.headers.get("Retry-After", "").strip()  # RFC 9110, 10.2.3: seconds or a date
     try:
         seconds = float(text)
-        return seconds if math.isfinite(seconds) else 0.0
+        return min(seconds, _WAITABLE) if math.isfinite(seconds) else 0.0
     except ValueError:
         pass
     until = _moment(text)
@@ -130,7 +121,7 @@ def _retry_after(reply: Reply) -> float:
         return 0.0
     # Use the target's clock if it sends a date, because it may differ from ours.
     now = _moment(reply.headers.get("Date", ""))
-    return until - (clock.epoch() if now is None else now)
+    return min(until - (clock.epoch() if now is None else now), _WAITABLE)
 
 
 def _moment(text: str) -> float | None:

@@ -323,12 +323,35 @@ def _fetched(settings: ClientCredentials, session: Session) -> tuple[str, float]
             "redirected",
             "Set token_url to the address that it redirects to.",
         )
-    answer = _object(reply)
+    try:  # regardless of the content type
+        found = orjson.loads(reply.body)
+    except orjson.JSONDecodeError:
+        found = None
+    answer: dict[str, Any] | None = found if isinstance(found, dict) else None
     if reply.status != 200:
         raise _refused(settings, reply, answer, where)
     if answer is None:
         raise _unreadable(reply, where)
-    return _token_of(answer, where), _lifetime(answer.get("expires_in"))
+    token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
+    if not isinstance(token, str) or not token:
+        raise _failed(
+            f"The response of {where} has no access_token.",
+            "no_access_token",
+            "Check that token_url is the token endpoint.",
+        )
+    if len(token) > limits.TOKEN_CHARS or not _TOKEN.fullmatch(token):
+        raise _failed(
+            f"The access_token of {where} cannot be sent in a header.",
+            "no_access_token",
+            "Contact its owner.",
+        )
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise _failed(
+            f"The tokens of {where} are not bearer tokens.",
+            "wrong_token_type",
+            "Only bearer tokens can be sent.",
+        )
+    return token, _lifetime(answer.get("expires_in"))
 
 
 def _request(settings: ClientCredentials) -> requests.Request:
@@ -343,15 +366,6 @@ def _request(settings: ClientCredentials) -> requests.Request:
     if settings.scope:
         form["scope"] = settings.scope
     return requests.Request("POST", settings.token_url, data=form, headers=headers)
-
-
-def _object(reply: Reply) -> dict[str, Any] | None:
-    """Return the JSON object in a response, regardless of its content type."""
-    try:
-        found = orjson.loads(reply.body)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _failed(message: str, reason: str, hint: str, transient: bool = False, **details: Any) -> ConnectorError:
@@ -380,15 +394,12 @@ def _refused(
         message = f"The token endpoint {where} returned {reply.status}{f' ({word})' if word else ''}."
         reason, hint = word or "failed", "Check token_url, and try the same request manually."
     if isinstance(said, str) and said:
-        kept = without(said, _never_told(settings))[: limits.PUSH_KEY_CHARS]
+        pair = f"{quote_plus(settings.client_id)}:{quote_plus(settings.client_secret)}"
+        secrets = [*settings.secrets(), base64.b64encode(pair.encode()).decode()]
+        kept = without(said, secrets)[: limits.PUSH_KEY_CHARS]
         message += f" Its message: {''.join(sign if sign.isprintable() else ' ' for sign in kept)}"
     passing = reply.status == 429 or reply.status >= 500
     return _failed(message, reason, hint, passing, status=reply.status)
-
-
-def _never_told(settings: ClientCredentials) -> list[str]:
-    pair = f"{quote_plus(settings.client_id)}:{quote_plus(settings.client_secret)}"
-    return [*settings.secrets(), base64.b64encode(pair.encode()).decode()]
 
 
 def _unreadable(reply: Reply, where: str) -> ConnectorError:
@@ -405,29 +416,6 @@ def _unreadable(reply: Reply, where: str) -> ConnectorError:
         "wrong_content_type",
         "Check token_url: a token endpoint returns application/json.",
     )
-
-
-def _token_of(answer: dict[str, Any], where: str) -> str:
-    token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
-    if not isinstance(token, str) or not token:
-        raise _failed(
-            f"The response of {where} has no access_token.",
-            "no_access_token",
-            "Check that token_url is the token endpoint.",
-        )
-    if len(token) > limits.TOKEN_CHARS or not _TOKEN.fullmatch(token):
-        raise _failed(
-            f"The access_token of {where} cannot be sent in a header.",
-            "no_access_token",
-            "Contact its owner.",
-        )
-    if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise _failed(
-            f"The tokens of {where} are not bearer tokens.",
-            "wrong_token_type",
-            "Only bearer tokens can be sent.",
-        )
-    return token
 
 
 def _lifetime(expires_in: Any) -> float:

@@ -153,7 +153,10 @@ class _Look:
         for self._method in METHODS:
             request = requests.Request(self._method, self._url, headers=dict(self._headers), auth=wire)
             try:
-                self._reply, self._error = self._exchanged(request), None
+                self._reply = send_authenticated(
+                    self._session, request, timeout_seconds=self._timeout, max_bytes=limits.HTTP_LOOK_BYTES
+                )
+                self._error = None
             except (NetError, ConnectorError) as error:
                 self._error = error
                 if isinstance(error, ConnectorError) or error.reason not in ("reset", "bad_response"):
@@ -161,8 +164,3 @@ class _Look:
             else:
                 if self._reply.status not in _OF_NO_USE:
                     return
-
-    def _exchanged(self, request: requests.Request) -> Reply:
-        return send_authenticated(
-            self._session, request, timeout_seconds=self._timeout, max_bytes=limits.HTTP_LOOK_BYTES
-        )

@@ -4,7 +4,6 @@ rejected rows (batch errors)."""
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -67,7 +66,9 @@ class OracleTarget(StatementTarget):
         types = [_type(self.writing.columns[place]) for place in order]
         failures = list(unfit.values())
         self._caught = {}
-        back = [_type(one) or "DB_TYPE_VARCHAR" for one in self._wanted()] if mode == "insert" else []
+        names = self.writing.capture if mode == "insert" else ()
+        wanted = [self.writing.entity.column(name) for name in names]
+        back = [_type(one) or "DB_TYPE_VARCHAR" for one in wanted if one is not None]
         for at in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
             piece = rows[at : at + limits.TARGET_SAVEPOINT_ROWS]
             answer = self._link.many(
@@ -82,29 +83,18 @@ class OracleTarget(StatementTarget):
                 row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad
             }
             if mode in ("update", "delete"):
-                failures += self._unfound(piece, answer.counts, bad)
+                told = piece if len(answer.counts) == len(piece) else [row for row in piece if row not in bad]
+                pairs = zip(told, answer.counts, strict=True)
+                failures += [self.missing(row) for row, count in pairs if not count and row not in bad]
         if mode == "insert":
             bad = {error.index for error in failures}
-            self._note(batch, [row for row in rows if row not in bad])
+            if taken := [row for row in rows if row not in bad]:
+                # Record keys of the first, middle and last row for the commit token.
+                some = list(dict.fromkeys((taken[0], taken[len(taken) // 2], taken[-1])))
+                keys, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(some)))
+                self._commit_keys.wrote(self._names, keys, list(range(len(some))))
         failures.sort(key=lambda one: one.index)
         return WriteResult(failures, self.captured(batch.num_rows) if back else None)
-
-    def _unfound(self, piece: Sequence[int], counts: Sequence[int], bad: set[int]) -> list[RowError]:
-        told = piece if len(counts) == len(piece) else [row for row in piece if row not in bad]
-        pairs = zip(told, counts, strict=True)
-        return [self.missing(row) for row, count in pairs if not count and row not in bad]
-
-    def _note(self, batch: pa.RecordBatch, rows: Sequence[int]) -> None:
-        """Record keys of the first, middle and last row for the commit token."""
-        if not rows:
-            return
-        some = list(dict.fromkeys((rows[0], rows[len(rows) // 2], rows[-1])))
-        cells, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(some)))
-        self._commit_keys.wrote(self._names, cells, list(range(len(some))))
-
-    def _wanted(self) -> list[Column]:
-        found = (self.writing.entity.column(name) for name in self.writing.capture)
-        return [one for one in found if one is not None]
 
     # --- statements ---
 

@@ -132,14 +132,12 @@ class RestConnector(HttpConnector):
             else (template.path if template.path is not None else self.settings.push_path)
         )
         brought = [Column(name, "text", "", generated="identity") for name in self.settings.capture]
-        keys = self._delete_keys() or (LOCATION,)
+        deleted = self.settings.delete_path
+        named = sorted(RequestTemplate(path=deleted).names()) if deleted is not None else []
+        keys = tuple(named) or (LOCATION,)
         if keys == (LOCATION,):
             brought.append(Column(LOCATION, "text", "", generated="identity", key=True))
         return Entity(told or "/", (told or "/",), tuple(brought), "endpoint", keys)
-
-    def _delete_keys(self) -> tuple[str, ...]:
-        path = self.settings.delete_path
-        return tuple(sorted(RequestTemplate(path=path).names())) if path is not None else ()
 
 
 class RestChannel(Channel):

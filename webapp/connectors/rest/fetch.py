@@ -115,8 +115,23 @@ class Fetching:
         """See `Fetches.fetch`."""
         settings = self._settings
         lanes = SenderThreads(self, settings.retry, settings.parallel, settings.rate_per_second)
+
+        def one(place: int) -> RowOutcome:
+            try:
+                got = self._got(paths[place], lanes)
+                with self._lock:
+                    self._bytes += len(got.body or "")
+                    if self._bytes > limits.FETCHED_JSON_BYTES:
+                        raise too_large()
+            except ConnectorError as error:
+                self._errors[place] = error
+                self._over.set()
+                return RowOutcome(place, "failed")
+            self._found[paths[place]] = got
+            return RowOutcome(place, "delivered")
+
         try:
-            lanes.run(len(paths), lambda place: self._one(lanes, place, paths[place]), stop_at_failure=True)
+            lanes.run(len(paths), one, stop_at_failure=True)
         finally:
             lanes.close()
         error = self._errors[min(self._errors)] if self._errors else None
@@ -138,17 +153,6 @@ class Fetching:
 
     # --- Single paths
 
-    def _one(self, lanes: SenderThreads, place: int, path: str) -> RowOutcome:
-        try:
-            got = self._got(path, lanes)
-            self._count(got)
-        except ConnectorError as error:
-            self._errors[place] = error
-            self._over.set()
-            return RowOutcome(place, "failed")
-        self._found[path] = got
-        return RowOutcome(place, "delivered")
-
     def _got(self, path: str, lanes: SenderThreads) -> Got:
         if not DOTS.isdisjoint(path.partition("?")[0].split("/")):
             message = f"The path {self._shown(path)} contains `.` or `..` as a part."
@@ -163,14 +167,36 @@ class Fetching:
             )
             raise ConnectorError(message, reason="too_large", hint="Choose a path that returns less.")
         if not 200 <= reply.status < 300:
-            return self._refused(path, reply, tried.attempts)
+            status = f"{reply.status} {self._redact(reply.reason)[:50]}".rstrip()
+            of_the_path = 400 <= reply.status < 500 and reply.status not in _OF_THE_CONNECTION
+            if of_the_path and self._manner.bears:
+                return Got(None, status)
+            reason, meaning, hint = _TOLD.get(reply.status) or (
+                _OF_5XX if reply.status >= 500 else _OF_OTHERS
+            )
+            raise ConnectorError(
+                f"{self._shown(path)} returned {status}. {meaning}{self._saying(reply)}",
+                reason=reason,
+                hint=hint + (_WITHOUT if of_the_path else ""),
+                details={"status": reply.status, "attempts": tried.attempts},
+            )
         raw = reply.body.removeprefix(_BOM).strip()
         if not raw:
             return Got(None)
         try:
             orjson.loads(raw)
         except orjson.JSONDecodeError:
-            return self._unreadable(path, reply)
+            kind = reply.headers.get("Content-Type", "").partition(";")[0].strip()
+            kind = kind if _TYPE.fullmatch(kind) else "unknown"
+            trouble = f"{reply.status}, and the response is not JSON ({kind})"
+            if self._manner.bears:
+                return Got(None, trouble)
+            raise ConnectorError(
+                f"{self._shown(path)} returned {trouble}.{self._saying(reply)}",
+                reason="not_json",
+                hint=f"This may be a web page or a sign-in form. Check the base URL and the path.{_WITHOUT}",
+                details={"status": reply.status},
+            ) from None
         return Got(raw.decode())
 
     def _sent(self, path: str) -> Reply:
@@ -181,12 +207,6 @@ class Fetching:
         return send_authenticated(
             self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES
         )
-
-    def _count(self, got: Got) -> None:
-        with self._lock:
-            self._bytes += len(got.body or "")
-            if self._bytes > limits.FETCHED_JSON_BYTES:
-                raise too_large()
 
     # --- Messages
 
@@ -214,33 +234,6 @@ class Fetching:
         error.args = (error.message,)
         error.details = {**error.details, "attempts": tried.attempts}
         return error
-
-    def _refused(self, path: str, reply: Reply, attempts: int) -> Got:
-        status = f"{reply.status} {self._redact(reply.reason)[:50]}".rstrip()
-        of_the_path = 400 <= reply.status < 500 and reply.status not in _OF_THE_CONNECTION
-        if of_the_path and self._manner.bears:
-            return Got(None, status)
-        reason, meaning, hint = _TOLD.get(reply.status) or (_OF_5XX if reply.status >= 500 else _OF_OTHERS)
-        raise ConnectorError(
-            f"{self._shown(path)} returned {status}. {meaning}{self._saying(reply)}",
-            reason=reason,
-            hint=hint + (_WITHOUT if of_the_path else ""),
-            details={"status": reply.status, "attempts": attempts},
-        )
-
-    def _unreadable(self, path: str, reply: Reply) -> Got:
-        kind = reply.headers.get("Content-Type", "").partition(";")[0].strip()
-        trouble = (
-            f"{reply.status}, and the response is not JSON ({kind if _TYPE.fullmatch(kind) else 'unknown'})"
-        )
-        if self._manner.bears:
-            return Got(None, trouble)
-        raise ConnectorError(
-            f"{self._shown(path)} returned {trouble}.{self._saying(reply)}",
-            reason="not_json",
-            hint=f"This may be a web page or a sign-in form. Check the base URL and the path.{_WITHOUT}",
-            details={"status": reply.status},
-        )
 
 
 def too_large() -> ConnectorError:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import orjson
-import pyarrow as pa
 from requests import Request
 from requests.auth import AuthBase
 
@@ -63,11 +62,10 @@ class RestSender(Sender):
             if name in self.settings.capture
         }
         self.together = self._batch
-        self.size = (
-            (self.settings.batch_size or limits.HTTP_BATCH_ROWS)
-            if self._batch
-            else _whole_rounds(self.settings.parallel)
-        )
+        # As many rows as allowed, with the same number for every thread.
+        parallel = self.settings.parallel
+        chunk = limits.HTTP_CHUNK_ROWS // parallel * parallel or limits.HTTP_CHUNK_ROWS
+        self.size = (self.settings.batch_size or limits.HTTP_BATCH_ROWS) if self._batch else chunk
         self.repeatable = self.settings.idempotent or self.template.method in _REPEATABLE
 
     def close(self) -> None:
@@ -84,18 +82,15 @@ class RestSender(Sender):
     def send(self, rows: Rows, stop_at_failure: bool = False) -> list[RowOutcome]:
         """See `Sender.send`."""
         if self._batch:
-            return self._send_wrapped(rows)
+            request = self._request(self._wrapped(rows), self._named(rows))
+            told = self._threads.run(1, lambda place: self._tried(place, request, captures=False))
+            return [replace(one, index=place) for one in told for place in range(len(rows.numbers))]
         made = self._render.rows(rows.batch)
 
         def one(place: int) -> RowOutcome:
             return self._tried(place, self._request(made[place], _row(rows, place)))
 
         return self._threads.run(len(made), one, stop_at_failure)
-
-    def _send_wrapped(self, rows: Rows) -> list[RowOutcome]:
-        request = self._request(self._wrapped(rows), self._named(rows))
-        told = self._threads.run(1, lambda place: self._tried(place, request, captures=False))
-        return [replace(one, index=place) for one in told for place in range(len(rows.numbers))]
 
     def _wrapped(self, rows: Rows) -> Made:
         """Return one request for all rows of a batch. Its path, query and headers use no fields."""
@@ -179,7 +174,16 @@ class RestSender(Sender):
 
     def delete(self, rows: Rows) -> list[RowOutcome]:
         """See `Sender.delete`."""
-        urls = self._doomed(rows.batch)
+        urls: list[str | None]
+        if LOCATION in rows.batch.schema.names:
+            own, found = self._origin, rows.batch.column(LOCATION).to_pylist()
+            urls = [url if urlsplit(url)[:2] == own else None for url in found]
+        elif self.settings.delete_path is not None:
+            made = Renderer(RequestTemplate(path=self.settings.delete_path), "").rows(rows.batch)
+            urls = [url_of(self.settings.base_url, row.path) for row in made]
+        else:
+            told = "The connection does not define how rows are deleted."
+            raise ConnectorError(told, reason="unsupported", hint="Set delete_path.")
 
         def one(place: int) -> RowOutcome:
             if urls[place] is None:
@@ -200,20 +204,6 @@ class RestSender(Sender):
             return ended(place, tried, stopped, self._redact)
 
         return self._threads.run(len(urls), one)
-
-    def _doomed(self, batch: pa.RecordBatch) -> list[str | None]:
-        if LOCATION not in batch.schema.names:
-            path = self.settings.delete_path
-            if path is None:
-                told = "The connection does not define how rows are deleted."
-                raise ConnectorError(told, reason="unsupported", hint="Set delete_path.")
-            return [
-                url_of(self.settings.base_url, row.path)
-                for row in Renderer(RequestTemplate(path=path), "").rows(batch)
-            ]
-        own = self._origin
-        found = batch.column(LOCATION).to_pylist()
-        return [one if urlsplit(one)[:2] == own else None for one in found]
 
     @cached_property
     def _origin(self) -> tuple[str, str]:
@@ -253,11 +243,6 @@ def url_of(base: str, path: str) -> str:
     front, question, query = base.partition("?")
     joined = f"{front.rstrip('/')}/{path.lstrip('/')}"
     return f"{joined}{'&' if '?' in joined else '?'}{query}" if question else joined
-
-
-def _whole_rounds(parallel: int) -> int:
-    """Return the number of rows in a chunk: as many as allowed, with the same number for every thread."""
-    return limits.HTTP_CHUNK_ROWS // parallel * parallel or limits.HTTP_CHUNK_ROWS
 
 
 def _at(path: Any, body: Any) -> str | int | float | None:

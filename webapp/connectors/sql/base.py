@@ -131,7 +131,13 @@ def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
         words = literals(dialect, values, replace(column, type="text"))
         return [word[1:-1] if _NUMBER.fullmatch(word) else word for word in words]
     if pa.types.is_binary(kind):
-        return [_binary(dialect, one) for one in values.to_pylist()]
+        lead, end = {
+            "postgresql": ("'\\x", "'"),
+            "mssql": ("0x", ""),
+            "oracle": ("HEXTORAW('", "')"),
+            "db2": ("BX'", "'"),
+        }.get(dialect.name, ("X'", "'"))
+        return ["NULL" if one is None else f"{lead}{one.hex()}{end}" for one in values.to_pylist()]
     escape = SqlEscape(dialect)
     start = end = ""
     codec = scalar_codec(kind, escape)
@@ -153,18 +159,6 @@ def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
     texts = Layout([Spelled(column.name, codec, wrapping)], Frame(), joint=False).texts_of([values])
     literal: list[str] = texts.to_pylist()
     return literal
-
-
-def _binary(dialect: Dialect, value: bytes | None) -> str:
-    if value is None:
-        return "NULL"
-    text = value.hex()
-    return {
-        "postgresql": f"'\\x{text}'",
-        "mssql": f"0x{text}",
-        "oracle": f"HEXTORAW('{text}')",
-        "db2": f"BX'{text}'",
-    }.get(dialect.name, f"X'{text}'")
 
 
 def statements(dialect: Dialect, writing: WriteSpec, batch: pa.RecordBatch) -> list[str]:
@@ -388,7 +382,13 @@ def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "
                 reason="bad_query",
                 hint=f"Available values: {', '.join(map(str, values)) or 'none'}.",
             )
-        found.append(_filtered(part, values[part.name]))
+        value = values[part.name]
+        if part.filters and value is not None:
+            column = pa.array([value])
+            for step in part.filters:
+                column = step(column)
+            value = column[0].as_py()
+        found.append(value)
         pieces.append(marker.format(len(found)))
     return "".join(pieces), found
 
@@ -441,12 +441,3 @@ EXECUTABLE_COMMENT: Final = re.compile(r"/\*M?!")
 def where_clause(kind: str, condition: str) -> str:
     """Return ` WHERE (...)` for a user's condition, or "" if it is empty. Raises as `checked_condition`."""
     return f" WHERE ({checked_condition(kind, condition)}\n)" if condition.strip() else ""
-
-
-def _filtered(hole: placeholders.Hole, value: Any) -> Any:
-    if not hole.filters or value is None:
-        return value
-    column = pa.array([value])
-    for step in hole.filters:
-        column = step(column)
-    return column[0].as_py()

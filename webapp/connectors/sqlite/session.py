@@ -100,7 +100,7 @@ def entities(connection: sqlite3.Connection) -> list[Entity]:
                 text or "",
                 columns[name],
                 _relations(relations[name], keys),
-                _grouped(uniques[name]),
+                uniques[name],
             ),
             unique_indexes=_unique_indexes(indexes[name], [row[0] for row in columns[name]]),
         )
@@ -110,14 +110,6 @@ def entities(connection: sqlite3.Connection) -> list[Entity]:
 
 def _keys(rows: list[Any]) -> tuple[str, ...]:
     return tuple(row[0] for row in sorted((row for row in rows if row[4]), key=lambda row: row[4]))
-
-
-def _grouped(rows: list[Any]) -> list[tuple[str, ...]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for index, column in rows:
-        found[index].append(column)
-    # A part of an index over an expression has no name.
-    return [tuple(columns) for columns in found.values() if None not in columns]
 
 
 def _unique_indexes(rows: list[Any], names: list[str]) -> tuple[UniqueIndex, ...]:
@@ -159,9 +151,14 @@ def _entity(
     text: str,
     rows: list[Any],
     relations: list[Relation],
-    uniques: list[tuple[str, ...]],
+    indexed: list[Any],
 ) -> Entity:
     keys = _keys(rows)
+    indexes: defaultdict[str, list[str]] = defaultdict(list)
+    for index, part in indexed:
+        indexes[index].append(part)
+    # A part of an index over an expression has no name.
+    uniques = [tuple(parts) for parts in indexes.values() if None not in parts]
     alone = {one[0] for one in (*uniques, keys) if len(one) == 1}
     bare = re.search(r"\)[^)]*\bWITHOUT\s+ROWID\b[^)]*$", text, re.I) is None
     counted = keys[0] if len(keys) == 1 and bare and sort == "table" else None
@@ -169,8 +166,9 @@ def _entity(
     for column, declared, not_null, default, _, hidden in rows:
         if hidden == _HIDDEN:
             continue
-        rowid = column == counted and declared.upper() == "INTEGER"
-        kind, sizes = _kind(declared), _SIZES.search(declared)
+        upper, sizes = declared.upper(), _SIZES.search(declared)
+        rowid = column == counted and upper == "INTEGER"
+        kind: ColumnType = next((one for word, one in _WORDS if word in upper), "other")
         first, second = (int(size) if size else None for size in sizes.groups()) if sizes else (None, None)
         fields.append(
             Column(
@@ -192,11 +190,6 @@ def _entity(
     return Entity(
         name, (name,), tuple(fields), view, keys, tuple(uniques), tuple(relations), tuple(_checks(text))
     )
-
-
-def _kind(declared: str) -> ColumnType:
-    upper = declared.upper()
-    return next((kind for word, kind in _WORDS if word in upper), "other")
 
 
 def _checks(text: str) -> Iterator[str]:
@@ -556,7 +549,8 @@ class SqliteSession(Session):
         if not {"found", "absent"} & commit_token.keys():
             return None
         cells = commit_token.get("found") or commit_token["absent"]
-        same = " AND ".join(f"{name} IS ?" for name in map(_place, cells))
+        names = ("rowid" if name == ROWID else DIALECT.quoted(name) for name in cells)
+        same = " AND ".join(f"{name} IS ?" for name in names)
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -575,10 +569,6 @@ class SqliteSession(Session):
 
 ROWID: Final = ""
 """The name of the rowid in a commit token. No column has an empty name."""
-
-
-def _place(name: str) -> str:
-    return "rowid" if name == ROWID else DIALECT.quoted(name)
 
 
 def _table(entity: Entity) -> str:
@@ -930,8 +920,12 @@ class SqliteTarget(Target):
                     answer = cursor.fetchone()
                     cursor.fetchall()
                 taken = answer is not None if self.writing.capture else cursor.rowcount > 0
-                if not taken:
-                    failures.append(self._left_out(index, statement))
+                if not taken and statement.startswith("INSERT"):
+                    told = "A trigger or constraint of the table silently skipped this row."
+                    failures.append(RowError(index, "refused", told))
+                elif not taken:
+                    told = f"No such row exists in {self.writing.entity.name}."
+                    failures.append(RowError(index, "missing_row", told))
             except (sqlite3.Error, OverflowError) as error:
                 if not _is_of_row(error):
                     raise
@@ -947,13 +941,6 @@ class SqliteTarget(Target):
                 reason="rolled_back",
                 hint="Remove RAISE(ROLLBACK) or ON CONFLICT ROLLBACK from the table.",
             )
-
-    def _left_out(self, index: int, statement: str) -> RowError:
-        if statement.startswith("INSERT"):
-            return RowError(
-                index, "refused", "A trigger or constraint of the table silently skipped this row."
-            )
-        return RowError(index, "missing_row", f"No such row exists in {self.writing.entity.name}.")
 
     def _keys(self, captured: list[Any]) -> pa.RecordBatch:
         arrays = []

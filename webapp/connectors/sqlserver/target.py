@@ -35,7 +35,11 @@ class MssqlTarget(LiteralTarget):
 
     def __init__(self, link: MssqlLink, writing: WriteSpec) -> None:
         super().__init__(link, writing)
-        self._columns = [_spelled(column) for column in writing.columns]
+        # Integers are limited to the size of their type. The server reports all other errors.
+        self._columns = [
+            replace(column, bits=64) if column.type == "integer" and column.bits is None else column
+            for column in writing.columns
+        ]
         self._numbered = writing.mode != "update" and any(
             column.generated == "identity" for column in writing.columns
         )
@@ -149,11 +153,6 @@ class MssqlTarget(LiteralTarget):
             f"MERGE INTO {self._table} WITH (HOLDLOCK) AS t USING ({source}) AS s ON ({on}) {parts} "
             f"OUTPUT {back} INTO @done; SELECT * FROM @done;"
         )
-
-
-def _spelled(column: Column) -> Column:
-    """Limit integers to the size of their type. The server reports all other errors."""
-    return replace(column, bits=64) if column.type == "integer" and column.bits is None else column
 
 
 def _cast(column: Column) -> str:

@@ -66,8 +66,28 @@ class Spool:
 
     def write(self, batches: Iterable[pa.RecordBatch], limit: int | None = None) -> None:
         """Take in the batches, which share a schema. Error: payload_too_large."""
-        most = min(limit or limits.SOURCE_ROWS, limits.SOURCE_ROWS)
-        _write(batches, self._file, most, limit is None)
+        most, refuse = min(limit or limits.SOURCE_ROWS, limits.SOURCE_ROWS), limit is None
+        rows, writer = 0, None
+        try:
+            for batch in batches:
+                if writer is None:
+                    writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), batch.schema)
+                if rows + batch.num_rows > most and refuse:
+                    raise too_large()
+                for start in range(0, batch.num_rows, limits.SOURCE_BLOCK_ROWS):
+                    piece = batch.slice(start, min(limits.SOURCE_BLOCK_ROWS, most - rows))
+                    if piece.num_rows:
+                        writer.write_batch(piece)
+                    rows += piece.num_rows
+                if self._file.tell() > limits.SOURCE_BYTES:
+                    raise too_large()
+                if rows >= most and not refuse:
+                    break
+            if writer is None:
+                raise ApiError("validation_error", "The source has no columns.", {"fields": []})
+        finally:
+            if writer is not None:
+                writer.close()
         self._file.flush()
 
     def fill(self, pieces: Iterable[bytes]) -> None:
@@ -98,31 +118,6 @@ class Spool:
         return SourceTable(pa.ipc.open_file(pa.memory_map(self._file.name)).read_all(), snapshot)
 
 
-def _write(batches: Iterable[pa.RecordBatch], file: IO[bytes], most: int, refuse: bool) -> int:
-    rows, writer = 0, None
-    try:
-        for batch in batches:
-            if writer is None:
-                writer = pa.ipc.new_file(pa.PythonFile(file, "w"), batch.schema)
-            if rows + batch.num_rows > most and refuse:
-                raise too_large()
-            for start in range(0, batch.num_rows, limits.SOURCE_BLOCK_ROWS):
-                piece = batch.slice(start, min(limits.SOURCE_BLOCK_ROWS, most - rows))
-                if piece.num_rows:
-                    writer.write_batch(piece)
-                rows += piece.num_rows
-            if file.tell() > limits.SOURCE_BYTES:
-                raise too_large()
-            if rows >= most and not refuse:
-                break
-        if writer is None:
-            raise ApiError("validation_error", "The source has no columns.", {"fields": []})
-    finally:
-        if writer is not None:
-            writer.close()
-    return rows
-
-
 class _Open:
     """Sources that are open in this process; the least recently used are closed first. Thread-safe:
     concurrent requests for one source read it once."""
@@ -149,18 +144,14 @@ class _Open:
             finally:
                 with self._lock:
                     self._doing.pop(key, None)
-            self._put(key, made)
+            size = made.table.nbytes
+            with self._lock:
+                if key not in self._kept and size <= self._most:
+                    self._kept[key] = (made, size)
+                    self._held += size
+                    while self._held > self._most:
+                        self._held -= self._kept.popitem(last=False)[1][1]
             return made
-
-    def _put(self, key: str, made: SourceTable) -> None:
-        size = made.table.nbytes
-        with self._lock:
-            if key in self._kept or size > self._most:
-                return
-            self._kept[key] = (made, size)
-            self._held += size
-            while self._held > self._most:
-                self._held -= self._kept.popitem(last=False)[1][1]
 
     def clear(self) -> None:
         """Let go of all of them."""
@@ -297,22 +288,18 @@ def text_of(value: Any) -> str:
 
 def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
     """The rows under the first one of a sheet; cells that are empty are blank."""
-
-    def read() -> Iterator[Any]:
-        yield from _records(again(file), sheet)
-
     first = next(_cells(again(file), sheet), None)
     if first is None:
         raise NotReadable("the sheet is empty")
     names = named(first)
     kinds: dict[str, set[str]] = {name: set() for name in names}
-    for row in read():
+    for row in _records(again(file), sheet):
         for name, value in row.items():
             if value is not None:
                 kinds[name].add(_cell_kind(value))
     columns = {name: _cell_column(found) for name, found in kinds.items()}
     schema = pa.schema(list(columns.items()))
-    rows, empty = read(), True
+    rows, empty = _records(again(file), sheet), True
     while some := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
         empty = False
         arrays = [_cell_array([row.get(name) for row in some], kind) for name, kind in columns.items()]
@@ -471,7 +458,11 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
                 quoted_strings_can_be_null=False,
             ),
         ) as reader:
-            yield from _without_head(reader)
+            left = 1  # the header is read as a row, so that the reader counts rows as users do
+            for batch in reader:
+                if left and batch.num_rows:
+                    batch, left = batch.slice(1), 0
+                yield batch
     except pa.ArrowInvalid:
         if wrong:
             one = wrong[0]
@@ -480,14 +471,6 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
                 f"{where} has {one.actual_columns} columns; its head has {one.expected_columns}"
             ) from None
         raise
-
-
-def _without_head(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    left = 1  # the header is read as a row, so that the reader counts rows as users do
-    for batch in reader:
-        if left and batch.num_rows:
-            batch, left = batch.slice(1), 0
-        yield batch
 
 
 def _encoding(file: IO[bytes], head: bytes) -> tuple[str, int]:
@@ -581,16 +564,13 @@ def _lines(file: IO[bytes]) -> Iterator[Any]:
         if len(line) > limits.SOURCE_CELL_BYTES:
             raise NotReadable(f"line {number:,} is too long")
         try:
-            yield orjson.loads(line)
+            item = orjson.loads(line)
         except orjson.JSONDecodeError:
-            yield _exact(line, number)
-
-
-def _exact(line: bytes, number: int) -> Any:
-    try:
-        return json.loads(line)  # numbers beyond 64 bits, which the faster parser rejects
-    except (ValueError, RecursionError) as error:
-        raise NotReadable(f"line {number:,} is not valid JSON: {error}") from None
+            try:
+                item = json.loads(line)  # numbers beyond 64 bits, which the faster parser rejects
+            except (ValueError, RecursionError) as error:
+                raise NotReadable(f"line {number:,} is not valid JSON: {error}") from None
+        yield item
 
 
 def _of_objects(read: Callable[[], Iterator[Any]], called: str) -> Iterator[pa.RecordBatch]:
@@ -612,10 +592,7 @@ def _of_objects(read: Callable[[], Iterator[Any]], called: str) -> Iterator[pa.R
     if len(kinds) > limits.SOURCE_COLUMNS:
         raise NotReadable(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
     columns = {name: column_kind(found) for name, found in kinds.items()}
-    yield from _blocks(columns, read())
-
-
-def _blocks(columns: Mapping[str, tuple[pa.DataType, bool]], rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+    rows = read()
     schema = pa.schema(
         [
             pa.field(name, kind, metadata=JSON_TEXT if nested else None)
@@ -654,7 +631,11 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
             if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
         ]
         reader = parquet.ParquetFile(again(file), memory_map=False, read_dictionary=texts)
-        found = reader.iter_batches(_batch_rows(reader.metadata), use_threads=False)
+        # How many rows to read per batch, by the size that the file states for its row groups.
+        groups = [reader.metadata.row_group(place) for place in range(reader.metadata.num_row_groups)]
+        width = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=0)
+        rows = max(1, min(limits.SOURCE_BLOCK_ROWS, int(limits.SOURCE_PIECE_BYTES / max(1, width))))
+        found = reader.iter_batches(rows, use_threads=False)
     except OSError as error:  # exceptions that pyarrow raises for damaged files
         raise NotReadable(str(error)) from None
     kinds = Kinds(schema)
@@ -671,13 +652,6 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
             yield kinds.settled(piece)
     if empty:
         yield kinds.settled(pa.RecordBatch.from_pylist([], schema))
-
-
-def _batch_rows(file: Any) -> int:
-    """Return how many rows to read per batch, by the size that the file states for its row groups."""
-    groups = [file.row_group(place) for place in range(file.num_row_groups)]
-    width = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=0)
-    return max(1, min(limits.SOURCE_BLOCK_ROWS, int(limits.SOURCE_PIECE_BYTES / max(1, width))))
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -91,15 +91,12 @@ def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -
         made[question] = Kept(table, snapshot, table.num_rows)
         found.append(row)
     for start in range(0, len(found), limits.FETCHED_SAVED):
-        made |= _theirs(workspace_id, connection_id, _insert(found[start : start + limits.FETCHED_SAVED]))
+        lost = _insert(found[start : start + limits.FETCHED_SAVED])
+        theirs = stored(workspace_id, connection_id, lost)
+        if len(theirs) < len(lost):
+            raise ApiError("unavailable", "The connection or its answers were just removed.")
+        made |= theirs
     return made
-
-
-def _theirs(workspace_id: str, connection_id: str, questions: list[str]) -> dict[str, Kept]:
-    found = stored(workspace_id, connection_id, questions)
-    if len(found) < len(questions):
-        raise ApiError("unavailable", "The connection or its answers were just removed.")
-    return found
 
 
 def forget(actor: Actor, connection: Connection) -> int:

@@ -39,7 +39,8 @@ def ring(workspace_id: str) -> Keys:
 def rotate(actor: Actor) -> MaskingKey:
     """Rotate: create a new version and commit. Older versions are kept. Raises unavailable, too_many."""
     require(actor, "secrets")
-    newest = max(_versions(actor.workspace_id), default=0)
+    with reading() as session:
+        newest = max((item.version for item in session.scalars(_mine(actor.workspace_id))), default=0)
     if newest >= limits.MAX_MASKING_KEYS:
         message = f"A workspace has at most {limits.MAX_MASKING_KEYS:,} versions of its masking key."
         raise ApiError("conflict", message)
@@ -107,11 +108,6 @@ def count() -> int:
 
 def _mine(workspace_id: str) -> Select[MaskingKey]:
     return select(MaskingKey).where(MaskingKey.workspace_id == workspace_id)
-
-
-def _versions(workspace_id: str) -> list[int]:
-    with reading() as session:
-        return [item.version for item in session.scalars(_mine(workspace_id))]
 
 
 def _opened(workspace_id: str) -> dict[int, bytes]:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import IO, Any, Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 import pyarrow as pa
@@ -53,7 +53,12 @@ def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iter
         rows = 0
         for batch in batches:
             widest.see(batch)
-            _write(file, batch)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            raw = sink.getvalue()
+            file.write(len(raw).to_bytes(8, "little"))
+            file.write(raw)
             rows += batch.num_rows
             if limit is not None and rows >= limit:
                 break
@@ -66,22 +71,9 @@ def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iter
         schema = widest.schema()
         kinds = Kinds(schema)
         file.seek(0)
-        for batch in _read_table(file):
-            yield kinds.settled(_like(batch, schema))
-
-
-def _write(file: IO[bytes], batch: pa.RecordBatch) -> None:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    raw = sink.getvalue()
-    file.write(len(raw).to_bytes(8, "little"))
-    file.write(raw)
-
-
-def _read_table(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    while size := file.read(8):
-        yield from pa.ipc.open_stream(pa.py_buffer(file.read(int.from_bytes(size, "little"))))
+        while size := file.read(8):
+            for batch in pa.ipc.open_stream(pa.py_buffer(file.read(int.from_bytes(size, "little")))):
+                yield kinds.settled(_like(batch, schema))
 
 
 def _like(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -107,13 +99,24 @@ class _Widest:
     def see(self, batch: pa.RecordBatch) -> None:
         """Take a block into account."""
         if not self.columns:
-            self.columns = _names(batch.schema.names)
+            found = [str(name) for name in batch.schema.names]
+            twice = next((name for at, name in enumerate(found) if name in found[:at]), None)
+            if twice is not None:
+                message = f'Two columns are called "{twice}".'
+                raise ConnectorError(message, reason="no_column", hint="Give each its own name with AS.")
+            if len(found) > limits.SOURCE_COLUMNS:
+                text = f"There are more than {limits.SOURCE_COLUMNS:,} columns."
+                raise ConnectorError(text, reason="too_large")
+            self.columns = found
             self._kinds = [set() for _ in self.columns]
         for at, column in enumerate(batch.columns):
             if column.null_count < len(column):
                 self._kinds[at].add(column.type)
-            if pa.types.is_decimal(column.type) and not _short(column):
-                self._large.add(at)
+            if pa.types.is_decimal(column.type):
+                # Calculations need decimals that are small with the most decimal places of any block.
+                most = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
+                if most.scaleb(max(column.type.scale, 0)) >= 10**15:
+                    self._large.add(at)
 
     def schema(self) -> pa.Schema:
         """Them."""
@@ -131,7 +134,8 @@ class _Widest:
         scales = [kind.scale for kind in kinds if pa.types.is_decimal(kind)]
         if numbers and scales:
             fits = at not in self._large and min(scales) >= 0 and max(scales) <= limits.MAX_DECIMALS
-            return pa.decimal128(18, max(scales)) if fits and _room(kinds) else pa.string()
+            room = not any(pa.types.is_integer(kind) for kind in kinds)
+            return pa.decimal128(18, max(scales)) if fits and room else pa.string()
         if len(kinds) == 1:
             return next(iter(kinds))
         if all(pa.types.is_integer(kind) for kind in kinds):
@@ -139,29 +143,6 @@ class _Widest:
         if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
             return pa.float64()
         return pa.string()
-
-
-def _room(kinds: set[pa.DataType]) -> bool:
-    return not any(pa.types.is_integer(kind) for kind in kinds)
-
-
-def _short(column: pa.Array) -> bool:
-    """Return whether decimals are small enough for calculations, with the maximum number of decimal places of any
-    block."""
-    ends = pc.min_max(column)
-    most = max(abs(Decimal(end.as_py() or 0)) for end in ends.values())
-    return bool(most.scaleb(max(column.type.scale, 0)) < 10**15)
-
-
-def _names(names: list[Any]) -> list[str]:
-    found = [str(name) for name in names]
-    twice = next((name for at, name in enumerate(found) if name in found[:at]), None)
-    if twice is not None:
-        message = f'Two columns are called "{twice}".'
-        raise ConnectorError(message, reason="no_column", hint="Give each its own name with AS.")
-    if len(found) > limits.SOURCE_COLUMNS:
-        raise ConnectorError(f"There are more than {limits.SOURCE_COLUMNS:,} columns.", reason="too_large")
-    return found
 
 
 PREFIX: Final = "source:"
@@ -187,7 +168,11 @@ def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bo
         taken = _of_file(actor, spec, _ring(actor.workspace_id, source), _project_of(actor, source))
     else:
         taken = _of_connection(actor, spec, _ring(actor.workspace_id, source), keep, whole)
-    return replace(source, plan=_with(source, taken))
+    answer = Answer(pa.table({}), taken.real.snapshot, taken=taken)
+    try:
+        return replace(source, plan=source.plan.answered({spec.question().key: answer}))
+    except SpecError as error:
+        raise validation_error(error.faults) from None
 
 
 def _project_of(actor: Actor, source: Source) -> str | None:
@@ -195,16 +180,6 @@ def _project_of(actor: Actor, source: Source) -> str | None:
     if source.template_id is None:
         return actor.project_id
     return db.session.scalar(select(Template.project_id).where(Template.id == source.template_id))
-
-
-def _with(source: Source, taken: ReadSource) -> Any:
-    spec = source.plan.spec.source
-    assert spec is not None
-    answer = Answer(pa.table({}), taken.real.snapshot, taken=taken)
-    try:
-        return source.plan.answered({spec.question().key: answer})
-    except SpecError as error:
-        raise validation_error(error.faults) from None
 
 
 def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
@@ -224,13 +199,9 @@ def rows_of(actor: Actor, spec: SourceSpec, most: int) -> int:
     larger source the number is what was counted by then. Raises what `opened` raises."""
     most = min(most, spec.limit or most)
     if spec.file is not None:
-        rows: int = _of_file(actor, spec, Keys(0, {})).real.table.num_rows
-        return min(rows, most)
-    return min(_counted(_connection(actor, spec), spec, most), most)
-
-
-def _counted(connection: Connection, spec: SourceSpec, most: int) -> int:
-    rows = 0
+        found: int = _of_file(actor, spec, Keys(0, {})).real.table.num_rows
+        return min(found, most)
+    connection, rows = _connection(actor, spec), 0
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
             db.session.remove()  # nothing is held while the target is read
@@ -242,7 +213,7 @@ def _counted(connection: Connection, spec: SourceSpec, most: int) -> int:
     except ConnectorError as error:
         if error.code != "target_timeout":
             raise _told(error) from None
-    return rows
+    return min(rows, most)
 
 
 def file_beside(actor: Actor, one: ExternalRequest, source: Source) -> Answer:
@@ -253,17 +224,12 @@ def file_beside(actor: Actor, one: ExternalRequest, source: Source) -> Answer:
     except ApiError as error:
         if error.code != "validation_error":
             raise
-        found = [replace(fault, path=f"{one.path}.options.file") for fault in _faults_of(error)]
+        found = [
+            Fault(f"{one.path}.options.file", field["code"], field["message"], field.get("hint"))
+            for field in error.details["fields"]
+        ]
         raise validation_error(found) from None
     return Answer(pa.table({}), taken.real.snapshot, taken=taken)
-
-
-def _faults_of(error: ApiError) -> list[Fault]:
-    """Return the errors in a `validation_error`."""
-    return [
-        Fault(field["path"], field["code"], field["message"], field.get("hint"))
-        for field in error.details["fields"]
-    ]
 
 
 def load(place: str) -> Answer:
@@ -411,7 +377,10 @@ def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole
             sha256 = spool.sha256()
             place = _Place(actor.workspace_id, sha256, ring.current)
             if keep:
-                _keep(place, found.id, spool)
+                # Store the rows for a worker.
+                fetched_files.put_file(place.workspace, place.stored, spool.size(), spool.bytes())
+                ends = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
+                fetched_files.keep_file(place.workspace, found.id, place.sha256, place.stored, ends)
             return ReadSource(spool.real(sha256), ring, place.text())
     except ConnectorError as error:
         raise _told(error) from None
@@ -446,14 +415,6 @@ def _batches(session: TableReader, spec: SourceSpec, *, few: bool = False) -> It
         yield batch.select(names)
     if empty:
         yield pa.RecordBatch.from_arrays([pa.array([], pa.string())] * len(names), names)
-
-
-def _keep(place: _Place, connection_id: str, spool: files.Spool) -> None:
-    """Store the rows for a worker."""
-
-    fetched_files.put_file(place.workspace, place.stored, spool.size(), spool.bytes())
-    ends = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
-    fetched_files.keep_file(place.workspace, connection_id, place.sha256, place.stored, ends)
 
 
 def _rows_again(place: _Place) -> SourceTable:
