@@ -244,7 +244,13 @@ def _rings(ways: Ways, names: Sequence[str]) -> list[list[str]]:
             text = f'"{name}" references "{unseen.pop()}", which the account of the connection cannot see.'
             raise refused("no_parent", text, "Allow the account to read that table.")
         waiting.extend(above[name])
-    reach = {name: _reached(above, name) for name in above}
+    reach: dict[str, set[str]] = {name: set() for name in above}
+    for name, reached in reach.items():
+        waiting = [name]
+        while waiting:
+            fresh = above[waiting.pop()] - reached
+            reached.update(fresh)
+            waiting.extend(fresh)
     left, found = list(above), []
     while left:
         for name in left:
@@ -253,16 +259,6 @@ def _rings(ways: Ways, names: Sequence[str]) -> list[list[str]]:
                 break  # no other remaining table references this group
         found.append(ring)
         left = [name for name in left if name not in ring]
-    return found
-
-
-def _reached(above: Mapping[str, set[str]], name: str) -> set[str]:
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        fresh = above[waiting.pop()] - found
-        found |= fresh
-        waiting.extend(fresh)
     return found
 
 

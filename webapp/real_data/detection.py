@@ -394,7 +394,20 @@ def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: V
             return replace(found, masking={"strategy": _REPLACE}, reason=reason)
         return found if known == _ISO else replace(found, options={"format": known})
     if named is None:
-        return _of_text(column.name, texts, meant == _MEANS_NOTHING)
+        inside = [
+            what
+            for text in texts
+            if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
+        ]
+        if inside and len(inside) >= _INSIDE * len(texts):
+            message = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
+            return _found(column.name, "free_text", _LISTED, message)
+        message = "No personal data detected"
+        if not texts:
+            return Found(column.name, None, False, _SOME, f"{message}, please check: it has no values.")
+        if meant == _MEANS_NOTHING:
+            return Found(column.name, None, False, _SOME, f"{message}, please check.")
+        return Found(column.name, None, False, _SHAPED, f"{message}.")
     message = f"The name suggests {KINDS[named].told}"
     if not texts:
         return _found(column.name, named, _NAMED, f"{message}; the sample has no values.")
@@ -405,20 +418,6 @@ def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: V
 
 _MEANS_NOTHING: Final = "words"
 """The type of names that mean nothing."""
-
-
-def _of_text(name: str, texts: Sequence[str], unknown: bool) -> Found:
-    inside = [
-        what for text in texts if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
-    ]
-    if inside and len(inside) >= _INSIDE * len(texts):
-        message = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
-        return _found(name, "free_text", _LISTED, message)
-    if not texts:
-        return Found(name, None, False, _SOME, "No personal data detected, please check: it has no values.")
-    if unknown:
-        return Found(name, None, False, _SOME, "No personal data detected, please check.")
-    return Found(name, None, False, _SHAPED, "No personal data detected.")
 
 
 def _found(name: str, kind: str, confidence: float, reason: str) -> Found:

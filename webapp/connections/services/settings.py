@@ -241,10 +241,29 @@ def check(
     Returns the hosts to allow named secrets for when the settings are saved (see `secrets.allow`). Error:
     validation_error, with all errors under `settings.`.
     """
-    faults = _kept_wrongly(kind, given, stored)
-    places, before = places_of(kind, given), shown(stored, kind)
-    same = bool(stored) and places == places_of(kind, before)
-    kept_names = secrets.referred(secrets.texts(before)) if same else ()
+    present = shown(stored, kind)
+    before, after = dict(_leaves(present)), dict(_leaves(given))
+    faults = []
+    for path in secret_paths(
+        kind.Settings
+    ):  # masked ones that are not the stored ones, or would be sent elsewhere
+        value, name = _at(given, path), ".".join(path)
+        if not isinstance(value, str) or MASK not in value:
+            continue
+        moved = sorted(
+            ".".join(other)
+            for other in {*before, *after} - {path}
+            if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
+        )
+        if _at(stored, path) is None or value != _at(present, path):
+            text = f"{MASK} stands for the stored secret, but this value does not match it."
+            faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter the full value."))
+        elif moved:
+            text = f"You changed {', '.join(moved)}, so the secret would be sent elsewhere."
+            faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter it again."))
+    places = places_of(kind, given)
+    same = bool(stored) and places == places_of(kind, present)
+    kept_names = secrets.referred(secrets.texts(present)) if same else ()
     found, grants = secrets.check_references(actor, project_id, given, places, kept_names)
     faults += found
     faults += value_faults(kind, given)
@@ -363,28 +382,6 @@ def _fault(item: Any, given: Mapping[str, Any], front: str = "settings") -> Faul
     """Convert an error of pydantic in `given`, without the input, which may be a secret."""
     path = path_in(item, given, front)
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
-
-
-def _kept_wrongly(kind: Kind, given: Mapping[str, Any], stored: Mapping[str, Any]) -> list[Fault]:
-    present = shown(stored, kind)
-    before, after = dict(_leaves(present)), dict(_leaves(given))
-    faults = []
-    for path in secret_paths(kind.Settings):
-        value, name = _at(given, path), ".".join(path)
-        if not isinstance(value, str) or MASK not in value:
-            continue
-        moved = sorted(
-            ".".join(other)
-            for other in {*before, *after} - {path}
-            if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
-        )
-        if _at(stored, path) is None or value != _at(present, path):
-            text = f"{MASK} stands for the stored secret, but this value does not match it."
-            faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter the full value."))
-        elif moved:
-            text = f"You changed {', '.join(moved)}, so the secret would be sent elsewhere."
-            faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter it again."))
-    return faults
 
 
 def kept(connection: Connection, kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:

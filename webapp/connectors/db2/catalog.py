@@ -99,7 +99,16 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
             keys[place] = tuple(names)
         else:
             uniques[place].append(tuple(names))
-    relations = _relations(ask(_RELATIONS.format(where=where), values), home)
+    pairs: dict[tuple[Place, str], tuple[str, list[str], list[str]]] = {}
+    for schema, table, name, column, to_schema, to_table, to_column in ask(
+        _RELATIONS.format(where=where), values
+    ):
+        pair = pairs.setdefault(((schema, table), name), (name_of(to_schema, to_table, home), [], []))
+        pair[1].append(column)
+        pair[2].append(to_column)
+    relations: dict[Place, list[Relation]] = defaultdict(list)
+    for (place, name), (to, own, theirs) in pairs.items():
+        relations[place].append(Relation(name, tuple(own), to, tuple(theirs)))
     checks: dict[Place, list[str]] = defaultdict(list)
     for schema, table, text in ask(_CHECKS.format(where=where), values):
         checks[schema, table].append(text)
@@ -174,15 +183,3 @@ def _declared(kind: str, size: int | None, length: int, scale: int, units: str |
     if kind == "DECFLOAT":
         return f"DECFLOAT({_DECFLOAT.get(length, 34)})"
     return f"TIMESTAMP({scale})" if kind == "TIMESTAMP" else kind
-
-
-def _relations(rows: Sequence[Sequence[Any]], home: str) -> dict[Place, list[Relation]]:
-    pairs: dict[tuple[Place, str], tuple[str, list[str], list[str]]] = {}
-    for schema, table, name, column, to_schema, to_table, to_column in rows:
-        found = pairs.setdefault(((schema, table), name), (name_of(to_schema, to_table, home), [], []))
-        found[1].append(column)
-        found[2].append(to_column)
-    relations: dict[Place, list[Relation]] = defaultdict(list)
-    for (place, name), (to, columns, others) in pairs.items():
-        relations[place].append(Relation(name, tuple(columns), to, tuple(others)))
-    return relations

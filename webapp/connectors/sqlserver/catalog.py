@@ -81,7 +81,14 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
             filtered[table].setdefault((index, condition), []).append(column)
         else:
             uniques[table].setdefault(index, []).append(column)
-    relations = _relations(ask(_RELATIONS.format(where=where)), home)
+    pairs: dict[tuple[int, str], tuple[str, list[str], list[str]]] = {}
+    for table, name, column, to_schema, to_table, to_column in ask(_RELATIONS.format(where=where)):
+        pair = pairs.setdefault((table, name), (name_of(to_schema, to_table, home), [], []))
+        pair[1].append(column)
+        pair[2].append(to_column)
+    relations: dict[int, list[Relation]] = defaultdict(list)
+    for (table, name), (to, own, theirs) in pairs.items():
+        relations[table].append(Relation(name, tuple(own), to, tuple(theirs)))
     checks: dict[int, list[str]] = defaultdict(list)
     for table, definition in ask(_CHECKS.format(where=where)):
         checks[table].append(definition)
@@ -146,15 +153,3 @@ def _column(
         generated="identity" if identity else "computed" if computed or versioned else "",
         default=default,
     )
-
-
-def _relations(rows: Sequence[Sequence[Any]], home: str) -> dict[int, list[Relation]]:
-    pairs: dict[tuple[int, str], tuple[str, list[str], list[str]]] = {}
-    for table, name, column, to_schema, to_table, to_column in rows:
-        found = pairs.setdefault((table, name), (name_of(to_schema, to_table, home), [], []))
-        found[1].append(column)
-        found[2].append(to_column)
-    relations: dict[int, list[Relation]] = defaultdict(list)
-    for (table, name), (to, columns, others) in pairs.items():
-        relations[table].append(Relation(name, tuple(columns), to, tuple(others)))
-    return relations

@@ -221,9 +221,17 @@ class Kinds:
 
     def settled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Convert one batch."""
-        arrays = [
-            _as_settled(column, kind) for column, (_, kind, _) in zip(batch.columns, self._found, strict=True)
-        ]
+        arrays = []
+        for column, (_, kind, _) in zip(batch.columns, self._found, strict=True):
+            if pa.types.is_dictionary(column.type):
+                column = column.dictionary_decode()
+            if pa.types.is_string(kind) and not (
+                pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+            ):
+                column = pa.array([external_values.spelled(value) for value in column.to_pylist()], kind)
+            elif column.type != kind:
+                column = column.cast(kind, safe=not pa.types.is_timestamp(kind))
+            arrays.append(column)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -243,18 +251,6 @@ def _settled(kind: pa.DataType) -> tuple[pa.DataType, bool]:
     if pa.types.is_date(kind):
         return pa.date32(), False
     return pa.string(), pa.types.is_nested(kind)
-
-
-def _as_settled(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if column.type == kind:
-        return column
-    if pa.types.is_string(kind):
-        if pa.types.is_large_string(column.type):
-            return column.cast(kind)
-        return pa.array([external_values.spelled(value) for value in column.to_pylist()], kind)
-    return column.cast(kind, safe=not pa.types.is_timestamp(kind))
 
 
 _WHOLE: Final = range(-(2**63), 2**63)

@@ -66,14 +66,15 @@ def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> di
     )
     with reading() as session:
         found = session.execute(statement).all()
-    return {row.question: Kept(_table(row.value, row.storage_key), row.snapshot, row.rows) for row in found}
-
-
-def _table(value: Any, key: str | None) -> pa.Table:
-    if value is not None:
-        return _read(base64.b64decode(value["arrow"]))
-    assert key is not None
-    return load(key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")).table
+    kept: dict[str, Kept] = {}
+    for row in found:
+        if row.value is not None:
+            table = _read(base64.b64decode(row.value["arrow"]))
+        else:
+            assert row.storage_key is not None
+            table = load(row.storage_key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")).table
+        kept[row.question] = Kept(table, row.snapshot, row.rows)
+    return kept
 
 
 def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
