@@ -44,7 +44,7 @@ from webapp.connectors.http.retry import RequestOutcome
 from webapp.connectors.http.verification import from_net_error
 from webapp.connectors.odata import metadata
 from webapp.connectors.odata.metadata import Service, Version
-from webapp.connectors.odata.values import Body, Shaper, instant, service_of
+from webapp.connectors.odata.values import Shaper, instant, service_of
 from webapp.connectors.rest.fetch import Fetched, Fetching, Manner
 from webapp.connectors.schema import Entity, Metadata
 from webapp.net.gate import Gate
@@ -210,7 +210,10 @@ class ServiceClient:
             token = reply.headers.get(HEADER, "").strip()
             if token and token.lower() not in ("required", "fetch"):
                 csrf.place = (method, url)
-                found.token, found.cookies = token, self._cookies()
+                # Cookies marked as secure are not sent back over http.
+                secure = self.endpoint.root.startswith("https:")
+                found.token = token
+                found.cookies = any(secure or not cookie.secure for cookie in self.session.cookies)
                 return found
             if method == "GET" and (
                 reply.status == 401 or reply.status in self.endpoint.settings.retry.retry_on
@@ -219,11 +222,6 @@ class ServiceClient:
                 return found
         csrf.none = True
         return found
-
-    def _cookies(self) -> bool:
-        """Return whether a cookie would be sent back. Cookies marked as secure are not sent over http."""
-        secure = self.endpoint.root.startswith("https:")
-        return any(secure or not cookie.secure for cookie in self.session.cookies)
 
     def _places(self) -> Iterator[tuple[str, str]]:
         """Yield methods and URLs that may issue a token, the most likely first.
@@ -552,7 +550,17 @@ class OdataSender(Sender):
 
     def delete(self, rows: Rows) -> list[RowOutcome]:
         """See `ServiceClient.delete`. A row is found by its key, or by its captured Location (`@location`)."""
-        made = [self._deletion(index, values) for index, values in enumerate(_values(rows, self.writing))]
+        made = []
+        for index, values in enumerate(_values(rows, self.writing)):
+            try:
+                location = values.get(LOCATION)
+                path = self.shaper.path(values) if location is None else self.endpoint.own(str(location))
+                if not path:
+                    raise ConversionError("wrong_type", f"{location} is not an address of this service")
+                headers = {**_ACCEPT, **_VERSIONS[self.shaper.version]}
+                made.append(_Row(index, self.endpoint.request("DELETE", path, headers), path))
+            except ConversionError as error:
+                made.append(_Row(index, None, error=error))
         return self._threads.run(len(made), lambda place: self._one(made[place]))
 
     def requests(self, rows: Rows) -> list[str]:
@@ -572,39 +580,26 @@ class OdataSender(Sender):
 
     def _made(self, rows: Rows) -> list[_Row]:
         """Return the request of each row."""
-        return [self._row(rows, index, values) for index, values in enumerate(_values(rows, self.writing))]
-
-    def _row(self, rows: Rows, index: int, values: Mapping[str, Any]) -> _Row:
         updating = self.writing.mode == "update"
-        try:
-            path = self.shaper.path(values) if updating else named(self.writing.entity.name)
-            body = self.shaper.body(values, updating)
-            method = "POST" if not updating else "PATCH" if self.shaper.version == "v4" else "MERGE"
-            headers = {
-                **self._headers(body),
-                "Idempotency-Key": rows.keys[index],
-                "X-Rowsmith-Row": str(rows.numbers[index]),
-            }
-            if method == "PATCH":
-                headers["If-Match"] = "*"  # otherwise PATCH would create a missing row (OData 4.01, 11.4.4)
-            return _Row(index, self.endpoint.request(method, path, headers, body.text()), path)
-        except ConversionError as error:
-            return _Row(index, None, error=error)
-
-    def _headers(self, body: Body) -> dict[str, str]:
-        kind = "application/json" + (";IEEE754Compatible=true" if body.strings else "")
-        return {**_ACCEPT, "Content-Type": kind, **_VERSIONS[self.shaper.version]}
-
-    def _deletion(self, index: int, values: Mapping[str, Any]) -> _Row:
-        try:
-            location = values.get(LOCATION)
-            path = self.shaper.path(values) if location is None else self.endpoint.own(str(location))
-            if not path:
-                raise ConversionError("wrong_type", f"{location} is not an address of this service")
-            headers = {**_ACCEPT, **_VERSIONS[self.shaper.version]}
-            return _Row(index, self.endpoint.request("DELETE", path, headers), path)
-        except ConversionError as error:
-            return _Row(index, None, error=error)
+        method = "POST" if not updating else "PATCH" if self.shaper.version == "v4" else "MERGE"
+        made = []
+        for index, values in enumerate(_values(rows, self.writing)):
+            try:
+                path = self.shaper.path(values) if updating else named(self.writing.entity.name)
+                body = self.shaper.body(values, updating)
+                headers = {
+                    **_ACCEPT,
+                    "Content-Type": "application/json" + (";IEEE754Compatible=true" if body.strings else ""),
+                    **_VERSIONS[self.shaper.version],
+                    "Idempotency-Key": rows.keys[index],
+                    "X-Rowsmith-Row": str(rows.numbers[index]),
+                }
+                if method == "PATCH":  # without If-Match, it would create a missing row (OData 4.01, 11.4.4)
+                    headers["If-Match"] = "*"
+                made.append(_Row(index, self.endpoint.request(method, path, headers, body.text()), path))
+            except ConversionError as error:
+                made.append(_Row(index, None, error=error))
+        return made
 
     # --- single rows
 
@@ -709,21 +704,23 @@ class OdataSender(Sender):
                 if stop_at_failure and any(one.state != "delivered" for one in done):
                     break
                 pending = again
-                if any(answered[row.index] for row in again) and not self._waited(again, answered):
-                    ended |= {row.index: _interrupted(row.index) for row in again if answered[row.index]}
-                    break
+                if any(answered[row.index] for row in again):
+                    try:
+                        self._hand.wait(
+                            self.settings.retry.wait_before(max(answered[row.index] for row in again))
+                        )
+                    except Exception:  # any exception that stops the push
+                        text = "The push ended before the row was sent again."
+                        ended |= {
+                            row.index: RowOutcome(row.index, "failed", None, 1, "interrupted", text)
+                            for row in again
+                            if answered[row.index]
+                        }
+                        break
         found = sorted(ended.values(), key=lambda one: one.index)
         return [
             one for place, one in enumerate(found) if one.index == place
         ]  # the checks before a row that has not been started
-
-    def _waited(self, again: Sequence[_Row], answered: Counter[int]) -> bool:
-        """Wait before rows are sent again. Returns False if the push ended."""
-        try:
-            self._hand.wait(self.settings.retry.wait_before(max(answered[row.index] for row in again)))
-        except Exception:  # any exception that stops the push
-            return False
-        return True
 
     def _round(
         self, client: ServiceClient, pending: Sequence[_Row], answered: Counter[int], stop_at_failure: bool
@@ -783,11 +780,6 @@ def _unsent(row: _Row) -> RowOutcome:
     return RowOutcome(
         row.index, "failed", None, 1, row.error.reason, str(row.error)[: limits.HTTP_BODY_CHARS]
     )
-
-
-def _interrupted(index: int) -> RowOutcome:
-    text = "The push ended before the row was sent again."
-    return RowOutcome(index, "failed", None, 1, "interrupted", text)
 
 
 def _wants_etag(reply: Reply) -> bool:
@@ -971,6 +963,8 @@ class OdataChannel(Channel):
         return self._service
 
     def _document(self) -> bytes:
+        """Fetch `$metadata`. A 401 only for `$metadata` is a policy of the gateway (specification, section 4,
+        behaviour 7)."""
         try:
             reply = self._get("$metadata", _XML, most=limits.ODATA_DOCUMENT_BYTES)
         except NetError as error:
@@ -980,14 +974,9 @@ class OdataChannel(Channel):
         if reply.truncated:
             most = limits.ODATA_DOCUMENT_BYTES // limits.MB
             raise metadata.bad_document(f"The $metadata document is larger than {most} MB.")
-        raise self._no_metadata(reply)
-
-    def _no_metadata(self, reply: Reply) -> ConnectorError:
-        """Return the error for missing metadata. A 401 only for `$metadata` is a policy of the gateway
-        (specification, section 4, behaviour 7)."""
         said = self.connector.redact(fault(reply.body).message)[:200]
         if reply.status in (401, 403) and self._root_status() == 200:
-            return ConnectorError(
+            raise ConnectorError(
                 f"$metadata returns {reply.status}, but the service root returns 200: the gateway treats metadata"
                 " differently.",
                 reason="metadata_refused",
@@ -1001,7 +990,7 @@ class OdataChannel(Channel):
             if reply.status == 403
             else "no_metadata"
         )
-        return ConnectorError(
+        raise ConnectorError(
             f"$metadata returned {reply.status}: {said or reply.reason}",
             reason=reason,
             hint="Check service_url: it is the parent address of $metadata, such as .../sap/opu/odata/sap/NAME/."
@@ -1068,35 +1057,29 @@ class OdataChannel(Channel):
                 reason="unsupported",
                 hint="Use insert, or update by key.",
             )
-        service = self._service_for(writing.entity)
+        try:
+            service = self.service()
+        except ConnectorError as error:
+            if error.reason not in ("metadata_refused", "no_metadata", "no_permission"):
+                raise
+            # Without its metadata, the service is derived from the columns of the entity.
+            version = self.settings.odata_version
+            if version == "auto":
+                known = self.connector.known
+                version = "v2" if known is not None and known.version.endswith("V2") else "v4"
+            service = service_of(writing.entity, version)
+        if writing.entity.name not in service.sets:
+            raise ConnectorError(
+                f"The service has no entity set {writing.entity.name}.",
+                reason="no_table",
+                hint="Refresh the metadata.",
+            )
         strings = _IEEE in self.settings.default_headers.get("Content-Type", "").lower()
         shaper = Shaper(service, service.sets[writing.entity.name], self.endpoint.root, strings)
         made = OdataSender(self.endpoint, shaper, writing, hand)
         with self._lock:
             self._sendings.append(made)
         return made
-
-    def _service_for(self, entity: Entity) -> Service:
-        """Return the service. If its metadata is not available, derive it from the entity's columns."""
-        try:
-            service = self.service()
-        except ConnectorError as error:
-            if error.reason not in ("metadata_refused", "no_metadata", "no_permission"):
-                raise
-            return service_of(entity, self._version())
-        if entity.name not in service.sets:
-            raise ConnectorError(
-                f"The service has no entity set {entity.name}.",
-                reason="no_table",
-                hint="Refresh the metadata.",
-            )
-        return service
-
-    def _version(self) -> Version:
-        if self.settings.odata_version != "auto":
-            return self.settings.odata_version
-        known = self.connector.known
-        return "v2" if known is not None and known.version.endswith("V2") else "v4"
 
     # --- verification
 
@@ -1160,13 +1143,14 @@ class OdataChannel(Channel):
             )
         origin = "uploaded document" if self.connector.document is not None else "$metadata"
         said = f"OData {service.version.upper()}, {len(service.sets)} entity sets ({origin})."
-        return f"{said} {self._tokens()}".strip()
-
-    def _tokens(self) -> str:
         if self.settings.csrf == "off":
-            return ""
+            return said
         found = self._reader().fetch(self.seconds)
-        return f"A CSRF token was issued ({found.tried[-1]})." if found.token else "No CSRF token was issued."
+        return (
+            f"{said} A CSRF token was issued ({found.tried[-1]})."
+            if found.token
+            else f"{said} No CSRF token was issued."
+        )
 
     def sampled(self) -> str:
         """Run the stage `sample`. Skips sets that require a filter. The first set that returns rows is

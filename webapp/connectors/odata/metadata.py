@@ -117,20 +117,19 @@ class Service:
             own = self.types.get(name)
             if own is None:
                 return None
-            self._flat[name] = self._flattened(own)
+            chain = list(self.lineage(own))
+            flat = own
+            if len(chain) > 1:
+                flat = Structured(
+                    own.name, own.entity, own.base, own.abstract, any(one.open for one in chain)
+                )
+                for one in reversed(chain):
+                    flat.key = one.key or flat.key
+                    flat.properties |= one.properties
+                    flat.navigations |= one.navigations
+                    flat.terms |= one.terms
+            self._flat[name] = flat
         return self._flat[name]
-
-    def _flattened(self, own: Structured) -> Structured:
-        chain = list(self.lineage(own))
-        if len(chain) == 1:
-            return own
-        flat = Structured(own.name, own.entity, own.base, own.abstract, any(one.open for one in chain))
-        for one in reversed(chain):
-            flat.key = one.key or flat.key
-            flat.properties |= one.properties
-            flat.navigations |= one.navigations
-            flat.terms |= one.terms
-        return flat
 
     def lineage(self, own: Structured) -> Iterator[Structured]:
         """Yield a type and its base types."""
@@ -228,10 +227,32 @@ class _TooMuch(Exception):
 
 def read(document: bytes) -> Service:
     """Read a `$metadata` document. Raises `ConnectorError` (reason `bad_document`), which names the position."""
+    if len(document) > limits.ODATA_DOCUMENT_BYTES:
+        most = limits.ODATA_DOCUMENT_BYTES // limits.MB
+        raise bad_document(
+            f"The document has {len(document) // limits.MB} MB; at most {most} MB are allowed."
+        )
     if document[:1_000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
-        _fits(document)
         return _read_json(document.removeprefix(b"\xef\xbb\xbf"))
-    root = _tree(document)
+    parser = DefusedXMLParser(target=_Builder(), forbid_dtd=True)
+    try:
+        for start in range(0, len(document), _STEP):
+            parser.feed(document[start : start + _STEP])
+        root: Element = parser.close()
+    except ParseError as error:
+        line, column = error.position
+        said = str(error).partition(":")[0]
+        raise bad_document(f"The document is not well-formed XML: {said}", (line, column + 1)) from None
+    except DefusedXmlException:
+        raise bad_document(
+            "The document declares a DTD or entities, which are not allowed", _position(parser)
+        ) from None
+    except _TooMuch:
+        raise bad_document(
+            "The document has too many elements, or is nested too deeply", _position(parser)
+        ) from None
+    except (LookupError, ValueError):
+        raise bad_document("The document's encoding is unknown", (1, 1)) from None
     if _word(root.tag) not in ("Edmx", "Schema"):
         raise bad_document(f"The document is XML, but its root is {_word(root.tag)[:60]}, not Edmx.")
     schemas = (
@@ -261,38 +282,6 @@ def bad_document(message: str, where: tuple[int, int] | None = None) -> Connecto
     place = f" (line {where[0]}, column {where[1]})" if where else ""
     details = {"line": where[0], "column": where[1]} if where else {}
     return ConnectorError(f"{message}{place}", reason="bad_document", hint=_HINT, details=details)
-
-
-def _fits(document: bytes) -> None:
-    if len(document) > limits.ODATA_DOCUMENT_BYTES:
-        most = limits.ODATA_DOCUMENT_BYTES // limits.MB
-        raise bad_document(
-            f"The document has {len(document) // limits.MB} MB; at most {most} MB are allowed."
-        )
-
-
-def _tree(document: bytes) -> Element:
-    _fits(document)
-    parser = DefusedXMLParser(target=_Builder(), forbid_dtd=True)
-    try:
-        for start in range(0, len(document), _STEP):
-            parser.feed(document[start : start + _STEP])
-        root: Element = parser.close()
-    except ParseError as error:
-        line, column = error.position
-        said = str(error).partition(":")[0]
-        raise bad_document(f"The document is not well-formed XML: {said}", (line, column + 1)) from None
-    except DefusedXmlException:
-        raise bad_document(
-            "The document declares a DTD or entities, which are not allowed", _position(parser)
-        ) from None
-    except _TooMuch:
-        raise bad_document(
-            "The document has too many elements, or is nested too deeply", _position(parser)
-        ) from None
-    except (LookupError, ValueError):
-        raise bad_document("The document's encoding is unknown", (1, 1)) from None
-    return root
 
 
 def _position(parser: Any) -> tuple[int, int]:
@@ -424,17 +413,12 @@ class _Reader:
                 made = EntitySet(
                     one.get("Name", ""), self.qualified(one.get("EntityType", "")), terms=self._terms(one)
                 )
-                made.bindings = dict(self._bindings(one))
+                for part in one:
+                    if _word(part.tag) == "NavigationPropertyBinding":
+                        path, target = part.get("Path", ""), part.get("Target", "")
+                        before, _, last = path.rpartition("/")
+                        made.bindings[last if "." in before else path] = target.rpartition("/")[2]
                 self.found.sets[made.name] = made
-
-    def _bindings(self, element: Element) -> Iterator[tuple[str, str]]:
-        for one in element:
-            if _word(one.tag) == "NavigationPropertyBinding":
-                path = one.get("Path", "").rpartition("/")
-                yield (
-                    path[2] if "." in path[0] else one.get("Path", ""),
-                    one.get("Target", "").rpartition("/")[2],
-                )
 
     def _annotated(self, containers: set[str]) -> None:
         """Apply annotations that are separate from their targets."""
@@ -513,7 +497,16 @@ class _V2Reader(_Reader):
                 (_, one), (_, other) = both
                 one.partner, other.partner = other.name, one.name
         for element in self.association_sets:
-            self._bound(element, navigations, self.found.sets)
+            ends = {
+                one.get("Role", ""): one.get("EntitySet", "") for one in element if _word(one.tag) == "End"
+            }
+            for owner, navigation in navigations.get(self.qualified(element.get("Association", "")), []):
+                target = ends.get(navigation.role, "")
+                near = [name for role, name in ends.items() if role != navigation.role] or [target]
+                for source in near:
+                    found = self.found.sets.get(source)
+                    if found is not None and target and self._is_a(found.type, owner):
+                        found.bindings[navigation.name] = target
 
     def _ended(self, navigation: Navigation, association: Element) -> bool:
         for one in association:
@@ -523,35 +516,15 @@ class _V2Reader(_Reader):
                 navigation.collection = one.get("Multiplicity") == "*"
                 navigation.nullable = one.get("Multiplicity") != "1"
             elif word == "ReferentialConstraint":
-                navigation.pairs = self._pairs(one, navigation.role)
+                ends: dict[str, tuple[str, tuple[str, ...]]] = {
+                    _word(end.tag): (end.get("Role", ""), tuple(part.get("Name", "") for part in end))
+                    for end in one
+                }
+                principal, dependent = ends.get("Principal", ("", ())), ends.get("Dependent", ("", ()))
+                # Only navigation from the dependent to the principal has the constraint.
+                leads = principal[0] == navigation.role != dependent[0]
+                navigation.pairs = tuple(zip(dependent[1], principal[1], strict=False)) if leads else ()
         return bool(navigation.type)
-
-    def _pairs(self, constraint: Element, role: str) -> tuple[tuple[str, str], ...]:
-        """Return pairs of own and target property if this navigation leads from the dependent to the
-        principal."""
-        ends: dict[str, tuple[str, tuple[str, ...]]] = {
-            _word(one.tag): (one.get("Role", ""), tuple(part.get("Name", "") for part in one))
-            for one in constraint
-        }
-        principal, dependent = ends.get("Principal", ("", ())), ends.get("Dependent", ("", ()))
-        if principal[0] != role or dependent[0] == role:
-            return ()
-        return tuple(zip(dependent[1], principal[1], strict=False))
-
-    def _bound(
-        self,
-        element: Element,
-        navigations: Mapping[str, list[tuple[str, Navigation]]],
-        sets: Mapping[str, EntitySet],
-    ) -> None:
-        ends = {one.get("Role", ""): one.get("EntitySet", "") for one in element if _word(one.tag) == "End"}
-        for owner, navigation in navigations.get(self.qualified(element.get("Association", "")), []):
-            target = ends.get(navigation.role, "")
-            near = [name for role, name in ends.items() if role != navigation.role] or [target]
-            for source in near:
-                found = sets.get(source)
-                if found is not None and target and self._is_a(found.type, owner):
-                    found.bindings[navigation.name] = target
 
     def _is_a(self, name: str, owner: str) -> bool:
         flat = self.found.types.get(name)
@@ -837,7 +810,12 @@ def entity(service: Service, source: EntitySet) -> Entity:
     kind = service.structured(source.type)
     if kind is None:
         return Entity(source.name, (source.name,), (), "entity_set")
-    believed = _believed(kind, source)
+    # SAP's service builder marks every property as not creatable unless a box is ticked, so a type without any
+    # creatable property says nothing about them.
+    refused = _named(source.terms.get("InsertRestrictions"), "NonInsertableProperties")
+    believed = any(
+        creatable(property_.terms) and property_.name not in refused for property_ in kind.properties.values()
+    )
     columns = [
         column(service, property_, kind, believed)
         for property_ in kind.properties.values()
@@ -849,18 +827,6 @@ def entity(service: Service, source: EntitySet) -> Entity:
         source.name, (source.name,), tuple(columns), "entity_set", kind.key,
         relations=tuple(_relations(service, source, kind)), comment=_label(source.terms) or _label(kind.terms),
     )  # fmt: skip
-
-
-def _believed(kind: Structured, source: EntitySet) -> bool:
-    """Return whether annotations about creatable properties are reliable.
-
-    SAP's service builder marks every property as not creatable unless a box is ticked, so a type without any
-    creatable property says nothing.
-    """
-    names = _named(source.terms.get("InsertRestrictions"), "NonInsertableProperties")
-    return any(
-        creatable(property_.terms) and property_.name not in names for property_ in kind.properties.values()
-    )
 
 
 def _named(record: Any, key: str) -> frozenset[str]:
@@ -875,13 +841,22 @@ def column(service: Service, one: Property, kind: Structured, believed: bool = T
     one = service.facets(one)
     found = "array" if one.collection else _type(service, one)
     key = one.name in kind.key
+    mandatory = str(one.terms.get("FieldControl", "")).rpartition("/")[2] == "Mandatory"
+    # A key that the server may generate can be omitted or sent; a computed property is never sent.
+    generated, default = "", one.default
+    if key and (one.terms.get("ComputedDefaultValue") or not creatable(one.terms)):
+        generated = "identity"
+    elif not key and believed and not creatable(one.terms):
+        generated = "computed"
+    if default is None and one.terms.get("ComputedDefaultValue") and not key:
+        default = "generated by the service"
     return Column(
         one.name, found, f"Collection({one.type})" if one.collection else one.type,
-        nullable=one.nullable and not key and not _mandatory(one),
+        nullable=one.nullable and not key and not mandatory,
         max_length=one.max_length, precision=one.precision if found == "decimal" else None,
         scale=one.scale, bits=_BITS.get(one.type), unsigned=one.type == "Edm.Byte",
-        key=key, unique=kind.key == (one.name,), generated=_generated(one, key, believed),
-        default=_default(one, key), choices=_choices(service, one),
+        key=key, unique=kind.key == (one.name,), generated=generated,
+        default=default, choices=_choices(service, one),
         items=_type(service, one) if one.collection else None, comment=_label(one.terms),
     )  # fmt: skip
 
@@ -894,23 +869,6 @@ def _type(service: Service, one: Property) -> ColumnType:
     if one.type == "Edm.DateTime" and one.terms.get("display-format") == "Date":
         return "date"
     return _TYPES.get(one.type, "other")
-
-
-def _mandatory(one: Property) -> bool:
-    return str(one.terms.get("FieldControl", "")).rpartition("/")[2] == "Mandatory"
-
-
-def _generated(one: Property, key: bool, believed: bool) -> str:
-    """A key that the server may generate can be omitted or sent; a computed property is never sent."""
-    if key and (one.terms.get("ComputedDefaultValue") or not creatable(one.terms)):
-        return "identity"
-    return "computed" if not key and believed and not creatable(one.terms) else ""
-
-
-def _default(one: Property, key: bool) -> str | None:
-    if one.default is None and one.terms.get("ComputedDefaultValue") and not key:
-        return "generated by the service"
-    return one.default
 
 
 def _choices(service: Service, one: Property) -> tuple[str, ...]:
@@ -942,7 +900,7 @@ def _navigation(service: Service, source: EntitySet, navigation: Navigation) -> 
 
 
 def _relations(service: Service, source: EntitySet, kind: Structured) -> list[Relation]:
-    """Return relations for referential constraints.
+    """Return relations for referential constraints, and for other properties whose values another entity set lists.
 
     Without a constraint, navigation to a single entity is a relation too: the given key becomes a reference.
     """
@@ -963,13 +921,7 @@ def _relations(service: Service, source: EntitySet, kind: Structured) -> list[Re
             and not (back and back.pairs)
         ):
             found.append(Relation(navigation.name, (navigation.name,), target, there.key))
-    return found + _value_lists(service, kind, {name for one in found for name in one.columns})
-
-
-def _value_lists(service: Service, kind: Structured, taken: set[str]) -> list[Relation]:
-    """Return relations for properties whose values another entity set lists, unless they have another
-    relation."""
-    found = []
+    taken = {name for one in found for name in one.columns}
     for property_ in kind.properties.values():
         listed = property_.terms.get("ValueList")
         if property_.name in taken or not isinstance(listed, dict) or not creatable(property_.terms):

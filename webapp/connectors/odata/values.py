@@ -147,13 +147,12 @@ class Shaper:
             return self._natural(_opened(value))
         column = self._column(one, kind)
         if one.collection:
-            column = metadata.column(self.service, _one_of(one), kind)
-        return as_json(checked(value, column, self._fraction(facets)), edm, self.version, self._strings)
-
-    def _fraction(self, one: Property) -> int | None:
-        if one.precision is not None and one.type != "Edm.Decimal":
-            return one.precision
-        return 0 if self.version == "v4" and one.type in _NO_FRACTION else None
+            item = Property(one.name, one.type, False, True, one.max_length, one.precision, one.scale)
+            column = metadata.column(self.service, item, kind)
+        precision = facets.precision if edm != "Edm.Decimal" else None
+        if precision is None and self.version == "v4" and edm in _NO_FRACTION:
+            precision = 0
+        return as_json(checked(value, column, precision), edm, self.version, self._strings)
 
     def _natural(self, value: Any) -> Any:
         """Convert a value whose type is unknown."""
@@ -185,18 +184,15 @@ class Shaper:
             return {navigation.name: self._inner(value, there, target)}
         owned = navigation.pairs and all(own in kind.properties for own, _ in navigation.pairs)
         if owned and not binds and there is not None:
-            return self._by_columns(navigation, there, value)
+            given = value if isinstance(value, Mapping) else {navigation.pairs[0][1]: value}
+            if set(given) != {other for _, other in navigation.pairs}:
+                names = ", ".join(other for _, other in navigation.pairs)
+                raise ConversionError("wrong_type", f"a reference must contain {names}")
+            return {
+                own: self._property(there.properties[other], there, given[other])
+                for own, other in navigation.pairs
+            }
         return self._bound(navigation, [self._uri(navigation, target, there, value)])
-
-    def _by_columns(self, navigation: Navigation, there: Structured, value: Any) -> dict[str, Any]:
-        given = value if isinstance(value, Mapping) else {navigation.pairs[0][1]: value}
-        if set(given) != {other for _, other in navigation.pairs}:
-            names = ", ".join(other for _, other in navigation.pairs)
-            raise ConversionError("wrong_type", f"a reference must contain {names}")
-        return {
-            own: self._property(there.properties[other], there, given[other])
-            for own, other in navigation.pairs
-        }
 
     def _inner(self, value: Any, there: Structured | None, target: EntitySet | None) -> Any:
         row = _record(value)
@@ -237,22 +233,18 @@ class Shaper:
                 raise ConversionError(
                     "wrong_type", f"{name}: this part of the key is empty, but the whole key is required"
                 )
-            parts[name] = self._literal(kind.properties[name], kind, values[name])
+            one = kind.properties[name]
+            edm = self.service.facets(one).type
+            enumeration = self.service.enums.get(edm)
+            if enumeration is not None:
+                found = member(values[name], enumeration)
+            else:
+                found = checked(values[name], self._column(one, kind))
+            parts[name] = literal(found, edm, self.version)
         said = (
             next(iter(parts.values())) if len(parts) == 1 else ",".join(f"{a}={b}" for a, b in parts.items())
         )
         return f"{source.name}({said})"
-
-    def _literal(self, one: Property, kind: Structured, value: Any) -> str:
-        facets = self.service.facets(one)
-        if (enumeration := self.service.enums.get(facets.type)) is not None:
-            return literal(member(value, enumeration), facets.type, self.version)
-        found = checked(value, self._column(one, kind))
-        return literal(found, facets.type, self.version)
-
-
-def _one_of(one: Property) -> Property:
-    return Property(one.name, one.type, False, True, one.max_length, one.precision, one.scale)
 
 
 def _opened(value: Any) -> Any:
@@ -417,7 +409,11 @@ def as_json(value: Any, edm: str, version: Version, strings: bool = False) -> An
     if version == "v2":
         return _v2(value, edm)
     if isinstance(value, Decimal):
-        return _v4_decimal(value, strings)
+        if strings:
+            return f"{value:f}"
+        if Decimal(repr(float(value))) != value:
+            raise NeedsStrings
+        return orjson.Fragment(f"{value:f}")
     if isinstance(value, int) and not isinstance(value, bool):
         if edm == "Edm.Int64" and strings:
             return str(value)
@@ -427,14 +423,6 @@ def as_json(value: Any, edm: str, version: Version, strings: bool = False) -> An
     if isinstance(value, bytes):
         return base64.urlsafe_b64encode(value).decode()
     return _iso(value)
-
-
-def _v4_decimal(value: Decimal, strings: bool) -> Any:
-    if strings:
-        return f"{value:f}"
-    if Decimal(repr(float(value))) != value:
-        raise NeedsStrings
-    return orjson.Fragment(f"{value:f}")
 
 
 def _v2(value: Any, edm: str) -> Any:
