@@ -194,11 +194,24 @@ class ServiceClient:
             raise NetError(error.reason, error.message, False) from None
 
     def fetch(self, seconds: float) -> FetchedToken:
-        """Fetch a token. Raises NetError, ConnectorError."""
-        found, csrf = FetchedToken(), self.endpoint.csrf
+        """Fetch a token. Raises NetError, ConnectorError.
+
+        It may be issued by the address that issued one before, the one in the settings, or the service root with and
+        without its slash, with HEAD and then GET.
+        """
+        found, csrf, set_up = FetchedToken(), self.endpoint.csrf, self.endpoint.settings.csrf
         if csrf.none:
             return found
-        for method, url in self._places():
+        assert set_up != "off"
+        urls = [self.endpoint.root, self.endpoint.root.rstrip("/")]
+        methods = ["HEAD", "GET"]
+        if set_up is not None:
+            urls = [self.endpoint.url(set_up.fetch_path)] if set_up.fetch_path else urls
+            methods = list(dict.fromkeys([set_up.fetch_method, "GET"]))
+        places = [(method, url) for url in urls for method in methods]
+        if known := csrf.place:
+            places = [known, *(place for place in places if place != known)]
+        for method, url in places:
             request = requests.Request(
                 method,
                 url,
@@ -222,24 +235,6 @@ class ServiceClient:
                 return found
         csrf.none = True
         return found
-
-    def _places(self) -> Iterator[tuple[str, str]]:
-        """Yield methods and URLs that may issue a token, the most likely first.
-
-        These are the one that issued a token before, the one in the settings, and the service root with and
-        without its slash, with HEAD and then GET.
-        """
-        set_up = self.endpoint.settings.csrf
-        assert set_up != "off"
-        urls = [self.endpoint.root, self.endpoint.root.rstrip("/")]
-        methods = ["HEAD", "GET"]
-        if set_up is not None:
-            urls = [self.endpoint.url(set_up.fetch_path)] if set_up.fetch_path else urls
-            methods = list(dict.fromkeys([set_up.fetch_method, "GET"]))
-        places = [(method, url) for url in urls for method in methods]
-        known = self.endpoint.csrf.place
-        yield from ([known] if known else [])
-        yield from (place for place in places if place != known)
 
     def describe_csrf(self) -> str:
         """Describe tokens and cookies after a second rejection, for users."""

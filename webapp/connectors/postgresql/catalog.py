@@ -172,33 +172,35 @@ class Catalog:
         found = []
         for row in tables:
             made = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
-            unique = _unique_indexes(conditional[row[0]], [one[2] for one in columns[row[0]]])
+            names = [one[2] for one in columns[row[0]]]
+            unique = []
+            for _, plain, expressions, condition in conditional[row[0]]:
+                compared = tuple(dict.fromkeys((*plain, *named_columns([expressions or ""], names))))
+                if compared:
+                    unique.append(UniqueIndex(compared, condition or ""))
             checks = (
                 *made.checks,
                 *_domain_checks(columns[row[0]], types, domains),
                 *_partition_checks(partitions[row[0]]),
             )
             obstacle = _NO_PARTITION if any(one[4] is None for one in partitions[row[0]]) else ""
-            made = replace(made, unique_indexes=unique, checks=checks, obstacle=obstacle)
+            made = replace(
+                made, unique_indexes=tuple(dict.fromkeys(unique)), checks=checks, obstacle=obstacle
+            )
             computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
             found.append(by_stored_columns(made, computed) if computed else made)
         triggers = _grouped(self._rows(_TRIGGERS, chosen))
         functions = dict(self._rows(_FUNCTIONS, {})) if triggers else {}
         texts = {table: _with_called([row[1] for row in rows], functions) for table, rows in triggers.items()}
-        return self._with_triggers(found, texts, [row[0] for row in tables])
-
-    def _with_triggers(
-        self, entities: list[Entity], triggers: Mapping[int, str], places: list[int]
-    ) -> list[Entity]:
-        """Name the table whose trigger makes the rows of a table: one whose key is the key of the other."""
+        # The table whose trigger makes the rows of a table: one whose key is the key of the other.
         filled = {}
-        for place, entity in zip(places, entities, strict=True):
-            into = {name.replace('"', "").casefold() for name in _INSERT.findall(triggers.get(place, ""))}
-            for other in entities if into else ():
+        for row, entity in zip(tables, found, strict=True):
+            into = {name.replace('"', "").casefold() for name in _INSERT.findall(texts.get(row[0], ""))}
+            for other in found if into else ():
                 own = any(one.columns == other.keys and one.entity == entity.name for one in other.relations)
                 if own and {other.name.casefold(), other.parts[-1].casefold()} & into:
                     filled[other.name] = entity.name
-        return [replace(one, filled_by=filled.get(one.name, "")) for one in entities]
+        return [replace(one, filled_by=filled.get(one.name, "")) for one in found]
 
     def entity(self, name: str) -> Entity | None:
         """Return the table with this `Entity.name`, or else the only one whose name differs only in case."""
@@ -270,15 +272,6 @@ def _with_called(texts: list[str], functions: Mapping[str, str]) -> str:
 
 
 _WORD: Final = re.compile(r"[^\W\d][\w$]*")
-
-
-def _unique_indexes(rows: Sequence[Any], names: Sequence[str]) -> tuple[UniqueIndex, ...]:
-    found = []
-    for _, columns, expressions, condition in rows:
-        compared = tuple(dict.fromkeys((*columns, *named_columns([expressions or ""], names))))
-        if compared:
-            found.append(UniqueIndex(compared, condition or ""))
-    return tuple(dict.fromkeys(found))
 
 
 def _condition(check: str) -> str:

@@ -135,43 +135,35 @@ class PostgresqlConnector(ServerConnector):
         }  # fmt: skip
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             told["passfile"] = f"{file.name}.none"  # otherwise libpq reads the operator's password file
-            authority = self._authority(told.get("sslmode"))
+            system = ssl.get_default_verify_paths().cafile if told.get("sslmode") in _VERIFYING else None
             if self.settings.ca_certificate:
                 file.write(self.settings.ca_certificate)
                 file.flush()
                 told["sslrootcert"] = file.name
-            elif authority:
-                told["sslrootcert"] = authority
+            elif system:
+                told["sslrootcert"] = system
             yield told
-
-    def _authority(self, mode: str | None) -> str | None:
-        """Return the system's certificate authorities if they verify the certificate."""
-        return ssl.get_default_verify_paths().cafile if mode in _VERIFYING else None
 
     def open(self, timeout: float | None = None) -> PostgresqlSession:
         """See `Connector.open`."""
         from webapp.connectors.postgresql.session import PostgresqlSession
 
-        connection = self._connect(timeout or limits.TARGET_CONNECT_SECONDS)
+        driver = self.driver()
+        from webapp.connectors.postgresql.errors import at_connect
+
+        found = self._parameters()
+        with self._connected(found, timeout or limits.TARGET_CONNECT_SECONDS) as told:
+            try:
+                connection: psycopg.Connection[Any] = driver.connect(
+                    autocommit=True, prepare_threshold=None, **told
+                )
+            except driver.Error as error:
+                raise at_connect(error, found["host"]) from None
         try:
             return PostgresqlSession(connection, self.settings.db_schema or "", self.read_only)
         except BaseException:
             connection.close()
             raise
-
-    def _connect(self, seconds: float) -> psycopg.Connection[Any]:
-        driver = self.driver()
-        from webapp.connectors.postgresql.errors import at_connect
-
-        found = self._parameters()
-        with self._connected(found, seconds) as told:
-            try:
-                connection: psycopg.Connection[Any] = driver.connect(
-                    autocommit=True, prepare_threshold=None, **told
-                )
-                return connection
-            except driver.Error as error:
-                raise at_connect(error, found["host"]) from None
 
     # --- verification ---
 

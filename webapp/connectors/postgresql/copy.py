@@ -123,20 +123,17 @@ class CopyText:
     def lines(self, batch: pa.RecordBatch) -> tuple[Lines, list[RowError]]:
         """Return the rows that can be converted, and errors for the others."""
         with self._writing:
-            return self._lines(batch)
-
-    def _lines(self, batch: pa.RecordBatch) -> tuple[Lines, list[RowError]]:
-        kept = np.arange(batch.num_rows)
-        given = [pa.array(kept), *batch.columns] if self._numbered else batch.columns
-        arrays = [_prepared(array, column) for array, column in zip(given, self._columns, strict=True)]
-        try:
-            return cut_lines(b"".join(self._text(arrays)), kept), []
-        except FormatError:
-            failures = self._unfit(arrays)
-            kept = np.delete(kept, [error.index for error in failures])
-            chosen = pa.array(kept)
-            text = b"".join(self._text([array.take(chosen) for array in arrays])) if kept.size else b""
-            return cut_lines(text, kept), failures
+            kept = np.arange(batch.num_rows)
+            given = [pa.array(kept), *batch.columns] if self._numbered else batch.columns
+            arrays = [_prepared(array, column) for array, column in zip(given, self._columns, strict=True)]
+            try:
+                return cut_lines(b"".join(self._text(arrays)), kept), []
+            except FormatError:
+                failures = self._unfit(arrays)
+                kept = np.delete(kept, [error.index for error in failures])
+                chosen = pa.array(kept)
+                text = b"".join(self._text([array.take(chosen) for array in arrays])) if kept.size else b""
+                return cut_lines(text, kept), failures
 
     def _text(self, arrays: list[pa.Array]) -> list[bytes]:
         count = len(arrays[0])
@@ -445,7 +442,8 @@ class _Laid:
         width = octets.shape[1]
         found = np.zeros((self._count, 16), np.uint8)
         words = found.view(np.int32)
-        found[:, 4 : 4 + views.INLINE_BYTES] = _first(octets, views.INLINE_BYTES)
+        first = octets[:, : views.INLINE_BYTES]
+        found[:, 4 : 4 + first.shape[1]] = first
         words[:, 0] = width - less
         long = np.flatnonzero(words[:, 0] > views.INLINE_BYTES)
         words[long, 2], words[long, 3] = len(self._buffers), long * width
@@ -469,9 +467,3 @@ class _Laid:
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate parts in row-major order. numpy may choose another order for repeated values."""
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
-
-
-def _first(octets: np.ndarray, width: int) -> np.ndarray:
-    """Return the first bytes of each row, padded with zeros."""
-    short = width - octets.shape[1]
-    return np.pad(octets, ((0, 0), (0, short))) if short > 0 else octets[:, :width]

@@ -113,12 +113,13 @@ class PostgresqlSession(Session):
         try:
             self.connection.cancel_safe(timeout=limits.PUSH_STUCK_SECONDS / 2)
         except psycopg.Error:
-            self._cut()  # the connection is lost, or the server does not accept the request
-
-    def _cut(self) -> None:
-        """Shut down the socket under the waiting thread, because a server that hangs would never answer."""
-        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self.connection.fileno())) as wire:
-            wire.shutdown(socket.SHUT_RDWR)
+            # The connection is lost, or the server does not accept the request. A server that hangs would never
+            # answer, so the socket is shut down under the waiting thread.
+            with (
+                suppress(OSError, psycopg.Error),
+                socket.socket(fileno=os.dup(self.connection.fileno())) as wire,
+            ):
+                wire.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def _reading(self, *, limited: bool = True) -> Iterator[None]:
@@ -391,16 +392,13 @@ class PostgresqlSession(Session):
             raise ConnectorError(
                 f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
-        self._find_in(writing.entity.parts[0])
-        return PostgresqlTarget(self.connection, self.talking, writing)
-
-    def _find_in(self, schema: str) -> None:
-        """Search names last in the schema of a table that is written: functions of its triggers often name other tables
-        of their schema alone."""
+        schema = writing.entity.parts[0]
         if schema not in self._searched:
+            # Functions of triggers often name other tables of their schema alone: names are searched there, last.
             self._searched.add(schema)
             with self.talking():
                 self.connection.execute(_SEARCHED, (schema,))
+        return PostgresqlTarget(self.connection, self.talking, writing)
 
     def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
         """See `Session.advance`. Uses the sequence that a serial or identity column owns."""
@@ -470,23 +468,17 @@ class PostgresqlSession(Session):
             if status != "in progress":
                 # The sender may be suspended in a later operation, and hold locks on those rows.
                 self._ended(commit_token)
-                return self._outcome(entity, commit_token, status)
+                if status == "aborted":
+                    return False
+                # After a crash, its number may have been reused unless its commit had been flushed to disk.
+                started = self._one("SELECT pg_postmaster_start_time()::text")
+                if status == "committed" and commit_token.get("server") in (None, started):
+                    return True
+                there = self._rows_there(entity, commit_token)
+                return True if there is None and status == "committed" else there
             if time.monotonic() > deadline or not self._ended(commit_token):
                 return None
             time.sleep(limits.PROBE_PAUSE_SECONDS)
-
-    def _outcome(self, entity: Entity, commit_token: Mapping[str, Any], status: str | None) -> bool | None:
-        """Return whether a transaction with this status is the one of the token and was committed.
-
-        After a crash, its number may have been reused unless its commit had been flushed to disk.
-        """
-        if status == "aborted":
-            return False
-        started = self._one("SELECT pg_postmaster_start_time()::text")
-        if status == "committed" and commit_token.get("server") in (None, started):
-            return True
-        there = self._rows_there(entity, commit_token)
-        return True if there is None and status == "committed" else there
 
     def _rows_there(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """Return whether the rows of a token are in the table; None if it names no rows, or only some exist."""

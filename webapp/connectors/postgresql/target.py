@@ -137,9 +137,8 @@ class PostgresqlTarget(Target):
         if self.writing.mode != "insert" or not self._unique:
             return
         bad = {error.index for error in failures}
-        good = [
-            next((row for row in rows if row not in bad), None) for rows in _from_both_ends(batch.num_rows)
-        ]
+        both = (range(batch.num_rows), range(batch.num_rows - 1, -1, -1))
+        good = [next((row for row in rows if row not in bad), None) for rows in both]
         chosen = pa.array(sorted({row for row in good if row is not None}), pa.int64())
         columns = [self._key(batch, name).take(chosen).cast(pa.string()).to_pylist() for name in self._unique]
         found = [list(values) for values in zip(*columns, strict=True) if None not in values]
@@ -299,14 +298,6 @@ class PostgresqlTarget(Target):
             missed.append(np.setdiff1d(piece, done, assume_unique=True))
             return None
 
-        failures: list[RowError] = []
-        for turn in self._turns(rows, batch):
-            failures += isolate_bad_rows(turn, attempt, self._batch_sizer)
-        missing = RowRejection("missing_row", f"No such row exists in {self.writing.entity.name}.")
-        return failures + [missing.of(row) for part in missed for row in part]
-
-    def _turns(self, rows: np.ndarray, batch: pa.RecordBatch) -> list[np.ndarray]:
-        """Split rows into parts in which no key occurs more than once."""
         keys = pa.table(
             {str(place): self._key(batch, name) for place, name in enumerate(self.writing.key_columns)}
         )
@@ -314,10 +305,12 @@ class PostgresqlTarget(Target):
         groups = keys.group_by(keys.column_names[:-1]).aggregate([("row", "list")])["row_list"]
         lengths = pc.list_value_length(groups)
         most = pc.max(lengths).as_py() if len(groups) else 0
-        return [
-            np.sort(pc.list_element(groups.filter(pc.greater(lengths, turn)), turn).to_numpy())
-            for turn in range(most)
-        ]
+        failures: list[RowError] = []
+        for turn in range(most):
+            once = pc.list_element(groups.filter(pc.greater(lengths, turn)), turn).to_numpy()
+            failures += isolate_bad_rows(np.sort(once), attempt, self._batch_sizer)
+        missing = RowRejection("missing_row", f"No such row exists in {self.writing.entity.name}.")
+        return failures + [missing.of(row) for part in missed for row in part]
 
     def _key(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         place = next(at for at, column in enumerate(self.writing.columns) if column.name == name)
@@ -353,7 +346,12 @@ class PostgresqlTarget(Target):
         if at is None:
             names, bad = self._by_key(said.message_detail or "", piece, batch, state)
             if state == "23502" and column:
-                bad = self._nulls(column, piece, batch)
+                known = column in [own.name for own in self.writing.columns]
+                bad = (
+                    np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
+                    if known
+                    else None
+                )
             if not finding and said.table_name != self.writing.entity.parts[-1]:
                 bad = None  # a trigger wrote to another table, whose columns may have the same names
             else:
@@ -396,11 +394,6 @@ class PostgresqlTarget(Target):
         places = np.flatnonzero(same)
         return names, places[-1:] if state == "23505" else places
 
-    def _nulls(self, column: str, piece: np.ndarray, batch: pa.RecordBatch) -> np.ndarray | None:
-        if column not in [column.name for column in self.writing.columns]:
-            return None
-        return np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
-
 
 def are_there(
     connection: psycopg.Connection[Any], entity: Entity, keys: Sequence[str], rows: Sequence[Sequence[str]]
@@ -418,10 +411,6 @@ def _unique(writing: WriteSpec) -> tuple[str, ...]:
     uniques = [(column.name,) for column in entity.fields if column.unique]
     known = [tuple(key) for key in (entity.keys, *entity.uniques, *uniques) if key and set(key) <= brought]
     return min(known, key=len, default=())
-
-
-def _from_both_ends(count: int) -> tuple[range, range]:
-    return range(count), range(count - 1, -1, -1)
 
 
 def _place(failure: RowError) -> int:
