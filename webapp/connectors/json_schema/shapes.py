@@ -249,7 +249,13 @@ class Shaper:
             if pinned is not None:
                 return pinned
             if listed_ is None:
-                listed_ = self._listed(shape, raw)
+                values = [
+                    value for k in range(_MORE_SAMPLES) if self.document.valid(value := sample(shape, k), raw)
+                ]
+                kept = [one for one in unique([sent(value) for value in values]) if one is not None]
+                if kept:
+                    told = {key: shape[key] for key in _KEPT if key in shape}
+                    listed_ = {**told, "type": shape.get("type", ""), "enum": kept}
         return listed_
 
     def _sound(self, shape: Shape, raw: Any) -> bool:
@@ -275,24 +281,22 @@ class Shaper:
                     return made
         return None
 
-    def _listed(self, shape: Shape, raw: Any) -> Shape | None:
-        """Return a list of valid values as a shape."""
-        values = [value for k in range(_MORE_SAMPLES) if self.document.valid(value := sample(shape, k), raw)]
-        kept = [one for one in unique([sent(value) for value in values]) if one is not None]
-        if not kept:
-            return None
-        return {
-            **{key: shape[key] for key in _KEPT if key in shape},
-            "type": shape.get("type", ""),
-            "enum": kept,
-        }
-
     def _typed(self, flat: Flat, raw: Any, depth: int) -> Shape | None:
         told = {key: flat.words[key] for key in _TOLD if isinstance(flat.words.get(key), str)}
         if flat.lost and flat.kinds is None and flat.enum is None and not flat.properties:
             return {**told, LEFT_OUT: flat.lost, LOST: flat.lost}
         if flat.enum is not None:
-            return self._enumerated(flat, raw, told)
+            fitting = [
+                one
+                for one in unique(flat.enum[:_CHOICES])
+                if flat.kinds is None or any(is_of(one, kind) for kind in flat.kinds) or one is None
+            ]
+            valid = [one for one in fitting if flat.choices or self.document.valid(one, raw)]
+            values = [one for one in valid if one is not None]
+            if not values:
+                return {**told, "type": "null"} if valid else None
+            common = Counter(map(_sort, values)).most_common(1)[0][0]
+            return {**told, "type": common, "enum": [one for one in values if _sort(one) == common]}
         kind = _kind_of(flat)
         match kind:
             case "object":
@@ -306,20 +310,6 @@ class Shaper:
             case "boolean" | "null":
                 return {**told, "type": kind}
         return told
-
-    def _enumerated(self, flat: Flat, raw: Any, told: Shape) -> Shape | None:
-        assert flat.enum is not None
-        fitting = [
-            one
-            for one in unique(flat.enum[:_CHOICES])
-            if flat.kinds is None or any(is_of(one, kind) for kind in flat.kinds) or one is None
-        ]
-        valid = [one for one in fitting if flat.choices or self.document.valid(one, raw)]
-        values = [one for one in valid if one is not None]
-        if not values:
-            return {**told, "type": "null"} if valid else None
-        common = Counter(map(_sort, values)).most_common(1)[0][0]
-        return {**told, "type": common, "enum": [one for one in values if _sort(one) == common]}
 
     # --- Objects ----------------------------------------------------------------------------------------------
 
@@ -458,20 +448,6 @@ class Shaper:
         )
         if free and not (is_number(low) and low > 0):
             return []
-        names = self._names(flat, count, depth)
-        made = []
-        for name in names:
-            parts = self._parts(flat, name)
-            one = None if parts is None else self._solved(parts, depth + 1)
-            if one is not None and LEFT_OUT not in one:
-                if not one:
-                    one = {"type": "string"}
-                shapes[name] = one
-                made.append(name)
-        return [*kept, *made] if made else []
-
-    def _names(self, flat: Flat, count: int, depth: int) -> list[str]:
-        """Return names that a map may have."""
         found: list[str] = []
         for pattern, part in flat.named:
             if part[0] is not False:
@@ -483,12 +459,25 @@ class Shaper:
             shape = self._solved(
                 tuple(({"allOf": [one, {"type": "string"}]}, at) for one, at in flat.names), depth + 1
             )
-            made = [sample(shape, k) for k in range(count * 4)] if shape else []
+            samples = [sample(shape, k) for k in range(count * 4)] if shape else []
             own = {"allOf": [one for one, _ in flat.names]}
-            found = [one for one in (*found, *made) if isinstance(one, str) and self.document.valid(one, own)]
-        words = ("first", "second", "third", "fourth", "fifth")
-        plain = [words[k] if k < len(words) else f"key{k + 1}" for k in range(count)]
-        return list(dict.fromkeys(one for one in found if one))[:count] or ([] if flat.names else plain)
+            found = [
+                one for one in (*found, *samples) if isinstance(one, str) and self.document.valid(one, own)
+            ]
+        names = list(dict.fromkeys(one for one in found if one))[:count]
+        if not names and not flat.names:
+            words = ("first", "second", "third", "fourth", "fifth")
+            names = [words[k] if k < len(words) else f"key{k + 1}" for k in range(count)]
+        made = []
+        for name in names:
+            parts = self._parts(flat, name)
+            one = None if parts is None else self._solved(parts, depth + 1)
+            if one is not None and LEFT_OUT not in one:
+                if not one:
+                    one = {"type": "string"}
+                shapes[name] = one
+                made.append(name)
+        return [*kept, *made] if made else []
 
     # --- Arrays -----------------------------------------------------------------------------------------------
 
@@ -499,7 +488,17 @@ class Shaper:
         if most is not None and least > most:
             return None
         if flat.first:
-            return self._tuple(flat, depth, told, least)
+            shapes = [self._solved((part,), depth + 1) for part in flat.first]
+            usable = [one for one in shapes if one is not None and LEFT_OUT not in one]
+            if len(usable) < len(shapes):
+                usable = usable[: next(k for k, one in enumerate(shapes) if one is None or LEFT_OUT in one)]
+            if len(usable) < least:
+                more = self._solved(flat.items, depth + 1) if flat.items else {"type": "string"}
+                if more is None or len(usable) < len(shapes):
+                    return None
+                usable += [more or {"type": "string"}] * (min(least, limits.MAX_FIELDS) - len(usable))
+            tuples = [[sent(sample(one, k)) for one in usable] for k in range(_MORE_SAMPLES)]
+            return {**told, "type": "array", "enum": list(unique(tuples))}
         items = self._solved(flat.items, depth + 1) if flat.items else {}
         bare = items is not None and not items
         if items is None or LEFT_OUT in items or items.get("readOnly") or most == 0:
@@ -523,9 +522,8 @@ class Shaper:
         if len(pool) < least:
             return None
         arrays = [
-            [pool[(start + step * stride) % len(pool)] for step in range(count)]
+            [pool[(start + step) % len(pool)] for step in range(count)]
             for count in range(max(least, 1), size + 1)
-            for stride in (1,)
             for start in range(min(len(pool), 12))
         ]
         return {
@@ -533,19 +531,6 @@ class Shaper:
             "type": "array",
             "enum": list(unique(arrays)),
         }
-
-    def _tuple(self, flat: Flat, depth: int, told: Shape, least: int) -> Shape | None:
-        shapes = [self._solved((part,), depth + 1) for part in flat.first]
-        usable = [one for one in shapes if one is not None and LEFT_OUT not in one]
-        if len(usable) < len(shapes):
-            usable = usable[: next(k for k, one in enumerate(shapes) if one is None or LEFT_OUT in one)]
-        if len(usable) < least:
-            more = self._solved(flat.items, depth + 1) if flat.items else {"type": "string"}
-            if more is None or len(usable) < len(shapes):
-                return None
-            usable += [more or {"type": "string"}] * (min(least, limits.MAX_FIELDS) - len(usable))
-        arrays = [[sent(sample(one, k)) for one in usable] for k in range(_MORE_SAMPLES)]
-        return {**told, "type": "array", "enum": list(unique(arrays))}
 
 
 # --- Keywords -----------------------------------------------------------------------------------------------
@@ -831,7 +816,17 @@ def sample(shape: Mapping[str, Any], k: int) -> Any:
             return None
         case "number" | "integer":
             return _sample_number(shape, k)
-    return _sample_text(shape, k)
+    if "pattern" in shape:
+        return validation.texts(shape["pattern"], 64)[k % 64]
+    known = _EXAMPLES.get(str(shape.get("format", "")))
+    least, most = shape.get("minLength", 0), shape.get("maxLength")
+    if known:
+        fitting = [one for one in known if len(one) >= least and (most is None or len(one) <= most)]
+        if fitting:
+            return fitting[k % len(fitting)]
+    text = f"text {chr(97 + k % 26)}{k // 26 or ''}"
+    text += "a" * (least - len(text))
+    return text if most is None else text[-most:] if most else ""
 
 
 def _mixed(k: int, place: int) -> int:
@@ -852,20 +847,6 @@ def _sample_number(shape: Mapping[str, Any], k: int) -> int | float:
     if high is not None and value > Decimal(str(high)):
         value = first if first <= Decimal(str(high)) else start
     return _json(value)
-
-
-def _sample_text(shape: Mapping[str, Any], k: int) -> str:
-    if "pattern" in shape:
-        return validation.texts(shape["pattern"], 64)[k % 64]
-    known = _EXAMPLES.get(str(shape.get("format", "")))
-    least, most = shape.get("minLength", 0), shape.get("maxLength")
-    if known:
-        fitting = [one for one in known if len(one) >= least and (most is None or len(one) <= most)]
-        if fitting:
-            return fitting[k % len(fitting)]
-    text = f"text {chr(97 + k % 26)}{k // 26 or ''}"
-    text += "a" * (least - len(text))
-    return text if most is None else text[-most:] if most else ""
 
 
 def sent(value: Any) -> Any:

@@ -102,6 +102,10 @@ def matches(pattern: str, text: str) -> bool:
     return compiled is not None and compiled.search(text) is not None
 
 
+_PLAIN_CLASSES: Final = {
+    "Lu": "A-Z", "Ll": "a-z", "N": "0-9", "Nd": "0-9", "P": "!-/", "Z": " ", "Zs": " ",
+}  # fmt: skip
+"""Character classes of Unicode as the engine generates them; those that are not listed are letters."""
 _LOOKAROUND: Final = re.compile(r"\(\?(=|!|<=|<!)")
 
 
@@ -130,16 +134,11 @@ def _generating(pattern: str) -> str:
     """Return an expression of which the engine generates whole texts."""
     found = _without_lookarounds(pattern)
     found = re.sub(r"\(\?<[A-Za-z_]\w*>", "(?:", found)
-    found = re.sub(r"\\p\{(?:\w+=)?(\w+)\}", lambda one: f"[{_plain_class(one[1])}]", found)
+    found = re.sub(r"\\p\{(?:\w+=)?(\w+)\}", lambda one: f"[{_PLAIN_CLASSES.get(one[1], 'A-Za-z')}]", found)
     found = re.sub(r"\[((?:\[\w|[^\[\]])*?)\[([A-Za-z0-9-]+)\]", r"[\1\2", found)  # a class within a class
     found = found.replace(r"\/", "/").replace(r"\-", "-" if "[" not in found else r"\-")
     found = re.sub(r"\\[bB]", "", found)
     return found.replace(r"[\s\S]", ".").replace(r"[\S\s]", ".").replace("[^]", ".")
-
-
-def _plain_class(name: str) -> str:
-    ranges = {"Lu": "A-Z", "Ll": "a-z", "N": "0-9", "Nd": "0-9", "P": "!-/", "Z": " ", "Zs": " "}
-    return ranges.get(name, "A-Za-z")
 
 
 _REPEATED: Final = re.compile(r"(\^?)(\[(?:\\.|[^\]\\])+\]|\\[dw]|\.)([*+]|\{(\d+),\})(\$?)")
@@ -184,18 +183,13 @@ def generated(all_of: tuple[str, ...], least: int, most: int | None) -> tuple[st
                 return source, ()
             more = compiled.draw(_KEY, np.arange(_DRAWS, _TRIES, dtype=np.uint64)).to_pylist()
             found += [one for one in (*drawn, *more) if fits(one)]
-            found += _stretched(drawn, least, most, fits) if not found else []
+            if not found:  # texts may fit after their last character is repeated, or their end is left out
+                changed = [one + one[-1] * (least - len(one)) for one in drawn if one and len(one) < least]
+                changed += [one[:most] for one in drawn if most is not None and len(one) > most]
+                found += [one for one in changed if fits(one)]
             if len(set(found)) >= _KEPT:
                 break
     return "", tuple(list(dict.fromkeys(found))[:_KEPT])
-
-
-def _stretched(drawn: Sequence[str], least: int, most: int | None, fits: object) -> list[str]:
-    """Return texts that fit after their last character is repeated, or their end is left out."""
-    assert callable(fits)
-    made = [one + one[-1] * (least - len(one)) for one in drawn if one and len(one) < least]
-    made += [one[:most] for one in drawn if most is not None and len(one) > most]
-    return [one for one in made if fits(one)]
 
 
 @lru_cache(maxsize=500)
@@ -332,14 +326,6 @@ class Document:
                 return True
         if value is None and schema.get("nullable") is True:
             return True
-        return (
-            self._typed(value, schema)
-            and self._combined(value, schema, turns)
-            and (not isinstance(value, dict) or self._object(value, schema, turns))
-            and (not isinstance(value, list) or self._array(value, schema, turns))
-        )
-
-    def _typed(self, value: Any, schema: Mapping[str, Any]) -> bool:
         kinds = schema.get("type")
         if isinstance(kinds, str | list) and not any(
             is_of(value, one) for one in ([kinds] if isinstance(kinds, str) else kinds)
@@ -350,9 +336,15 @@ class Document:
         choices = schema.get("enum")
         if isinstance(choices, list) and not any(same(value, one) for one in choices):
             return False
-        if isinstance(value, str):
-            return _text(value, schema)
-        return not is_number(value) or _number(value, schema)
+        if isinstance(value, str) and not _text(value, schema):
+            return False
+        if is_number(value) and not _number(value, schema):
+            return False
+        return (
+            self._combined(value, schema, turns)
+            and (not isinstance(value, dict) or self._object(value, schema, turns))
+            and (not isinstance(value, list) or self._array(value, schema, turns))
+        )
 
     def _combined(self, value: Any, schema: Mapping[str, Any], turns: int) -> bool:
         if not all(self.valid(value, one, turns + 1) for one in listed(schema.get("allOf"))):

@@ -73,8 +73,34 @@ class Link:
         """The error of the last failed TLS handshake."""
         self.encrypted = ""
         """The TLS version; empty if the connection is not encrypted."""
+        wait, pool_class = int(seconds * 1000), self._pool_class()
+        more: dict[str, Any] = {**params.options}
+        if params.username is not None:
+            more |= {"username": params.username, "password": params.password or ""}
+        if params.tls != "disable":
+            more["tls"] = True
+            if params.tls == "require":
+                more["tlsInsecure"] = True
+            elif params.tls == "verify-ca":
+                more["tlsAllowInvalidHostnames"] = True
         with _authority(params.authority) as path:
-            self.client = _client(params, seconds, path, self._pool_class())
+            if path and params.tls != "disable":
+                more["tlsCAFile"] = path
+            try:
+                self.client: Client = pymongo.MongoClient(
+                    [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in params.hosts],
+                    appname="rowsmith",
+                    tz_aware=True,
+                    datetime_conversion="DATETIME_AUTO",
+                    connectTimeoutMS=wait,
+                    serverSelectionTimeoutMS=wait,
+                    maxPoolSize=4,
+                    connect=False,
+                    _pool_class=pool_class,
+                    **more,
+                )
+            except (errors.PyMongoError, ValueError, TypeError, OSError) as error:
+                raise bad_settings(f"The settings are invalid: {error}", "Check the options.") from None
         self.database = self.client[params.database]
 
     def _pool_class(self) -> type[driver.Pool]:
@@ -142,38 +168,6 @@ def _authority(text: str | None) -> Iterator[str | None]:
         os.unlink(path)
 
 
-def _client(
-    params: ConnectOptions, seconds: float, authority: str | None, pool_class: type[driver.Pool]
-) -> Client:
-    wait = int(seconds * 1000)
-    more: dict[str, Any] = {**params.options}
-    if params.username is not None:
-        more |= {"username": params.username, "password": params.password or ""}
-    if params.tls != "disable":
-        more["tls"] = True
-        if params.tls == "require":
-            more["tlsInsecure"] = True
-        elif params.tls == "verify-ca":
-            more["tlsAllowInvalidHostnames"] = True
-        if authority:
-            more["tlsCAFile"] = authority
-    try:
-        return pymongo.MongoClient(
-            [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in params.hosts],
-            appname="rowsmith",
-            tz_aware=True,
-            datetime_conversion="DATETIME_AUTO",
-            connectTimeoutMS=wait,
-            serverSelectionTimeoutMS=wait,
-            maxPoolSize=4,
-            connect=False,
-            _pool_class=pool_class,
-            **more,
-        )
-    except (errors.PyMongoError, ValueError, TypeError, OSError) as error:
-        raise bad_settings(f"The settings are invalid: {error}", "Check the options.") from None
-
-
 def convert_error(error: BaseException) -> ConnectorError:
     """Convert an error of the driver that does not concern a row."""
     if isinstance(error, errors.OperationFailure):
@@ -211,24 +205,21 @@ def arrive(link: Link) -> dict[str, Any]:
     except errors.OperationFailure as error:
         raise convert_error(error) from None
     except (errors.PyMongoError, OSError) as error:
-        raise _at_arrival(error, link) from None
-
-
-def _at_arrival(error: BaseException, link: Link) -> ConnectorError:
-    if link.refused is not None:
-        return from_gate_error(link.refused)
-    if link.broken:
-        hint = (
-            "Check that the server supports TLS. Enter the authority's certificate, or check the host name."
-        )
-        return ConnectorError(f"TLS failed: {shortened(link.broken)}", reason="tls_failed", hint=hint)
-    if isinstance(error, errors.ServerSelectionTimeoutError | errors.NetworkTimeout):
-        return ConnectorError(
-            "None of the servers responded as a writable server.",
-            code="target_timeout",
-            reason="timeout",
-            hint="Check that MongoDB listens on this address, with or without TLS as configured, and that replicaSet "
-            "is correct.",
-            transient=True,
-        )
-    return convert_error(error)
+        if link.refused is not None:
+            raise from_gate_error(link.refused) from None
+        if link.broken:
+            raise ConnectorError(
+                f"TLS failed: {shortened(link.broken)}",
+                reason="tls_failed",
+                hint="Check that the server supports TLS. Enter the authority's certificate, or check the host name.",
+            ) from None
+        if isinstance(error, errors.ServerSelectionTimeoutError | errors.NetworkTimeout):
+            raise ConnectorError(
+                "None of the servers responded as a writable server.",
+                code="target_timeout",
+                reason="timeout",
+                hint="Check that MongoDB listens on this address, with or without TLS as configured, and that "
+                "replicaSet is correct.",
+                transient=True,
+            ) from None
+        raise convert_error(error) from None

@@ -208,7 +208,9 @@ class _Visit:
         from webapp.connectors.mongodb.connection import Link, arrive
 
         params = self._connector.connect_options()
-        stranger = replace(params, username=None, options=_nameless(params))
+        own = ("authSource", "authMechanism")
+        options = {name: value for name, value in params.options.items() if name not in own}
+        stranger = replace(params, username=None, options=options)
         link = Link(stranger, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
         try:
             arrive(link)
@@ -226,12 +228,6 @@ class _Visit:
     def end(self) -> None:
         if self._link is not None:
             self._link.close()
-
-
-def _nameless(params: ConnectOptions) -> dict[str, Any]:
-    return {
-        name: value for name, value in params.options.items() if name not in ("authSource", "authMechanism")
-    }
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -84,7 +84,11 @@ def entity(database: Any, told: Mapping[str, Any]) -> Entity:
         )
     )
     fields = {ID: _ID, **_described(schema)}
-    for field, values in _seen(documents).items():
+    seen: dict[str, list[Any]] = {}
+    for document in documents:
+        for field, value in document.items():
+            seen.setdefault(field, []).append(value)
+    for field, values in seen.items():
         fields[field] = _sampled(field, values, fields.get(field))
     alone = {unique[0] for unique in uniques if len(unique) == 1}
     columns = tuple(
@@ -143,14 +147,6 @@ def _type(kinds: Sequence[str]) -> ColumnType:
     if found and found <= {"integer", "decimal", "float"}:
         return "decimal" if "decimal" in found else "float"
     return "other"
-
-
-def _seen(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for document in documents:
-        for name, value in document.items():
-            found.setdefault(name, []).append(value)
-    return found
 
 
 def _sampled(name: str, values: Sequence[Any], known: Column | None) -> Column:
@@ -531,7 +527,11 @@ class MongodbSession(Session):
             count = len(self.database.list_collection_names())
             told = self.database.command("connectionStatus", showPrivileges=True)["authInfo"]
         privileges = told.get("authenticatedUserPrivileges") or ()
-        grants = [one for one in privileges if self._is_ours(one["resource"])]
+        grants = [
+            one
+            for one in privileges
+            if one["resource"].get("anyResource") or one["resource"].get("db") in ("", self.database.name)
+        ]
         if (
             told.get("authenticatedUsers")
             and privileges
@@ -544,9 +544,6 @@ class MongodbSession(Session):
                 hint="Grant it readWrite on the database, or mark the connection as read-only.",
             )
         return f"{count:,} collections in {self.database.name} are visible."
-
-    def _is_ours(self, resource: Mapping[str, Any]) -> bool:
-        return bool(resource.get("anyResource")) or resource.get("db") in ("", self.database.name)
 
     def sampled(self) -> str:
         """Read one document of the first collection, and return a message."""
@@ -743,7 +740,25 @@ class MongodbTarget(Target):
         self._session = session
         self._collection = session.database[writing.entity.name]
         self._names = [column.name for column in writing.columns]
-        _judge(self._names, writing)
+        for name in self._names:
+            parts = name.split(".")
+            if not all(parts) or any(part.startswith("$") or "\0" in part for part in parts):
+                raise ConnectorError(
+                    f"{name!r} is not a valid field name.", reason="bad_name", hint="Choose another name."
+                )
+            if any(".".join(parts[:at]) in self._names for at in range(1, len(parts))):
+                raise ConnectorError(
+                    f"{name} is part of a field that is written as a whole.",
+                    reason="bad_name",
+                    hint="Map only one of the two.",
+                )
+        lost = set(writing.capture) - {ID, *self._names}
+        if lost or (writing.capture and writing.mode != "insert"):
+            raise ConnectorError(
+                f"MongoDB does not return {', '.join(lost or writing.capture)}.",
+                reason="unsupported",
+                hint="For inserted documents, _id can be captured.",
+            )
 
     # --- transactions (not supported) ---
 
@@ -790,7 +805,13 @@ class MongodbTarget(Target):
         else:
             failures += self._changed(places, rows)
         failures = sorted(failures, key=lambda one: one.index)
-        return WriteResult(failures, self._captured(rows, ids, failures) if self.writing.capture else None)
+        if not self.writing.capture:
+            return WriteResult(failures)
+        bad, arrays = {error.index for error in failures}, []
+        for name in self.writing.capture:
+            made = ids if name == ID else [row[self._names.index(name)] for row in rows]
+            arrays.append(column_of([None if place in bad else one for place, one in enumerate(made)]))
+        return WriteResult(failures, pa.RecordBatch.from_arrays(arrays, list(self.writing.capture)))
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
@@ -830,7 +851,20 @@ class MongodbTarget(Target):
     # --- inserts ---
 
     def _insert(self, documents: dict[int, dict[str, Any]]) -> list[RowError]:
-        encoded, failures = self._encoded(documents)
+        encoded: dict[int, RawBSONDocument] = {}
+        failures: list[RowError] = []
+        for place, document in documents.items():
+            try:
+                octets = bson.encode(document)
+            except (InvalidDocument, OverflowError, RecursionError) as error:
+                failures.append(RowError(place, "wrong_type", f"MongoDB cannot store this document: {error}"))
+                continue
+            if len(octets) > limits.MONGODB_DOCUMENT_BYTES:
+                most = limits.MONGODB_DOCUMENT_BYTES
+                message = f"The document has {len(octets):,} bytes; at most {most:,} are allowed."
+                failures.append(RowError(place, "too_long", message))
+                continue
+            encoded[place] = RawBSONDocument(octets)
         places = list(encoded)
         if not places:
             return failures
@@ -847,25 +881,6 @@ class MongodbTarget(Target):
         except (errors.PyMongoError, OSError) as error:
             raise convert_error(error) from error
         return failures
-
-    def _encoded(
-        self, documents: dict[int, dict[str, Any]]
-    ) -> tuple[dict[int, RawBSONDocument], list[RowError]]:
-        """Encode documents to BSON, and return errors for those that cannot be encoded or are too large."""
-        encoded, failures = {}, []
-        for place, document in documents.items():
-            try:
-                octets = bson.encode(document)
-            except (InvalidDocument, OverflowError, RecursionError) as error:
-                failures.append(RowError(place, "wrong_type", f"MongoDB cannot store this document: {error}"))
-                continue
-            if len(octets) > limits.MONGODB_DOCUMENT_BYTES:
-                most = limits.MONGODB_DOCUMENT_BYTES
-                message = f"The document has {len(octets):,} bytes; at most {most:,} are allowed."
-                failures.append(RowError(place, "too_long", message))
-                continue
-            encoded[place] = RawBSONDocument(octets)
-        return encoded, failures
 
     def _told(self, error: errors.BulkWriteError) -> list[dict[str, Any]]:
         """Return the server's errors of single rows. Raises errors that do not concern single rows."""
@@ -957,40 +972,6 @@ class MongodbTarget(Target):
 
     def _missing(self, place: int) -> RowError:
         return RowError(place, "missing_row", f"No such document exists in {self.writing.entity.name}.")
-
-    # --- captured values ---
-
-    def _captured(
-        self, rows: Sequence[Sequence[Any]], ids: Sequence[Any], failures: Sequence[RowError]
-    ) -> pa.RecordBatch:
-        bad, arrays = {error.index for error in failures}, []
-        for name in self.writing.capture:
-            made = ids if name == ID else [row[self._names.index(name)] for row in rows]
-            arrays.append(column_of([None if place in bad else one for place, one in enumerate(made)]))
-        return pa.RecordBatch.from_arrays(arrays, list(self.writing.capture))
-
-
-def _judge(names: Sequence[str], writing: WriteSpec) -> None:
-    """Raise `ConnectorError` for fields that a document cannot contain together, and values that cannot be
-    captured."""
-    for name in names:
-        parts = name.split(".")
-        if not all(parts) or any(part.startswith("$") or "\0" in part for part in parts):
-            raise ConnectorError(
-                f"{name!r} is not a valid field name.", reason="bad_name", hint="Choose another name."
-            )
-        if any(".".join(parts[:at]) in names for at in range(1, len(parts))):
-            raise ConnectorError(
-                f"{name} is part of a field that is written as a whole.",
-                reason="bad_name",
-                hint="Map only one of the two.",
-            )
-    if (lost := set(writing.capture) - {ID, *names}) or (writing.capture and writing.mode != "insert"):
-        raise ConnectorError(
-            f"MongoDB does not return {', '.join(lost or writing.capture)}.",
-            reason="unsupported",
-            hint="For inserted documents, _id can be captured.",
-        )
 
 
 def _alike(stored: dict[str, Any], sent: dict[str, Any]) -> bool:

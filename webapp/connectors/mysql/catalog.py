@@ -151,53 +151,44 @@ def _columns(
 ) -> dict[Place, list[tuple[Column, str]]]:
     """Return the columns by table, each with the expression that computes it, or ""."""
     found: dict[Place, list[tuple[Column, str]]] = defaultdict(list)
-    for schema, table, *rest in ask(
+    for (
+        schema, table, name, kind, declared, nullable, default, extra, length, precision, scale, expression, comment,
+        characters,
+    ) in ask(
         "SELECT table_schema, table_name, column_name, data_type, column_type, is_nullable, column_default, extra, "
         "character_maximum_length, numeric_precision, numeric_scale, generation_expression, column_comment, "
         "character_set_name "
         f"FROM information_schema.columns WHERE {where('table_schema', 'table_name')} "
         "ORDER BY table_schema, table_name, ordinal_position",
         values,
-    ):
-        found[schema, table].append((_column(of, *rest), rest[-3] or ""))
+    ):  # fmt: skip
+        low = kind.lower()
+        type_: ColumnType = "integer" if low == "bit" else _TYPES.get(low, "other")
+        if declared.lower().startswith(("tinyint(1)", "bit(1)")):
+            type_ = "boolean"
+        generated = "identity" if "AUTO_INCREMENT" in extra.upper() else ""
+        if expression or "GENERATED" in extra.upper().replace("DEFAULT_GENERATED", ""):
+            generated = "computed"
+        exact = type_ in ("decimal", "integer") and precision is not None
+        choices = _CHOICE.findall(declared) if type_ == "enum" else ()
+        column = Column(
+            name,
+            type_,
+            declared,
+            nullable=nullable == "YES",
+            max_length=int(length) if type_ in _LENGTHS and length is not None else None,
+            precision=int(precision) if exact else None,
+            scale=int(scale) if exact and type_ == "decimal" and scale is not None else None,
+            bits=_BITS.get(low) or (int(precision or 1) if low == "bit" else None),
+            unsigned="unsigned" in declared.lower() or low in ("bit", "year"),
+            generated=generated,
+            default=None if of.maria and default == "NULL" else default,
+            choices=tuple(one.replace("''", "'") for one in choices),
+            comment=comment or "",
+            characters=_CHARACTERS.get(characters or "", ""),
+        )
+        found[schema, table].append((column, expression or ""))
     return found
-
-
-def _column(
-    of: Server, name: str, kind: str, declared: str, nullable: str, default: str | None, extra: str,
-    length: int | None, precision: int | None, scale: int | None, expression: str | None, comment: str,
-    characters: str | None,
-) -> Column:  # fmt: skip
-    type_ = _type(kind.lower(), declared.lower())
-    extra = extra.upper()
-    generated = "identity" if "AUTO_INCREMENT" in extra else ""
-    if expression or "GENERATED" in extra.replace("DEFAULT_GENERATED", ""):
-        generated = "computed"
-    if of.maria and default == "NULL":
-        default = None
-    digits = type_ in ("decimal", "integer", "float") and precision is not None
-    return Column(
-        name,
-        type_,
-        declared,
-        nullable=nullable == "YES",
-        max_length=int(length) if type_ in _LENGTHS and length is not None else None,
-        precision=int(precision) if digits and type_ != "float" and precision is not None else None,
-        scale=int(scale) if digits and type_ == "decimal" and scale is not None else None,
-        bits=_BITS.get(kind.lower()) or (int(precision or 1) if kind.lower() == "bit" else None),
-        unsigned="unsigned" in declared.lower() or kind.lower() in ("bit", "year"),
-        generated=generated,
-        default=default,
-        choices=tuple(one.replace("''", "'") for one in _CHOICE.findall(declared)) if type_ == "enum" else (),
-        comment=comment or "",
-        characters=_CHARACTERS.get(characters or "", ""),
-    )
-
-
-def _type(kind: str, declared: str) -> ColumnType:
-    if declared.startswith(("tinyint(1)", "bit(1)")):
-        return "boolean"
-    return "integer" if kind == "bit" else _TYPES.get(kind, "other")
 
 
 def _uniques(

@@ -371,34 +371,30 @@ def sign_in(params: ConnectOptions, opened: socket.socket, seconds: float) -> Li
         ) from None
     except (pymysql.err.Error, OSError, struct.error, IndexError, ValueError, AssertionError) as error:
         opened.close()
-        raise _at_sign_in(error, params) from None
+        if isinstance(error, pymysql.err.InternalError) or not isinstance(error, pymysql.err.Error | OSError):
+            raise ConnectorError(
+                "The server at this address is neither MySQL nor MariaDB.",
+                reason="not_mysql",
+                hint="Check the host and the port.",
+            ) from None
+        found = convert_error(error)
+        if not isinstance(found, ConnectionLost):
+            raise found from None
+        late = found.code == "target_timeout"
+        raise ConnectorError(
+            f"{params.host}:{params.port} did not respond in time."
+            if late
+            else f"{params.host}:{params.port} closed the connection.",
+            code=found.code,
+            reason="timeout" if late else "refused",
+            hint="Check that a MySQL or MariaDB server listens on this address.",
+            transient=True,
+        ) from None
     except BaseException:
         opened.close()
         raise
     link.patience(None)
     return link
-
-
-def _at_sign_in(error: Exception, params: ConnectOptions) -> ConnectorError:
-    if isinstance(error, pymysql.err.InternalError) or not isinstance(error, pymysql.err.Error | OSError):
-        return ConnectorError(
-            "The server at this address is neither MySQL nor MariaDB.",
-            reason="not_mysql",
-            hint="Check the host and the port.",
-        )
-    found = convert_error(error)
-    if not isinstance(found, ConnectionLost):
-        return found
-    late = found.code == "target_timeout"
-    return ConnectorError(
-        f"{params.host}:{params.port} did not respond in time."
-        if late
-        else f"{params.host}:{params.port} closed the connection.",
-        code=found.code,
-        reason="timeout" if late else "refused",
-        hint="Check that a MySQL or MariaDB server listens on this address.",
-        transient=True,
-    )
 
 
 @lru_cache(maxsize=32)

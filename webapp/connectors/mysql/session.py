@@ -315,34 +315,13 @@ class MysqlSession(Session):
     def target(self, writing: WriteSpec) -> Target:
         """See `Session.target`."""
         self.may_write()
-        with converting_errors():
-            self._check(writing)
-            self._target = MysqlTarget(self.link, self.server, int(self.packet), writing)
-        return self._target
-
-    def _check(self, writing: WriteSpec) -> None:
-        """Check that the table's engine supports transactions, and that the account may write.
-
-        EXPLAIN checks the privileges for a statement without running it.
-        """
         entity = writing.entity
         if entity.kind == "view":
             raise ConnectorError(
                 f"{entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
         place = entity.parts if len(entity.parts) > 1 else (self.home or "", *entity.parts)
-        rows = self._ask(
-            "SELECT t.engine, e.transactions FROM information_schema.tables t JOIN information_schema.engines e "
-            "ON e.engine = t.engine WHERE t.table_schema = %s AND t.table_name = %s",
-            place,
-        )
         table = sql.qualified(DIALECT, entity.parts)
-        if rows and rows[0][1] != "YES":
-            raise ConnectorError(
-                f"{entity.name} uses the engine {rows[0][0]}, which does not support transactions.",
-                reason="unsupported",
-                hint=f"Run ALTER TABLE {table} ENGINE = InnoDB.",
-            )
         names = [DIALECT.quoted(column.name) for column in writing.columns]
         if writing.mode == "update":
             setting = ", ".join(f"{name} = {name}" for name in names)
@@ -351,11 +330,25 @@ class MysqlSession(Session):
             statement = (
                 f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(['NULL'] * len(names))})"
             )
-        try:
-            self.link.write(f"EXPLAIN {statement}".encode())
-        except pymysql.err.Error as error:
-            if row_rejection(error, entity) is None:
-                raise
+        with converting_errors():
+            rows = self._ask(
+                "SELECT t.engine, e.transactions FROM information_schema.tables t JOIN information_schema.engines e "
+                "ON e.engine = t.engine WHERE t.table_schema = %s AND t.table_name = %s",
+                place,
+            )
+            if rows and rows[0][1] != "YES":
+                raise ConnectorError(
+                    f"{entity.name} uses the engine {rows[0][0]}, which does not support transactions.",
+                    reason="unsupported",
+                    hint=f"Run ALTER TABLE {table} ENGINE = InnoDB.",
+                )
+            try:  # EXPLAIN checks the privileges for a statement without running it
+                self.link.write(f"EXPLAIN {statement}".encode())
+            except pymysql.err.Error as error:
+                if row_rejection(error, entity) is None:
+                    raise
+            self._target = MysqlTarget(self.link, self.server, int(self.packet), writing)
+        return self._target
 
     def may_suspend_foreign_keys(self) -> bool:
         """See `Session`: every account may set `foreign_key_checks` for its session."""

@@ -75,7 +75,7 @@ class CommitTokenBuilder:
         if not rows.size or not self._unique or len(self._rows) >= limits.MYSQL_PROOF_ROWS:
             return
         chosen = rows[np.unique([0, rows.size // 2, rows.size - 1])]
-        columns = [_column(self._writing, name) for name in self._unique]
+        columns = [next(one for one in self._writing.columns if one.name == name) for name in self._unique]
         values = [
             fit(column, batch.column(self._writing.columns.index(column)).take(pa.array(chosen)))[0]
             for column in columns
@@ -175,10 +175,6 @@ def counted(writing: WriteSpec) -> str | None:
     return next((column.name for column in fields if column.name not in brought), None)
 
 
-def _column(writing: WriteSpec, name: str) -> Column:
-    return next(column for column in writing.columns if column.name == name)
-
-
 # --- Target -------------------------------------------------------------------------------------------------
 
 _ROW_NUMBER: Final = b"GET DIAGNOSTICS CONDITION 1 @rowsmith_row = ROW_NUMBER"
@@ -190,7 +186,17 @@ class MysqlTarget(Target):
     """See `Target`."""
 
     def __init__(self, link: Link, server: Server, packet: int, writing: WriteSpec) -> None:
-        _check(writing)
+        names = [column.name for column in writing.columns]
+        if writing.mode == "update" and not set(writing.key_columns) < set(names):
+            raise ConnectorError(
+                "An update needs key columns and other columns to change.",
+                reason="unsupported",
+                hint="Map both kinds of columns.",
+            )
+        if not names:
+            raise ConnectorError(
+                "No column is mapped.", reason="unsupported", hint="Map at least one column."
+            )
         self.writing = writing
         self._link, self._server = link, server
         self._writer = Writer(writing.columns)
@@ -199,8 +205,7 @@ class MysqlTarget(Target):
         self._rows = limits.MYSQL_STATEMENT_ROWS
         self._batch_sizer = BatchSizer(limits.MYSQL_STATEMENT_ROWS, limits.MYSQL_STATEMENT_ROWS)
         self._table = sql.qualified(DIALECT, writing.entity.parts)
-        self._names = [DIALECT.quoted(column.name) for column in writing.columns]
-        self._head = f"INSERT INTO {self._table} ({', '.join(self._names)}) VALUES ".encode()
+        self._head = f"INSERT INTO {self._table} ({sql.listed(DIALECT, names)}) VALUES ".encode()
         self._capture = _Capture(link, server, writing)
         self._tail = (self._on_duplicate() + self._capture.tail).encode()
         self._token_builder = CommitTokenBuilder(link, writing)
@@ -277,7 +282,21 @@ class MysqlTarget(Target):
         literals."""
 
         def attempt(piece: np.ndarray) -> RowRejection | None:
-            return self._attempt(literals, int(piece[0]), int(piece[-1]) + 1, rows)
+            start, end = int(piece[0]), int(piece[-1]) + 1
+            try:
+                self._link.write(b"".join((self._head, literals.of(start, end), self._tail)))
+            except (pymysql.err.Error, OSError) as error:
+                rejection = row_rejection(error, self.writing.entity)
+                if rejection is None:
+                    raise convert_error(error) from error
+                if self.writing.mode == "upsert" and rejection.native == str(_ALIEN):
+                    message = "Another row has the same value in a different unique index."
+                    rejection = replace(rejection, reason="unique", message=message)
+                if end - start > 1:
+                    rejection = replace(rejection, suspect=self._suspect(end - start))
+                return rejection
+            self._capture.took(rows[start:end])
+            return None
 
         failures: list[RowError] = []
         at = 0
@@ -296,21 +315,6 @@ class MysqlTarget(Target):
                 self._rows = min(limits.MYSQL_STATEMENT_ROWS, self._rows + self._rows // 3)
             at = end
         return failures
-
-    def _attempt(self, literals: Literals, start: int, end: int, rows: np.ndarray) -> RowRejection | None:
-        statement = b"".join((self._head, literals.of(start, end), self._tail))
-        try:
-            self._link.write(statement)
-        except (pymysql.err.Error, OSError) as error:
-            rejection = row_rejection(error, self.writing.entity)
-            if rejection is None:
-                raise convert_error(error) from error
-            if self.writing.mode == "upsert" and rejection.native == str(_ALIEN):
-                message = "Another row has the same value in a different unique index."
-                rejection = replace(rejection, reason="unique", message=message)
-            return rejection if end - start == 1 else replace(rejection, suspect=self._suspect(end - start))
-        self._capture.took(rows[start:end])
-        return None
 
     def _suspect(self, count: int) -> int | None:
         """Return the position of the row at which the last statement failed, if the server reports it."""
@@ -413,18 +417,6 @@ class MysqlTarget(Target):
         return len(rows)
 
 
-def _check(writing: WriteSpec) -> None:
-    names = [column.name for column in writing.columns]
-    if writing.mode == "update" and not set(writing.key_columns) < set(names):
-        raise ConnectorError(
-            "An update needs key columns and other columns to change.",
-            reason="unsupported",
-            hint="Map both kinds of columns.",
-        )
-    if not names:
-        raise ConnectorError("No column is mapped.", reason="unsupported", hint="Map at least one column.")
-
-
 class _Capture:
     """Returns values that the server generates.
 
@@ -448,19 +440,16 @@ class _Capture:
         self._parts: list[tuple[np.ndarray, pa.RecordBatch]] = []
         self._taken: list[np.ndarray] = []
         if self._wanted and not self._returns:
-            self._prepare()
-
-    def _prepare(self) -> None:
-        columns = [self._writing.entity.column(name) for name in self._wanted]
-        counted = len(columns) == 1 and columns[0] is not None and columns[0].generated == "identity"
-        if not counted or self._writing.mode != "insert":
-            raise ConnectorError(
-                f"This server cannot return {', '.join(self._wanted)} for written rows.",
-                reason="unsupported",
-                hint="It returns only AUTO_INCREMENT values of inserted rows. MariaDB 10.5 returns any column.",
-            )
-        self._link.write(b"SELECT @@auto_increment_increment")
-        self._step = int(self._link.rows[0][0])
+            columns = [writing.entity.column(name) for name in self._wanted]
+            identity = len(columns) == 1 and columns[0] is not None and columns[0].generated == "identity"
+            if not identity or writing.mode != "insert":
+                raise ConnectorError(
+                    f"This server cannot return {', '.join(self._wanted)} for written rows.",
+                    reason="unsupported",
+                    hint="It returns only AUTO_INCREMENT values of inserted rows. MariaDB 10.5 returns any column.",
+                )
+            link.write(b"SELECT @@auto_increment_increment")
+            self._step = int(link.rows[0][0])
 
     def begin(self, batch: pa.RecordBatch) -> None:
         """Start over for a new batch."""
@@ -498,7 +487,15 @@ class _Capture:
         made = None
         if self._parts:
             order[np.concatenate([rows for rows, _ in self._parts])] = np.arange(taken.size)
-            made = pa.Table.from_batches(_alike([part for _, part in self._parts])).combine_chunks()
+            parts = [part for _, part in self._parts]
+            if any(part.schema != parts[0].schema for part in parts):  # then columns become text
+                parts = [
+                    pa.RecordBatch.from_arrays(
+                        [column.cast(pa.string()) for column in part.columns], part.schema.names
+                    )
+                    for part in parts
+                ]
+            made = pa.Table.from_batches(parts).combine_chunks()
         places = pa.array(order, mask=order < 0)
         arrays = []
         for name in self._writing.capture:
@@ -510,16 +507,6 @@ class _Capture:
             else:
                 arrays.append(made.column(name).combine_chunks().take(places))
         return pa.RecordBatch.from_arrays(arrays, list(self._writing.capture))
-
-
-def _alike(parts: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Return the parts with a common schema: columns become text if their types differ."""
-    if all(part.schema == parts[0].schema for part in parts):
-        return parts
-    return [
-        pa.RecordBatch.from_arrays([column.cast(pa.string()) for column in part.columns], part.schema.names)
-        for part in parts
-    ]
 
 
 def _others(count: int, failures: Sequence[RowError]) -> np.ndarray:

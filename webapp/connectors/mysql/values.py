@@ -89,21 +89,18 @@ class Writer:
     def literals(self, arrays: Sequence[pa.Array]) -> Literals:
         """Return rows of literals from converted arrays of the same length, at least one."""
         with self._writing:
-            return self._literals(arrays)
-
-    def _literals(self, arrays: Sequence[pa.Array]) -> Literals:
-        kinds = tuple(array.type for array in arrays)
-        rows = self._rows.get(kinds)
-        if rows is None:
-            spelled = [
-                _spelled(column, kind, "," if place else "")
-                for place, (column, kind) in enumerate(zip(self._columns, kinds, strict=True))
-            ]
-            rows = self._rows[kinds] = Layout(spelled, Frame("(", (")",), (",",)), joint=False)
-        texts = rows.texts_of(arrays, np.zeros(len(arrays[0]), np.uint8))
-        _, offsets, data = texts.buffers()
-        bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-        return Literals(memoryview(data), bounds)
+            kinds = tuple(array.type for array in arrays)
+            rows = self._rows.get(kinds)
+            if rows is None:
+                spelled = [
+                    _spelled(column, kind, "," if place else "")
+                    for place, (column, kind) in enumerate(zip(self._columns, kinds, strict=True))
+                ]
+                rows = self._rows[kinds] = Layout(spelled, Frame("(", (")",), (",",)), joint=False)
+            texts = rows.texts_of(arrays, np.zeros(len(arrays[0]), np.uint8))
+            _, offsets, data = texts.buffers()
+            bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+            return Literals(memoryview(data), bounds)
 
 
 def texts(column: Column, array: pa.Array) -> list[str]:
@@ -152,34 +149,28 @@ def _in_calendar(values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
 
 
 def _as_text(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
-    kind = values.type
-    if pa.types.is_boolean(kind):
-        return values.cast(pa.string()), []
-    textual = column.type != "binary" and (pa.types.is_string(kind) or pa.types.is_dictionary(kind))
-    return values, _too_long(column, values) if textual else []
-
-
-def _too_long(column: Column, values: pa.Array) -> list[Misfit]:
-    """Return misfits for texts whose trailing spaces the server would remove, or for which its error is
-    misleading.
+    """Find texts whose trailing spaces the server would remove, or for which its error is misleading.
 
     MariaDB reports a text that is cut before a non-ASCII letter as an incorrect string.
     """
-    most = column.max_length
-    if most is None or column.type == "enum":
-        return []
+    kind, most = values.type, column.max_length
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.string()), []
+    coded = pa.types.is_dictionary(kind)
+    textual = column.type not in ("binary", "enum") and (pa.types.is_string(kind) or coded)
+    if not textual or most is None:
+        return values, []
     in_bytes = column.declared in _MEASURED_IN_BYTES
     length = pc.binary_length if in_bytes else pc.utf8_length
-    coded = pa.types.is_dictionary(values.type)
     longest = pc.max(length(values.dictionary if coded else values)).as_py()
     if longest is None or longest <= most:
-        return []
+        return values, []
     plain = values.dictionary_decode() if coded else values
     found = pc.greater(length(plain), most)
     if not in_bytes:
         found = pc.and_(found, pc.less_equal(length(pc.utf8_rtrim(plain, " ")), most))
     unit = "bytes" if in_bytes else "characters, including trailing spaces"
-    return [(found, "too_long", f"{column.name} stores at most {most:,} {unit}.")]
+    return values, [(found, "too_long", f"{column.name} stores at most {most:,} {unit}.")]
 
 
 def _as_integer(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
@@ -270,23 +261,17 @@ def _numeric(kind: pa.DataType) -> bool:
 def _spelled(column: Column, kind: pa.DataType, lead: str) -> Spelled:
     """Return how values of an Arrow type are written for a column. Texts are compared as texts: 5 as '5'."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    textual = column.type in _TEXTS
     start, end = "'", "'"
+    codec: Codec
     if pa.types.is_binary(value):
-        start = "x'"
-    elif pa.types.is_boolean(value) or (_numeric(value) and column.type in _BARE):
-        start = end = ""
-    elif pa.types.is_timestamp(value) and value.tz and column.type in _TEXTS:
-        end = "Z'"
-    return Spelled(
-        column.name, _codec(column, value), Wrapping((lead + start, lead + "NULL", lead), (end, "", ""))
-    )
-
-
-def _codec(column: Column, kind: pa.DataType) -> Codec:
-    if pa.types.is_binary(kind):
-        return HexCodec()
-    if pa.types.is_boolean(kind):
-        return codecs.BoolCodec(b"FALSE", b"TRUE")
-    if pa.types.is_timestamp(kind):
-        return codecs.TimestampCodec(b"T" if column.type in _TEXTS else b" ")
-    return scalar_codec(kind, _ESCAPE)
+        codec, start = HexCodec(), "x'"
+    elif pa.types.is_boolean(value):
+        codec, start, end = codecs.BoolCodec(b"FALSE", b"TRUE"), "", ""
+    elif pa.types.is_timestamp(value):
+        codec, end = codecs.TimestampCodec(b"T" if textual else b" "), "Z'" if value.tz and textual else "'"
+    else:
+        codec = scalar_codec(value, _ESCAPE)
+        if _numeric(value) and column.type in _BARE:
+            start = end = ""
+    return Spelled(column.name, codec, Wrapping((lead + start, lead + "NULL", lead), (end, "", "")))

@@ -346,12 +346,9 @@ class PostgresqlTarget(Target):
         if at is None:
             names, bad = self._by_key(said.message_detail or "", piece, batch, state)
             if state == "23502" and column:
-                known = column in [own.name for own in self.writing.columns]
-                bad = (
-                    np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
-                    if known
-                    else None
-                )
+                bad = None
+                if column in [own.name for own in self.writing.columns]:
+                    bad = np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
             if not finding and said.table_name != self.writing.entity.parts[-1]:
                 bad = None  # a trigger wrote to another table, whose columns may have the same names
             else:
