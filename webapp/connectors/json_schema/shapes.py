@@ -254,8 +254,11 @@ class Shaper:
                 ]
                 kept = [one for one in unique([sent(value) for value in values]) if one is not None]
                 if kept:
-                    told = {key: shape[key] for key in _KEPT if key in shape}
-                    listed_ = {**told, "type": shape.get("type", ""), "enum": kept}
+                    listed_ = {
+                        **{key: shape[key] for key in _KEPT if key in shape},
+                        "type": shape.get("type", ""),
+                        "enum": kept,
+                    }
         return listed_
 
     def _sound(self, shape: Shape, raw: Any) -> bool:

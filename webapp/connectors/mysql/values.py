@@ -124,24 +124,20 @@ def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
             misfits.append((infinite, "out_of_range", "MySQL cannot store NaN or infinity."))
             values = pc.if_else(infinite, 0.0, values)
     values, found = _FITTING.get(column.type, _as_text)(column, values)
-    values, beyond = _in_calendar(values)
-    return values, misfits + found + beyond
-
-
-def _in_calendar(values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
-    kind = values.type
-    if pa.types.is_date32(kind):
+    misfits += found
+    if pa.types.is_date32(values.type):
         numbers, first, last = values.cast(pa.int32()), _FIRST_DAY, _LAST_DAY
-    elif pa.types.is_timestamp(kind):
+    elif pa.types.is_timestamp(values.type):
         numbers = values.cast(pa.int64())
         first, last = _FIRST_DAY * codecs.DAY_MICROS, (_LAST_DAY + 1) * codecs.DAY_MICROS - 1
     else:
-        return values, []
+        return values, misfits
     ends = pc.min_max(numbers).as_py()
-    if ends["min"] is None or (ends["min"] >= first and ends["max"] <= last):
-        return values, []
-    outside = pc.or_(pc.less(numbers, first), pc.greater(numbers, last))
-    return pc.if_else(outside, None, values), [(outside, "out_of_range", "The year must be from 1 to 9999.")]
+    if ends["min"] is not None and (ends["min"] < first or ends["max"] > last):
+        outside = pc.or_(pc.less(numbers, first), pc.greater(numbers, last))
+        misfits.append((outside, "out_of_range", "The year must be from 1 to 9999."))
+        values = pc.if_else(outside, None, values)
+    return values, misfits
 
 
 # --- Conversions by column type

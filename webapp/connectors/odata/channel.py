@@ -20,7 +20,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit
@@ -329,32 +329,21 @@ class Fault:
 def fault(body: bytes) -> Fault:
     """Parse an error body of V2 or V4 in JSON or XML. Any other body becomes text without tags."""
     text = body.decode("utf-8", "replace").strip()
-    found = _json_error(text) if text[:1] == "{" else _xml_error(body) if text[:1] == "<" else None
-    if found is None:
+    found: Any = None
+    if text[:1] == "{":
+        with suppress(ValueError, RecursionError):
+            whole = json.loads(text)
+            found = whole.get("error") or whole.get("odata.error")
+    elif text[:1] == "<":
+        with suppress(ParseError, DefusedXmlException, ValueError, LookupError):
+            root = fromstring(body, forbid_dtd=True)
+            if root.tag.endswith("}error") or root.tag == "error":
+                found = _plain(root)
+    if not isinstance(found, Mapping):
         plain = " ".join(_TAG.sub(" ", text).split()) if text[:1] == "<" else text
         return Fault("", plain[: limits.HTTP_BODY_CHARS], False)
     lines = list(dict.fromkeys(_lines(found)))
     return Fault(_word(found.get("code")), "; ".join(lines)[: limits.HTTP_BODY_CHARS], True)
-
-
-def _json_error(text: str) -> Mapping[str, Any] | None:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    error = found.get("error") or found.get("odata.error")
-    return error if isinstance(error, Mapping) else None
-
-
-def _xml_error(body: bytes) -> Mapping[str, Any] | None:
-    try:
-        root = fromstring(body, forbid_dtd=True)
-    except (ParseError, DefusedXmlException, ValueError, LookupError):
-        return None
-    if not root.tag.endswith("}error") and root.tag != "error":
-        return None
-    found = _plain(root)
-    return found if isinstance(found, Mapping) else None
 
 
 def _plain(element: Element, depth: int = 0) -> Any:

@@ -434,13 +434,28 @@ class Staged:
             " ON COMMIT DELETE ROWS".encode()
         )
         self._clear = f"TRUNCATE {table}".encode()
-        self.copy = f"COPY {table} ({quoted(self._row)}, {sql.listed(DIALECT, names)}) FROM STDIN".encode()
+        listed = sql.listed(DIALECT, names)
+        self.copy = f"COPY {table} ({quoted(self._row)}, {listed}) FROM STDIN".encode()
         self._into = sql.qualified(DIALECT, writing.entity.parts)
         self._from = table
         self._names = names
         self.used = False
         self._captured: list[tuple[np.ndarray, list[list[str | None]]]] = []
-        self._insert = self._insertion()
+        override = (
+            " OVERRIDING SYSTEM VALUE" if any(c.generated == "identity" for c in writing.columns) else ""
+        )
+        conflict = ""
+        if writing.mode == "upsert":
+            keys = writing.key_columns
+            others = [name for name in names if name not in keys] or list(keys[:1])
+            setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
+            conflict = f" ON CONFLICT ({sql.listed(DIALECT, keys)}) DO UPDATE SET {setting}"
+        back = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
+        head = f"INSERT INTO {self._into} ({listed}){override} SELECT {sql.listed(DIALECT, names, 's.')}"
+        self._insert = (
+            f"{head} FROM {self._from} s WHERE ",
+            f" ORDER BY s.{quoted(self._row)}{conflict}{back}",
+        )
 
     def clear(self) -> None:
         """Empty the table for the next batch. A commit empties it too: `used` is false in a new transaction."""
@@ -457,22 +472,6 @@ class Staged:
         return f"{row} = ANY('{{{','.join(map(str, piece.tolist()))}}}')"
 
     # --- insert, upsert ---
-
-    def _insertion(self) -> tuple[str, str]:
-        writing, quoted = self.writing, DIALECT.quoted
-        names = sql.listed(DIALECT, self._names)
-        override = (
-            " OVERRIDING SYSTEM VALUE" if any(c.generated == "identity" for c in writing.columns) else ""
-        )
-        conflict = ""
-        if writing.mode == "upsert":
-            keys = writing.key_columns
-            others = [name for name in self._names if name not in keys] or list(keys[:1])
-            setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
-            conflict = f" ON CONFLICT ({sql.listed(DIALECT, keys)}) DO UPDATE SET {setting}"
-        back = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
-        head = f"INSERT INTO {self._into} ({names}){override} SELECT {sql.listed(DIALECT, self._names, 's.')}"
-        return f"{head} FROM {self._from} s WHERE ", f" ORDER BY s.{quoted(self._row)}{conflict}{back}"
 
     def insert(self, piece: np.ndarray) -> bool:
         """Insert the rows of a piece in order. Returns False if the server skipped some."""
