@@ -26,7 +26,7 @@ from jobs.pushes.failures import hide_rows, hide_together, keys_of, stopped, tab
 from jobs.pushes.table import KEYLESS, Part, canary, made, orphan_reason
 from webapp import limits
 from webapp.connectors.base import ConnectorError
-from webapp.connectors.http.channel import LOCATION, Channel, RowOutcome, Rows, Sender
+from webapp.connectors.http.channel import LOCATION, Channel, RowOutcome, Rows
 from webapp.extensions import application
 from webapp.pushes.services.ledger.write import NO_TOKEN, UNKNOWN, Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
@@ -61,20 +61,17 @@ class LeaseHand:
         """Wait, or raise `Interrupted`."""
         until, pause = time.monotonic() + seconds, threading.Event()
         while True:
-            self._may_go_on()
+            try:
+                self.may_go()
+            except Released:
+                now = time.monotonic()
+                self._drained = min(self._drained, now + limits.PUSH_DRAIN_SECONDS)
+                if now >= self._drained:
+                    raise
             left = until - time.monotonic()
             if left <= 0:
                 return
             pause.wait(min(left, pushes_wait.POLL_SECONDS))
-
-    def _may_go_on(self) -> None:
-        try:
-            self.may_go()
-        except Released:
-            now = time.monotonic()
-            self._drained = min(self._drained, now + limits.PUSH_DRAIN_SECONDS)
-            if now >= self._drained:
-                raise
 
 
 class Caller:
@@ -158,9 +155,12 @@ class Caller:
         proof = {"keyed": not self.undo, "repeatable": self.undo or self.sending.repeatable}
         chunk = self._chunk(part.numbers, [], proof)
         rows = self._rows(part, there)
+        # Rows that may have been sent before can be there already, or be gone.
+        before = self._resent
+        met = before is not None and before.first <= chunk.last and chunk.first <= before.last
+        sending, ended = self._again if met else self.sending, []
         self.book.intend(chunk, [])
         try:
-            sending, ended = self._sending(chunk), []
             if len(there):
                 ended = sending.delete(rows) if self.undo else sending.send(rows, self.order.stops)
         except ConnectorError:
@@ -233,12 +233,6 @@ class Caller:
                 )
             if away is not None:
                 raise Away(away)
-
-    def _sending(self, chunk: Chunk) -> Sender:
-        """The way for a chunk: rows that may have been sent before can be there already, or be gone."""
-        before = self._resent
-        met = before is not None and before.first <= chunk.last and chunk.first <= before.last
-        return self._again if met else self.sending
 
     def _rows(self, part: Part, there: np.ndarray) -> Rows:
         numbers = there.tolist()

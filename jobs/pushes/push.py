@@ -12,7 +12,6 @@ import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,17 +92,14 @@ class Runner:
                 raise
             finally:
                 self._close()
-        seen = self._leaks()
-        self.work.finish("completed", **({"leaks": seen} if seen else {}))
-
-    def _leaks(self) -> list[dict[str, Any]]:
-        """Return the leak check's result for the rows that this attempt generated."""
-        tables = [(table.name, table.maker.watch) for table in self.order.tables]
-        return [
+        # The leak check's results for the rows that this attempt generated.
+        watches = [(table.name, table.maker.watch) for table in self.order.tables]
+        seen = [
             {"table": name, "columns": watch.report(), "unmasked": list(watch.unmasked)}
-            for name, watch in tables
+            for name, watch in watches
             if watch is not None
         ]
+        self.work.finish("completed", **({"leaks": seen} if seen else {}))
 
     def _persist(self) -> None:
         """Retry until the push is done. Wait for an unavailable target as long as the push allows. Other
@@ -118,7 +114,9 @@ class Runner:
                 self.work.check()  # a statement that we cancelled ourselves is not an error of the target
                 if not _may_pass(error):
                     raise
-                ended = self._reread()
+                with contextlib.suppress(OperationalError):
+                    self.book.load()
+                ended = self._progress()
                 if away:
                     self._wait_for_target(error, ended)
                     continue
@@ -187,16 +185,9 @@ class Runner:
         except OperationalError as own:
             raise LeaseLost(self.work.id) from own  # our own database is unavailable too: the lease expires
 
-    def _reread(self) -> int:
-        """Return the number of rows with an outcome according to the ledger, if our own database is
-        available."""
-        with contextlib.suppress(OperationalError):
-            self.book.load()
-        return self._progress()
-
     def _progress(self) -> int:
-        """Return the number of rows with an outcome. Over HTTP, rows that the target did not answer are not
-        counted."""
+        """Return the number of rows with an outcome in the ledger. Over HTTP, rows that the target did not answer are
+        not counted."""
         return self.book.ended_rows - (self.book.push.unknown if self.order.can.by_row else 0)
 
     def _once(self) -> None:
@@ -205,25 +196,34 @@ class Runner:
         # What an earlier session may have sent: the current chunk, and the previous one, whose outcome is
         # written late.
         again = 2 if self._was_open or self.work.epoch > 1 else 0
-        session = self.watch.session = self._open()
-        self._begin_line()
+        try:
+            session = self.watch.session = self.order.open()
+        except ConnectorError as error:
+            # If an earlier connection succeeded, errors are treated as temporary, such as a restarting server or a
+            # full pool.
+            error.transient = error.transient or self._was_open or self.book.ended_rows > 0
+            raise
+        self._was_open = True
+        left = self.book.push.total - self.book.ended_rows
+        attempt = f"attempt {self.work.attempt}: " if self.work.attempt > 1 else ""
+        names = ", ".join(table.name for table in self.order.tables)
+        self.book.say(f"{attempt}connected; {left:,} rows left ({names})")
+        self.book.close()
         self._settle(session)
         self._settle_earlier(session)
         self._heed()
         if isinstance(session, Channel):
-            self._call(session)
+            places, undo = range(len(self.order.tables)), self.order.push.kind == "undo"
+            for place in reversed(places) if undo else places:
+                waiting = self.book.push.waiting
+                probing = waiting is not None and self._progress() <= waiting["ended"]
+                caller = Caller(
+                    self.work, self.book, self.order, session, place, self._resent, probing=probing
+                )
+                caller.send_all()
+            self.book.close()
         elif isinstance(session, Session):
             self._write(session, again)
-
-    def _call(self, channel: Channel) -> None:
-        """Send all remaining rows to an HTTP target."""
-        places, undo = range(len(self.order.tables)), self.order.push.kind == "undo"
-        for place in reversed(places) if undo else places:
-            waiting = self.book.push.waiting
-            probing = waiting is not None and self._progress() <= waiting["ended"]
-            caller = Caller(self.work, self.book, self.order, channel, place, self._resent, probing=probing)
-            caller.send_all()
-        self.book.close()
 
     def _write(self, session: Session, again: int) -> None:
         """Send all remaining rows to a database."""
@@ -239,8 +239,10 @@ class Runner:
             for place in cycles:
                 steps.loosen(place)
         for place in reversed(places) if kind == "undo" else places:
-            if kind == "undo" and not self._has_rows_to_undo(place):
-                continue
+            if kind == "undo":
+                found_by, reach = self.order.tables[place].found_by, self.book.reach(place)
+                if not found_by or not len(next_numbers(self.order.push, place, reach, 1)):
+                    continue  # the table may not exist
             if self.order.tables[place].references:
                 self.book.close()  # which parents were delivered is read from the ledger
             with self._foreign_keys(session, place):
@@ -255,15 +257,19 @@ class Runner:
             steps.statements("after_sql")
         self.book.close()
 
-    def _has_rows_to_undo(self, place: int) -> bool:
-        """Return whether rows of a table can be found again and were delivered; otherwise the table may not exist."""
-        found_by, reach = self.order.tables[place].found_by, self.book.reach(place)
-        return bool(found_by) and len(next_numbers(self.order.push, place, reach, 1)) > 0
-
     def _send_table(self, session: Session, place: int, again: int) -> int:
         """Send the rows of one table and return the number of chunks. An error of the whole table ends only
         this table if there are others and the push continues after errors."""
-        trial = self._may_leave_out_columns(place)
+        push = self.order.push
+        # Whether columns may stay empty if the target rejects each row with their values: not those that a request
+        # lists.
+        trial = (
+            push.kind == "push"
+            and self.order.transactions
+            and not self.order.canary
+            and bool(self.order.ask.get("skip_faulty_tables"))
+            and self.book.reach(place) is None
+        )
         if trial:
             self._number_behind(session, place)
         while True:
@@ -330,18 +336,6 @@ class Runner:
                 continue  # the account may not move it
             if moved is not None:
                 self.book.say(f"{table.name}, {column.name}: its sequence continues after {moved}")
-
-    def _may_leave_out_columns(self, place: int) -> bool:
-        """Whether columns of a table may stay empty if the target rejects each row with their values: not those that
-        a request lists."""
-        push = self.order.push
-        return (
-            push.kind == "push"
-            and self.order.transactions
-            and not self.order.canary
-            and bool(self.order.ask.get("skip_faulty_tables"))
-            and self.book.reach(place) is None
-        )
 
     def _leave_out_columns(self, session: Session, place: int, bad: Bad) -> None:
         """Leave out the optional columns of a table because of whose values the target rejects rows: a trigger or a
@@ -486,24 +480,6 @@ class Runner:
         with session.suspended_foreign_keys():
             yield
 
-    def _open(self) -> Link:
-        """Connect. If an earlier connection succeeded, errors are treated as temporary, such as a restarting
-        server or a full pool."""
-        try:
-            session = self.order.open()
-        except ConnectorError as error:
-            error.transient = error.transient or self._was_open or self.book.ended_rows > 0
-            raise
-        self._was_open = True
-        return session
-
-    def _begin_line(self) -> None:
-        left = self.book.push.total - self.book.ended_rows
-        attempt = f"attempt {self.work.attempt}: " if self.work.attempt > 1 else ""
-        names = ", ".join(table.name for table in self.order.tables)
-        self.book.say(f"{attempt}connected; {left:,} rows left ({names})")
-        self.book.close()
-
     def _heed(self) -> None:
         """End the push if a worker died after the row at which it had to stop."""
         push, ended = self.book.push, self.book.ended_rows
@@ -528,8 +504,15 @@ class Runner:
         chunk = self.book.doubt
         if chunk is None:
             return
-        verdict = self._verdict(session, chunk)
-        which = f"{self.order.tables[chunk.table].name}, rows {chunk.first:,} to {chunk.last:,}"
+        table = self.order.tables[chunk.table]
+        if isinstance(session, Session):
+            verdict = session.commit_outcome(table.entity(session), chunk.proof) if chunk.proof else None
+            repeatable = table.mode in REPEATABLE or not self.order.transactions
+            if verdict is None and self.order.push.kind != "undo" and repeatable:
+                verdict = False
+        else:
+            verdict = http.settled(chunk)
+        which = f"{table.name}, rows {chunk.first:,} to {chunk.last:,}"
         self._resent = chunk if verdict is False else None
         if verdict:
             self.book.say(f"{which}: it was committed")
@@ -545,7 +528,12 @@ class Runner:
             self.book.say(
                 f"{which}: it cannot be determined whether its rows were delivered; they are reported as unknown"
             )
-            self.book.unknown(self._keys(chunk))
+            with reading() as own:
+                numbers = read.belonging(own, self.order.push, chunk.table, chunk.first, chunk.last)
+            batch = table.key_batch(_rows(table, numbers), self.order.spool)
+            places = pa.array(range(len(numbers)), pa.int64())
+            keys = keys_of(batch, table.key_columns, table.sensitive, places)
+            self.book.unknown(dict(zip(numbers.tolist(), keys, strict=True)))  # users can look for these rows
 
     def _settle_earlier(self, session: Link) -> None:
         """Resolve chunks that were in doubt when an earlier push of these rows ended. Delivered rows are not
@@ -576,26 +564,6 @@ class Runner:
         if found:
             self.book.close()
             self.book.load()
-
-    def _verdict(self, session: Link, chunk: Chunk) -> bool | None:
-        table = self.order.tables[chunk.table]
-        if not isinstance(session, Session):
-            return http.settled(chunk)
-        told = session.commit_outcome(table.entity(session), chunk.proof) if chunk.proof else None
-        if told is None and self.order.push.kind != "undo":
-            safe = table.mode in REPEATABLE or not self.order.transactions
-            return False if safe else None
-        return told
-
-    def _keys(self, chunk: Chunk) -> dict[int, object]:
-        """Return the key values of a chunk's rows, so that users can look for them."""
-        table = self.order.tables[chunk.table]
-        with reading() as session:
-            numbers = read.belonging(session, self.order.push, chunk.table, chunk.first, chunk.last)
-        batch = table.key_batch((numbers - 1 + table.first).astype("uint64"), self.order.spool)
-        places = pa.array(range(len(numbers)), pa.int64())
-        keys = keys_of(batch, table.key_columns, table.sensitive, places)
-        return dict(zip(numbers.tolist(), keys, strict=True))
 
     # --- Ending ---
 
@@ -685,19 +653,16 @@ class Steps:
             else:
                 self.work.check()
                 self.book.mark(name, "begun")
-                self._execute(statement, told)
+                try:
+                    self.session.execute(statement)
+                except ConnectionLost:
+                    raise
+                except ConnectorError as error:
+                    self.work.check()  # a cancel also stops a statement
+                    found = refusal(error, statement=told)
+                    raise ApiError(found.code, f"{told}: {found.message}", found.details) from None
                 self.book.say(f"{told}: done")
             self.book.mark(name, "done")
-
-    def _execute(self, statement: str, told: str) -> None:
-        try:
-            self.session.execute(statement)
-        except ConnectionLost:
-            raise
-        except ConnectorError as error:
-            self.work.check()  # a cancel also stops a statement
-            found = refusal(error, statement=told)
-            raise ApiError(found.code, f"{told}: {found.message}", found.details) from None
 
     def create(self) -> None:
         """Create missing tables if the push requests it."""

@@ -154,13 +154,11 @@ class Sender:
     def _ahead(
         self, pool: ThreadPoolExecutor, beyond: tuple[int, int] | None
     ) -> tuple[np.ndarray, Future[Part]] | None:
-        numbers = next_numbers(self.order.push, self.place, beyond, self._size(beyond))
+        most = self._most
+        if beyond is None:
+            most = canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
+        numbers = next_numbers(self.order.push, self.place, beyond, most)
         return (numbers, pool.submit(self._make, numbers)) if len(numbers) else None
-
-    def _size(self, beyond: tuple[int, int] | None) -> int:
-        if beyond is not None:
-            return self._most
-        return canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
 
     def _make(self, numbers: np.ndarray) -> Part:
         with self._app.app_context():
@@ -200,29 +198,24 @@ class Sender:
         if len(bad) == len(part.numbers):
             self.target.rollback()
             self.book.refused(chunk, bad)
-        elif not self._commit(chunk, bad, part):
-            return
+        else:
+            self.book.intend(replace(chunk, proof=self.target.commit_token()), bad)
+            try:
+                self.target.commit()
+            except ConnectorError as error:
+                if error.reason != "deferred":
+                    raise
+                # The target rejected the chunk at its commit: send it again with constraints checked at once, or
+                # in halves.
+                self.target.rollback()
+                self.book.retract()
+                if self.target.check_at_once():
+                    self._send(part.split(0, len(part.numbers)))
+                else:
+                    self._halve(part, error)
+                return
+            self.book.landed()
         self._judge(chunk, bad)
-
-    def _commit(self, chunk: Chunk, bad: Sequence[Bad], part: Part) -> bool:
-        """Write the intent and commit. If the target rejects the chunk at its commit, send it again with constraints
-        checked at once, or in halves, and return False."""
-        chunk = replace(chunk, proof=self.target.commit_token())
-        self.book.intend(chunk, bad)
-        try:
-            self.target.commit()
-        except ConnectorError as error:
-            if error.reason != "deferred":
-                raise
-            self.target.rollback()
-            self.book.retract()
-            if self.target.check_at_once():
-                self._send(part.split(0, len(part.numbers)))
-            else:
-                self._halve(part, error)
-            return False
-        self.book.landed()
-        return True
 
     def _halve(self, part: Part, error: ConnectorError) -> None:
         """Split a chunk in halves to find the rows that violate a constraint that is only checked at the commit, which

@@ -57,8 +57,12 @@ class Watch:
         self._thread.join()
 
     def _run(self) -> None:
-        reason = self._wait_for_reason()
-        if reason is None or self._over.wait(_GRACE[type(reason)]):
+        reason = None
+        while reason is None:
+            if self._over.wait(POLL_SECONDS):
+                return
+            reason = interruption(self._work)
+        if self._over.wait(_GRACE[type(reason)]):
             return
         log.info("%s %s: cancelling the current statement", self._work.kind, self._work.id)
         threading.Thread(target=self._stop, name="stop", daemon=True).start()
@@ -71,13 +75,6 @@ class Watch:
         except Exception:
             log.exception("%s %s: could not write its final state", self._work.kind, self._work.id)
         leave()
-
-    def _wait_for_reason(self) -> Interrupted | None:
-        while not self._over.wait(POLL_SECONDS):
-            reason = interruption(self._work)
-            if reason is not None:
-                return reason
-        return None
 
     def _stop(self) -> None:
         """Cancel the current statement and any that follow, until the block ends."""
