@@ -94,27 +94,25 @@ class Courier:
             if told:
                 log.info("created %d events", told)
             while not self._stopping.is_set():
-                delivery = self._next()
+                with self._lock:
+                    if self._busy.total() >= limits.WEBHOOK_AT_ONCE:
+                        break
+                    full = [
+                        hook for hook, number in self._busy.items() if number >= limits.WEBHOOK_AT_ONCE_EACH
+                    ]
+                delivery = webhooks.claim(self.now(), full)
                 if delivery is None:
                     break
-                self._go(delivery)
+                with self._lock:
+                    self._busy[delivery.webhook_id] += 1
+                thread = threading.Thread(
+                    target=self._deliver, args=(delivery,), name="delivery", daemon=True
+                )
+                self._threads = [item for item in self._threads if item.is_alive()] + [thread]
+                thread.start()
         if self._mailer is None or not self._mailer.is_alive():
             self._mailer = threading.Thread(target=self._mail, name="mail", daemon=True)
             self._mailer.start()
-
-    def _next(self) -> Delivery | None:
-        with self._lock:
-            if self._busy.total() >= limits.WEBHOOK_AT_ONCE:
-                return None
-            full = [hook for hook, number in self._busy.items() if number >= limits.WEBHOOK_AT_ONCE_EACH]
-        return webhooks.claim(self.now(), full)
-
-    def _go(self, delivery: Delivery) -> None:
-        with self._lock:
-            self._busy[delivery.webhook_id] += 1
-        thread = threading.Thread(target=self._deliver, args=(delivery,), name="delivery", daemon=True)
-        self._threads = [item for item in self._threads if item.is_alive()] + [thread]
-        thread.start()
 
     def _deliver(self, delivery: Delivery) -> None:
         try:
@@ -156,24 +154,17 @@ def sweep(client: redis.Redis, now: datetime) -> dict[str, int]:
         done["failed"] += len(failed)
         for status, found in (("cancelled", cancelled), ("failed", failed)):
             metrics.count("work_ended", len(found), kind=kind, status=status)
-        for work_id in (*cancelled, *failed, *_untold(kind, {*cancelled, *failed})):
-            _tell(kind, work_id)
+        ended = [*cancelled, *failed]
+        if find := KINDS[kind].untold:
+            # Work that ended without its follow-up, because the process that ended it died.
+            ended += [work_id for work_id in named(find)() if work_id not in ended]
+        for work_id in ended:
+            try:
+                named(KINDS[kind].ended)(work_id)
+            except Exception:  # the row has ended in any case, and other rows must be swept too
+                log.exception("%s %s has ended, but its follow-up failed", kind, work_id)
         done["rung"] += _ring(client, kind, now)
     return done
-
-
-def _untold(kind: str, told: set[str]) -> list[str]:
-    """Return work that ended without its follow-up, because the process that ended it died."""
-    find = KINDS[kind].untold
-    return [work_id for work_id in named(find)() if work_id not in told] if find else []
-
-
-def _tell(kind: str, work_id: str) -> None:
-    """Run the follow-up of finished work."""
-    try:
-        named(KINDS[kind].ended)(work_id)
-    except Exception:  # the row has ended in any case, and other rows must be swept too
-        log.exception("%s %s has ended, but its follow-up failed", kind, work_id)
 
 
 def _unheld(model: Any, now: datetime) -> Any:

@@ -192,7 +192,9 @@ def preload(app: Flask, listened: Sequence[str]) -> None:
 
 def main(argv: Sequence[str] = ()) -> None:
     """Process jobs until the worker is stopped."""
-    listened = _arguments(argv)
+    parser = argparse.ArgumentParser(prog="python -m jobs.worker", allow_abbrev=False)
+    parser.add_argument("--queues", type=chosen, default=ordinary(), metavar="A,B")
+    listened = list(parser.parse_args(argv).queues)
     app = application()
     preload(app, listened)
     connection = make_redis(app.config["REDIS_URL"])
@@ -205,13 +207,6 @@ def main(argv: Sequence[str] = ()) -> None:
                 health.gone(connection, part, worker.process)
         except redis.RedisError as error:
             log.warning("could not deregister: %s", error)
-
-
-def _arguments(argv: Sequence[str]) -> list[str]:
-    """Parse the queues to listen to. Exit with status 2 if one is unknown."""
-    parser = argparse.ArgumentParser(prog="python -m jobs.worker", allow_abbrev=False)
-    parser.add_argument("--queues", type=chosen, default=ordinary(), metavar="A,B")
-    return list(parser.parse_args(argv).queues)
 
 
 def _protection(app: Flask) -> str:

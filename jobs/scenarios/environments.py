@@ -234,7 +234,9 @@ class Maker:
             os.close(handle)
 
     def _make(self, lock: str, found: Path, tell: Tell, alive: Callable[[], None] | None) -> None:
-        self._sweep(found)
+        # We hold the lock of this environment: what is there was left by an interrupted process.
+        for left in self.folder.glob(f"{_MAKING}{found.name}-*"):
+            shutil.rmtree(left, ignore_errors=True)
         folder = self.folder / f"{_MAKING}{found.name}-{os.getpid()}"
         folder.mkdir()
         begun = time.monotonic()
@@ -369,11 +371,6 @@ class Maker:
             if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
                 return note.read_text("utf-8")
         return ""
-
-    def _sweep(self, found: Path) -> None:
-        """Remove what an interrupted process left of this environment: we hold its lock."""
-        for left in self.folder.glob(f"{_MAKING}{found.name}-*"):
-            shutil.rmtree(left, ignore_errors=True)
 
     # --- Removing ---------------------------------------------------------------------------------------------
 

@@ -91,20 +91,17 @@ class RunLog:
             if not self._waiting:
                 return
             for part in _chunks(self._waiting):
-                self._write(part)
+                text = "\n".join(part)
+                first, last = self.lines + 1, self.lines + len(part)
+                size = self.bytes + len(text.encode()) + 1
+                row = {"run_id": self._work.id, "first": first, "last": last, "at": clock.now(), "text": text}
+                with self._work.transaction(line_count=last, log_bytes=size) as session:
+                    session.execute(insert(RunChunk), row)
+                self.lines, self.bytes = last, size
                 del self._waiting[: len(part)]
             self._size, self._since = 0, None
         if time.monotonic() >= self._quiet_until and not run_completion.wake(self._work.id):
             self._quiet_until = time.monotonic() + limits.RUN_POLLED_SECONDS
-
-    def _write(self, lines: Sequence[str]) -> None:
-        text = "\n".join(lines)
-        first, last = self.lines + 1, self.lines + len(lines)
-        size = self.bytes + len(text.encode()) + 1
-        row = {"run_id": self._work.id, "first": first, "last": last, "at": clock.now(), "text": text}
-        with self._work.transaction(line_count=last, log_bytes=size) as session:
-            session.execute(insert(RunChunk), row)
-        self.lines, self.bytes = last, size
 
 
 def _chunks(lines: Sequence[str]) -> list[list[str]]:
@@ -269,22 +266,18 @@ class LogReader(threading.Thread):
         if self.lost.is_set() or self.overflown.is_set():
             return
         if self._workspace is not None:
-            self._learn(self._workspace)
+            # A secret that the program received before printing it is already stored.
+            mark = self._asked(self._workspace)
+            if mark != self._mark:
+                found = [*environment_variables.stored(self._workspace), *self._more]
+                self.lines.cutter = Cutter(found, limits.HUSHED_CHARS)
+                self._mark = mark
         self._add(self.lines.feed(data))
 
     def _add(self, lines: list[str]) -> None:
         self._log.add(lines)
         if self._log.full:
             self.overflown.set()
-
-    def _learn(self, workspace_id: str) -> None:
-        """Load the secrets that the program may know. A secret that it received before printing it is already
-        stored."""
-        mark = self._asked(workspace_id)
-        if mark != self._mark:
-            found = [*environment_variables.stored(workspace_id), *self._more]
-            self.lines.cutter = Cutter(found, limits.HUSHED_CHARS)
-            self._mark = mark
 
     def _asked(self, workspace_id: str) -> object:
         while True:

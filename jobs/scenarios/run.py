@@ -13,7 +13,6 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -121,7 +120,14 @@ class Runner:
     def carry_out(self) -> None:
         """Execute the run and write its final state."""
         try:
-            order = self._order()
+            order = program.order(self.work.id)
+            if order is None:
+                raise Refused("program_missing")
+            # If the user lost access while the run was queued, the program must not start with the secrets.
+            maker = order.run.created_by
+            actor = identity.by_user(maker, order.run.project_id) if maker is not None else None
+            if actor is None or not actor.can("run", order.run.team_id):
+                raise Refused("maker_missing")
             retention.make_room_for_log(order.run.workspace_id, clock.now())
             with program.made(self.settings, self.work.id, self.work.epoch, order.code) as place:
                 environment = self._prepare(order, place)
@@ -131,17 +137,6 @@ class Runner:
             self.work.finish("failed", error=refused.error)
 
     # --- Before the program -------------------------------------------------------------------------------------
-
-    def _order(self) -> Order:
-        found = program.order(self.work.id)
-        if found is None:
-            raise Refused("program_missing")
-        # If the user lost access while the run was queued, the program must not start with the secrets.
-        maker = found.run.created_by
-        actor = identity.by_user(maker, found.run.project_id) if maker is not None else None
-        if actor is None or not actor.can("run", found.run.team_id):
-            raise Refused("maker_missing")
-        return found
 
     def _prepare(self, order: Order, place: Place) -> Path:
         """Load secrets, sync files and prepare the environment. Raises Refused and what `Lease.check` raises."""
@@ -229,7 +224,11 @@ class Runner:
     def _end(self, end: End, place: Place) -> None:
         if end.reason == "lost":
             raise LeaseLost(self.work.id)
-        told = {"exit_code": _exit_code(end), **self.chart.columns()}
+        exit_code = end.code
+        if exit_code is not None and exit_code < 0:
+            # Ended by a signal: 128 + its number, as shells report it, but None if the runner sent it.
+            exit_code = 128 - exit_code if end.reason is None else None
+        told = {"exit_code": exit_code, **self.chart.columns()}
         if end.reason == "cancelled":
             # Report the cancel first, then store the outputs.
             self.work.finish("cancelled", **told)
@@ -268,7 +267,9 @@ class Runner:
             return None
         assert end.code is not None
         if end.code < 0:
-            name = _signal(-end.code)
+            name = f"signal {-end.code}"
+            with contextlib.suppress(ValueError):
+                name = signal.Signals(-end.code).name
             return run_completion.error(
                 "program_failed", f"The program was terminated by {name}.", signal=name
             )
@@ -295,14 +296,23 @@ class Watch:
         while (code := self.handle.wait(limits.RUN_POLL_SECONDS)) is None:
             now = time.monotonic()
             if reason is None and (reason := self._reason(now)) is not None:
-                self._stop(reason)
+                if reason in ("lost", "log_limit"):  # nothing that it prints could be stored
+                    self.handle.kill()
+                else:
+                    self.handle.terminate()
                 kill_at = now + limits.RUN_GRACE_SECONDS
             if now >= kill_at:
                 self.handle.kill()
             self._measure(now)
         if self.handle.stopped_by is not None:
             reason = _CAPS.get(self.handle.stopped_by, "disk_limit")
-        return End(code, reason, self._details(reason))
+        details: dict[str | None, dict[str, Any]] = {
+            "time_limit": {"timeout_seconds": self.seconds},
+            "memory_limit": {"max_bytes": limits.RUN_MEMORY_BYTES},
+            "process_limit": {"max_processes": limits.RUN_PROCESSES},
+            "log_limit": {"max_bytes": limits.RUN_LOG_BYTES, "max_lines": limits.RUN_LOG_LINES},
+        }
+        return End(code, reason, details.get(reason, {}))
 
     def _reason(self, now: float) -> str | None:
         """Return why the program must be stopped, or None."""
@@ -315,30 +325,12 @@ class Watch:
             return "time_limit"
         if self.log_reader.overflown.is_set():
             return "log_limit"
-        return "worker_stopped" if self._drain(now) else None
-
-    def _drain(self, now: float) -> bool:
-        """Whether a runner that is stopping has waited long enough."""
-        if not stopping.is_set():
-            return False
-        if self._drained is None:
-            self._drained = now
-        return now - self._drained >= limits.RUN_DRAIN_SECONDS
-
-    def _stop(self, reason: str) -> None:
-        if reason in ("lost", "log_limit"):  # nothing that it prints could be stored
-            self.handle.kill()
-        else:
-            self.handle.terminate()
-
-    def _details(self, reason: str | None) -> dict[str, Any]:
-        limit: dict[str, Callable[[], Any]] = {
-            "time_limit": lambda: {"timeout_seconds": self.seconds},
-            "memory_limit": lambda: {"max_bytes": limits.RUN_MEMORY_BYTES},
-            "process_limit": lambda: {"max_processes": limits.RUN_PROCESSES},
-            "log_limit": lambda: {"max_bytes": limits.RUN_LOG_BYTES, "max_lines": limits.RUN_LOG_LINES},
-        }
-        return limit[reason]() if reason in limit else {}
+        if stopping.is_set():
+            if self._drained is None:
+                self._drained = now
+            if now - self._drained >= limits.RUN_DRAIN_SECONDS:
+                return "worker_stopped"
+        return None
 
     def _measure(self, now: float) -> None:
         """Record the resource usage, and save it from time to time."""
@@ -353,17 +345,3 @@ class Watch:
         except Exception as error:  # only the chart misses a point
             log.warning("%s: could not save the usage: %s", self.runner.work.id, type(error).__name__)
         run_completion.wake(self.runner.work.id)
-
-
-def _exit_code(end: End) -> int | None:
-    """Return the exit code as shells report it: 128 + the signal number for a program ended by a signal, None
-    if the runner ended it."""
-    if end.code is None or (end.code < 0 and end.reason is not None):
-        return None
-    return end.code if end.code >= 0 else 128 - end.code
-
-
-def _signal(number: int) -> str:
-    with contextlib.suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
