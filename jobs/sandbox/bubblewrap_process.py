@@ -60,7 +60,13 @@ def arguments(spec: SandboxSpec, mode: Mode, files: dict[str, int], info: int) -
     ]
     binds = [(folder, how) for folder, how in binds if folder.exists()]
     binds.append((spec.outputs, "--bind"))
-    out += [*_system(), *_own(spec)]
+    out += _system()
+    # One file system in memory for home, /tmp and /dev/shm, so that one limit covers all three.
+    out += ["--size", str(spec.caps.tmp_bytes), "--tmpfs", "/home"]
+    for path in ("/home/tmp", "/home/shm"):
+        out += ["--perms", "1777", "--dir", path]
+    links = ("--symlink", "home/tmp", "/tmp", "--symlink", "/home/shm", "/dev/shm")  # noqa: S108 - of the box
+    out += ["--perms", "0777", "--dir", HOME, *links]
     for parent in _parents([folder for folder, _ in binds]):
         out += ["--dir", parent]
     for folder, how in binds:
@@ -112,15 +118,6 @@ def _system() -> list[str]:
         out += ["--symlink", f"/proc/self/fd{target}", f"/dev/{name}"]
     # Hides the kernel's command line.
     return [*out, "--proc", "/proc", "--dev-bind", "/dev/null", "/proc/cmdline"]
-
-
-def _own(spec: SandboxSpec) -> list[str]:
-    """Mount one file system in memory for home, /tmp and /dev/shm, so that one limit covers all three."""
-    out = ["--size", str(spec.caps.tmp_bytes), "--tmpfs", "/home"]
-    for path in ("/home/tmp", "/home/shm"):
-        out += ["--perms", "1777", "--dir", path]
-    links = ("--symlink", "home/tmp", "/tmp", "--symlink", "/home/shm", "/dev/shm")  # noqa: S108 - of the box
-    return [*out, "--perms", "0777", "--dir", HOME, *links]
 
 
 _START_SECONDS: Final = 20.0  # until the program begins; 0.03 on an idle machine

@@ -86,7 +86,12 @@ class Connections:
         if descriptor == self.listener:
             notification = seccomp.receive(self.listener)
             if notification is not None:
-                self._answer(notification)
+                try:
+                    done = self._decide(notification)
+                except (OSError, StopIteration, ValueError) as error:
+                    done = getattr(error, "errno", None) or errno.EPERM
+                if done is not None:
+                    seccomp.respond(self.listener, notification, done)
             return True
         pending = self._pending.pop(descriptor, None)
         if pending is None:
@@ -116,24 +121,15 @@ class Connections:
         """Return the bytes of kernel memory of connections to the outside."""
         return self.sockets.measure()
 
-    def _answer(self, notification: Notification) -> None:
-        try:
-            done = self._decide(notification)
-        except (OSError, StopIteration, ValueError) as error:
-            done = getattr(error, "errno", None) or errno.EPERM
-        if done is not None:
-            seccomp.respond(self.listener, notification, done)
-
     def _decide(self, notification: Notification) -> int | None:
         """Handle a notification. Return the error number, 0 for success, or None if the response is sent
         elsewhere."""
         if notification.number == seccomp.number("listen"):
             with seccomp.duplicate(notification) as one:
-                return (
-                    errno.EINVAL
-                    if self._is_outside(one)
-                    else seccomp.call("listen", one, _backlog(notification))
-                )
+                if self._is_outside(one):
+                    return errno.EINVAL
+                backlog = min(notification.arguments[1] & 0x7FFFFFFF, _LONGEST_QUEUE)
+                return seccomp.call("listen", one, backlog)
         raw = seccomp.sockaddr(notification)
         one = seccomp.duplicate(notification)
         kept = False
@@ -262,9 +258,11 @@ class Connections:
         """Connect without blocking. A caller that waits gets its response when the connection is established."""
         blocking = os.get_blocking((caller or made).fileno())
         os.set_blocking(made.fileno(), False)
-        pending = Pending(
-            notification, made, fresh, seccomp.closes_on_exec(notification), blocking, _deadline(made)
-        )
+        close_on_exec = seccomp.closes_on_exec(notification)
+        seconds, micro = struct.unpack("ll", made.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
+        timeout = seconds + micro / 1e6  # the caller's own
+        until = time.monotonic() + timeout if timeout else float("inf")
+        pending = Pending(notification, made, fresh, close_on_exec, blocking, until)
         error = seccomp.call("connect", made, raw)
         stream = made.type & 0xF == socket.SOCK_STREAM
         if error in (0, errno.EINPROGRESS) and stream and (fresh or self._is_outside(made)):
@@ -313,13 +311,6 @@ def _bind_source(one: socket.socket, source: str) -> bool:
     return True
 
 
-def _deadline(one: socket.socket) -> float:
-    """Return the deadline of the caller's own timeout."""
-    seconds, micro = struct.unpack("ll", one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
-    given = seconds + micro / 1e6
-    return time.monotonic() + given if given else float("inf")
-
-
 def _listens(thread: int, port: int) -> bool:
     """Whether a socket listens on this port in the network of a thread."""
     for name in ("tcp", "tcp6"):
@@ -331,10 +322,6 @@ def _listens(thread: int, port: int) -> bool:
         if any(row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port for row in rows):
             return True
     return False
-
-
-def _backlog(notification: Notification) -> int:
-    return min(notification.arguments[1] & 0x7FFFFFFF, _LONGEST_QUEUE)
 
 
 def _copy_options(source: socket.socket, target: socket.socket) -> None:

@@ -120,7 +120,7 @@ class KernelMemory:
         if now >= self._next_slow:
             self._next_slow = now + _SLOW_SECONDS
             self._count_mappings(pids)
-            self._locks = self._count_locks(pids, _MOST_LOCKS)
+            self._locks = self._count_locks(pids)
             self.too_many_locks = self._locks > _MOST_LOCKS
         if now >= self._next:
             self._held = self._examine(pids, leader)
@@ -207,7 +207,13 @@ class KernelMemory:
         """Count unix sockets with unread data that no process has open: they are in flight through other
         sockets, and their contents are not visible. A socket counts from the second measurement on, because
         it may have been created after the descriptors were listed."""
-        waiting = self._waiting_unix()
+        request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW_QUEUE)
+        waiting = set()
+        for message in self._dump(request):
+            _, _, _, inode = _UNIX_MESSAGE.unpack_from(message)
+            unread = dict(_attributes(message, _UNIX_MESSAGE.size)).get(_UNIX_RQLEN, bytes(4))
+            if inode and struct.unpack_from("=I", unread)[0]:
+                waiting.add(inode)
         hidden = (waiting & self._known) - sockets
         self._known = waiting
         return len(hidden)
@@ -247,8 +253,8 @@ class KernelMemory:
                     if about.st_dev != self._own_home:
                         self._mapped[about.st_dev, about.st_ino] = about.st_blocks * 512
 
-    def _count_locks(self, pids: Sequence[int], most: int) -> int:
-        """How many file locks the processes hold; counting ends beyond `most`."""
+    def _count_locks(self, pids: Sequence[int]) -> int:
+        """How many file locks the processes hold; counting ends beyond _MOST_LOCKS."""
         count = 0
         for pid in pids:
             try:
@@ -260,7 +266,7 @@ class KernelMemory:
             try:
                 for name in os.listdir(folder):
                     count += _read(folder, name).count(b"lock:")
-                    if count > most:
+                    if count > _MOST_LOCKS:
                         return count
             except OSError:
                 continue  # it has ended
@@ -281,8 +287,14 @@ class KernelMemory:
             (socket.AF_INET6, "sockstat6", b"TCP6"),
         ):
             if _counted(_read(self._proc, f"{leader}/net/{file}"), word + b": inuse"):
-                more, count = self._tcp(family)
-                held, seen = held + more, seen + count
+                request = _INET_REQUEST.pack(
+                    family, socket.IPPROTO_TCP, 1 << (_INET_SKMEMINFO - 1), _ALL_STATES, bytes(48)
+                )
+                sizes = [
+                    _memory(dict(_attributes(message, _INET_MESSAGE)).get(_INET_SKMEMINFO, b""))
+                    for message in self._dump(request)
+                ]
+                held, seen = held + sum(sizes), seen + len(sizes)
         # Datagrams, netlink, and closed sockets whose data another has not read yet.
         return held if few else held + max(0, used - seen) * 2 * self._buffer
 
@@ -304,28 +316,6 @@ class KernelMemory:
             elif waiting and not any(found.get(_UNIX_PEER, b"")):
                 held += 2 * self._buffer
         return held, count
-
-    def _waiting_unix(self) -> set[int]:
-        """The inodes of the unix sockets of the network that have something to read."""
-        request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW_QUEUE)
-        found = set()
-        for message in self._dump(request):
-            _, _, _, inode = _UNIX_MESSAGE.unpack_from(message)
-            waiting = dict(_attributes(message, _UNIX_MESSAGE.size)).get(_UNIX_RQLEN, bytes(4))
-            if inode and struct.unpack_from("=I", waiting)[0]:
-                found.add(inode)
-        return found
-
-    def _tcp(self, family: int) -> tuple[int, int]:
-        """Bytes and number of the TCP sockets of the network."""
-        request = _INET_REQUEST.pack(
-            family, socket.IPPROTO_TCP, 1 << (_INET_SKMEMINFO - 1), _ALL_STATES, bytes(48)
-        )
-        sizes = [
-            _memory(dict(_attributes(message, _INET_MESSAGE)).get(_INET_SKMEMINFO, b""))
-            for message in self._dump(request)
-        ]
-        return sum(sizes), len(sizes)
 
     def _dump(self, request: bytes) -> Iterator[bytes]:
         return _query(self._diagnostics, request, _REQUEST | _DUMP)
@@ -502,10 +492,11 @@ class Tree:
         except OSError:
             return []  # the namespace has ended
         found = (read_process(self.proc, int(name)) for name in names if name.isdigit())
-        return [item for item in found if item is not None and self._is_ours(item)]
-
-    def _is_ours(self, one: Process) -> bool:
-        return one.pid != self.leader and (not self.shared or one.group == self.leader)
+        return [
+            item
+            for item in found
+            if item is not None and item.pid != self.leader and (not self.shared or item.group == self.leader)
+        ]
 
     @property
     def nameless_bytes(self) -> int:

@@ -267,25 +267,19 @@ def _denied_calls() -> list[Rule]:
         _rule("mknod", no, Condition(1, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
         _rule("mknodat", no, Condition(2, (_S_IFCHR, _S_IFBLK), mask=_S_IFMT)),
         _rule("ioctl", no, Condition(1, (_TIOCSTI, _TIOCLINUX))),
-        *_kernel_memory(),
-        # Interfaces of the host. FIONREAD is elsewhere; SIOCATMARK concerns the stream only.
-        _rule("ioctl", no, Condition(1, (_INTERFACES,), mask=0xFF00), Condition(1, (0x8905,), unless=True)),
-    ]
-
-
-def _kernel_memory() -> list[Rule]:
-    """Block ways to allocate memory that no limit covers."""
-    return [
-        # Changing a buffer's size appears to succeed, as the kernel also adjusts it (socket(7)).
+        # Ways to allocate memory that no limit covers. Changing a buffer's size appears to succeed, as the kernel
+        # also adjusts it (socket(7)).
         _rule("setsockopt", fail(0), Condition(1, (_SOL_SOCKET,)), Condition(2, _BUFFERS)),
         _rule("setsockopt", fail(errno.ENOPROTOOPT), Condition(1, (_SOL_SOCKET,)), Condition(2, _UNCOUNTED)),
-        _rule("fcntl", fail(errno.EPERM), Condition(1, (_F_SETPIPE_SZ,))),
+        _rule("fcntl", no, Condition(1, (_F_SETPIPE_SZ,))),
         _rule("fcntl", fail(errno.EINVAL), Condition(1, (_F_OFD_SETLK, _F_OFD_SETLKW))),
         # Pages that remain after the process unmaps them. /dev/shm has a size limit.
-        _rule("mmap", fail(errno.EPERM), Condition(3, _MAP_SHARED_ANONYMOUS, mask=_MAP_TYPE_OR_ANONYMOUS)),
+        _rule("mmap", no, Condition(3, _MAP_SHARED_ANONYMOUS, mask=_MAP_TYPE_OR_ANONYMOUS)),
         # A datagram stays with its receiver after the sender, to which it is charged, is closed.
         _rule("socket", fail(errno.EPROTONOSUPPORT), *_unix_except(_STREAM, _PACKETS)),
         _rule("socketpair", fail(errno.EPROTONOSUPPORT), *_unix_except(_STREAM, _PACKETS)),
+        # Interfaces of the host. FIONREAD is elsewhere; SIOCATMARK concerns the stream only.
+        _rule("ioctl", no, Condition(1, (_INTERFACES,), mask=0xFF00), Condition(1, (0x8905,), unless=True)),
     ]
 
 
@@ -437,7 +431,9 @@ def sockaddr(notification: Notification) -> bytes:
 def duplicate(notification: Notification) -> socket.socket:
     """Return a duplicate of the caller's socket. It stays the same if the caller replaces its descriptor.
     Raises OSError if it is not a socket."""
-    process = os.pidfd_open(_process(notification.thread))
+    with open(f"/proc/{notification.thread}/status") as file:
+        pid = next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))
+    process = os.pidfd_open(pid)
     try:
         found = libc.syscall(_PIDFD_GETFD, process, notification.descriptor, 0)
         if found < 0:
@@ -483,8 +479,3 @@ def call(name: str, one: socket.socket, *arguments: bytes | int) -> int:
     if isinstance(arguments[0], bytes):  # an address, whose length follows
         given.append(ctypes.c_uint32(len(arguments[0])))
     return 0 if getattr(libc, name)(one.fileno(), *given) == 0 else ctypes.get_errno()
-
-
-def _process(thread: int) -> int:
-    with open(f"/proc/{thread}/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))

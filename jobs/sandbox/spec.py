@@ -114,15 +114,11 @@ def memory_file(content: bytes, name: str) -> int:
     """Return a descriptor of an unnamed file with this content, at its start. It is not inherited unless
     requested."""
     made = os.memfd_create(name, os.MFD_CLOEXEC)
-    os.write(made, content) if len(content) < MB else _write(made, content)
-    os.lseek(made, 0, os.SEEK_SET)
-    return made
-
-
-def _write(descriptor: int, content: bytes) -> None:
     left = memoryview(content)
     while left:
-        left = left[os.write(descriptor, left) :]
+        left = left[os.write(made, left) :]
+    os.lseek(made, 0, os.SEEK_SET)
+    return made
 
 
 def limits(spec: SandboxSpec, processes: int) -> list[tuple[int, int, int]]:

@@ -88,7 +88,12 @@ class Supervisor(threading.Thread):
             self._watch(self.program)
         finally:
             self.program.kill()
-            self.code = self._exit_code(self.program)
+            code = self.program.process.returncode
+            if code > 128 and code - 128 in signal.valid_signals():
+                code = 128 - code  # bubblewrap reports 128 + signal, as shells do
+            if self.stopped_by is None and code == -signal.SIGXCPU:
+                self.stopped_by = "cpu"
+            self.code = code
             self.ended.set()
 
     def send_signal(self, number: int) -> None:
@@ -132,7 +137,9 @@ class Supervisor(threading.Thread):
                 if now >= look:
                     self.stopped_by = self._exceeded_limit(program, now - self._begun)
                     self._network.tick()
-                    look = time.monotonic() + self._pause()  # notifications are answered in between
+                    near = self.usage.memory_bytes > self.spec.caps.memory_bytes // 2
+                    pause = _NEAR_SECONDS if near else _LOOK_SECONDS
+                    look = time.monotonic() + pause  # notifications are answered in between
                 for ready, _ in poll.poll(max(0.0, look - time.monotonic()) * 1000):
                     if ready == handle or (ready == self._orders and not self._handle_signals(program)):
                         return
@@ -149,10 +156,6 @@ class Supervisor(threading.Thread):
             program.tree.signal(number)
         return True
 
-    def _pause(self) -> float:
-        near = self.usage.memory_bytes > self.spec.caps.memory_bytes // 2
-        return _NEAR_SECONDS if near else _LOOK_SECONDS
-
     def _exceeded_limit(self, program: BubblewrapProcess | LandlockProcess, seconds: float) -> str | None:
         """Return the limit that is exceeded, or None."""
         caps = self.spec.caps
@@ -167,27 +170,14 @@ class Supervisor(threading.Thread):
             return "wall"
         if program.is_full(caps.tmp_bytes):
             return "tmp"
-        return "outputs" if self._outputs_over(program.tree.nameless_bytes) else None
-
-    def _outputs_over(self, nameless_bytes: int) -> bool:
-        """Whether the outputs are too large, including `nameless_bytes` of deleted files that are still open.
-        Measuring many files takes time, so it is done less often."""
         now = time.monotonic()
-        if now < self._measured:
-            return False
-        caps = self.spec.caps
+        if now < self._measured:  # measuring many files takes time, so it is done less often
+            return None
         size, count = outputs.size(self.spec.outputs)
-        took = time.monotonic() - now
-        self._measured = now + took * _FOLDER_SHARE
-        return size + nameless_bytes > caps.outputs_bytes or count > outputs.MOST_FILES
-
-    def _exit_code(self, program: BubblewrapProcess | LandlockProcess) -> int:
-        """Return the exit code, or -signal (bubblewrap reports 128 + signal, as shells do)."""
-        code = program.process.returncode
-        code = 128 - code if code > 128 and code - 128 in signal.valid_signals() else code
-        if self.stopped_by is None and code == -signal.SIGXCPU:
-            self.stopped_by = "cpu"
-        return code
+        self._measured = now + (time.monotonic() - now) * _FOLDER_SHARE
+        # Deleted files that are still open count as well.
+        over = size + program.tree.nameless_bytes > caps.outputs_bytes or count > outputs.MOST_FILES
+        return "outputs" if over else None
 
 
 class SandboxHandle:
