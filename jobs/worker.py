@@ -198,7 +198,19 @@ def main(argv: Sequence[str] = ()) -> None:
     app = application()
     preload(app, listened)
     connection = make_redis(app.config["REDIS_URL"])
-    worker = Worker(app, connection, listened, _protection(app) if RUNS in listened else "")
+    sandbox = ""
+    if RUNS in listened:
+        # Log how this machine isolates programs, remove what earlier runners left behind, and prepare the common
+        # environment in the background. A runner without a working sandbox keeps running and reports the reason in
+        # each run.
+        environments = importlib.import_module("jobs.scenarios.environments")
+        program = importlib.import_module("jobs.scenarios.program")
+        environments.prepare_base(app.config["SETTINGS"])
+        with app.app_context():
+            program.clear(app)
+            db.engine.dispose()
+        sandbox = str(program.protection(app.config["SETTINGS"].sandbox))
+    worker = Worker(app, connection, listened, sandbox)
     try:
         worker.work(logging_level=app.config["SETTINGS"].log_level)
     finally:
@@ -207,19 +219,6 @@ def main(argv: Sequence[str] = ()) -> None:
                 health.gone(connection, part, worker.process)
         except redis.RedisError as error:
             log.warning("could not deregister: %s", error)
-
-
-def _protection(app: Flask) -> str:
-    """Log how this machine isolates programs, remove what earlier runners left behind, and prepare the common
-    environment in the background. A runner without a working sandbox keeps running and reports the reason in
-    each run."""
-    environments = importlib.import_module("jobs.scenarios.environments")
-    program = importlib.import_module("jobs.scenarios.program")
-    environments.prepare_base(app.config["SETTINGS"])
-    with app.app_context():
-        program.clear(app)
-        db.engine.dispose()
-    return str(program.protection(app.config["SETTINGS"].sandbox))
 
 
 if __name__ == "__main__":

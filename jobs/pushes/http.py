@@ -167,7 +167,11 @@ class Caller:
             self.book.retract()
             raise
         ended, away = _answered(ended)
-        begun = self._begun(part, there, ended)
+        begun = part.numbers
+        if len(ended) != len(there):
+            # Up to the last row that was started.
+            last = int(np.flatnonzero(part.numbers == there[len(ended) - 1])[0]) + 1 if ended else 0
+            begun = part.numbers[:last]
         bad = self._bad(part, begun, rows.keys, ended)
         if self.table.capture and not self.undo:
             self._keep_keys(there[: len(ended)], ended)
@@ -242,15 +246,6 @@ class Caller:
         states = Counter(item.state for item in bad)
         low, high = int(numbers.min()), int(numbers.max())
         return Chunk(self.place, low, high, len(numbers), states["failed"], proof, states["unknown"])
-
-    def _begun(self, part: Part, there: np.ndarray, ended: Sequence[RowOutcome]) -> np.ndarray:
-        """Return the row numbers of the chunk, up to the last row that was started."""
-        if len(ended) == len(there):
-            return part.numbers
-        if not ended:
-            return part.numbers[:0]
-        last = int(np.flatnonzero(part.numbers == there[len(ended) - 1])[0])
-        return part.numbers[: last + 1]
 
     def _bad(
         self, part: Part, begun: np.ndarray, sent_as: Sequence[str], ended: Sequence[RowOutcome]

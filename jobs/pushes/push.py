@@ -290,8 +290,7 @@ class Runner:
             except ConnectorError as error:
                 if not _is_permanent(error):
                     raise
-                if self._needs_no_keys(place, error):
-                    self._give_up_keys(place)
+                if self._gave_up_keys(place, error):
                     continue
                 if not _ends_only_its_table(self.order, error):
                     raise
@@ -348,8 +347,23 @@ class Runner:
         numbers = next_numbers(push, place, None, _TRIED_ROWS)
 
         def rejected(without: list[str]) -> int:
+            """How many of the rows the target rejects without some columns; all are rolled back."""
             table.use(planning.without_columns(spec, without))
-            return self._rejected(session, place, numbers)
+            self.work.check()
+            batch = made(self.order, place, numbers).batch
+            orphans: int = len(numbers) - batch.num_rows
+            if not batch.num_rows:
+                return orphans
+            target = session.target(table.writing(session))
+            try:
+                target.begin()
+                return orphans + len(target.send(batch).failures)
+            except ConnectorError as error:
+                if isinstance(error, ConnectionLost) or _may_pass(error):
+                    raise
+                return len(numbers)
+            finally:
+                target.rollback()
 
         least = rejected(optional) if optional else len(numbers)
         if least < rejected([]):
@@ -365,34 +379,13 @@ class Runner:
             push.tables = [one.spec for one in self.order.tables]
             self.work.save(tables=push.tables)
 
-    def _rejected(self, session: Session, place: int, numbers: read.Numbers) -> int:
-        """How many of some rows the target rejects; all are rolled back."""
-        self.work.check()
-        table = self.order.tables[place]
-        batch = made(self.order, place, numbers).batch
-        orphans: int = len(numbers) - batch.num_rows
-        if not batch.num_rows:
-            return orphans
-        target = session.target(table.writing(session))
-        try:
-            target.begin()
-            return orphans + len(target.send(batch).failures)
-        except ConnectorError as error:
-            if isinstance(error, ConnectionLost) or _may_pass(error):
-                raise
-            return len(numbers)
-        finally:
-            target.rollback()
-
-    def _needs_no_keys(self, place: int, error: ConnectorError) -> bool:
-        """Whether a table only cannot return the keys of its rows, and no other table needs them."""
-        tables = self.order.tables
-        needed = any(item["table"] == place for table in tables for item in table.from_parent.values())
-        return error.details.get("sqlstate") == "0A000" and bool(tables[place].capture) and not needed
-
-    def _give_up_keys(self, place: int) -> None:
-        """Go on without the keys of a table's rows. If the table is empty, an undo finds the rows by their values."""
+    def _gave_up_keys(self, place: int, error: ConnectorError) -> bool:
+        """If a table only cannot return the keys of its rows, and no other table needs them, go on without the keys
+        and return True. If the table is empty, an undo finds the rows by their values."""
         table, push = self.order.tables[place], self.order.push
+        needed = any(item["table"] == place for one in self.order.tables for item in one.from_parent.values())
+        if error.details.get("sqlstate") != "0A000" or not table.capture or needed:
+            return False
         spec = {**table.spec, "capture": [], "key_columns": []}
         message = "the target returns no keys for inserted rows"
         with reading() as session:
@@ -404,6 +397,7 @@ class Runner:
         push.tables = [spec if at == place else one.spec for at, one in enumerate(self.order.tables)]
         self.work.save(tables=push.tables)
         table.use(spec)
+        return True
 
     def _add_rows(self, place: int) -> bool:
         """Let a table have more rows than planned, as many as the target rejected, and return whether it has some now.

@@ -75,8 +75,21 @@ class Supervisor(threading.Thread):
 
     def run(self) -> None:
         """Start the program and wait for its end."""
+        spec, mode, network = self.spec, self.mode, self._network
+        program: BubblewrapProcess | LandlockProcess
         try:
-            self.program = self._begin()
+            user = user_id() if mode.own_user else None
+            if user is not None:
+                os.chown(spec.outputs, user, user)
+                make_readable(spec.code)
+                make_readable(spec.uploads)
+            if mode.name == "bubblewrap":
+                program = bubblewrap_process.launch(
+                    spec, mode, self._output, network.serve, network.files(user), network.env, user
+                )
+            else:
+                program = landlock_process.launch(spec, mode, self._output, user)
+            self.program = program
         except BaseException as error:
             self.failure = error
             self.ended.set()
@@ -85,10 +98,10 @@ class Supervisor(threading.Thread):
             os.close(self._output)
             self.started.set()
         try:
-            self._watch(self.program)
+            self._watch(program)
         finally:
-            self.program.kill()
-            code = self.program.process.returncode
+            program.kill()
+            code = program.process.returncode
             if code > 128 and code - 128 in signal.valid_signals():
                 code = 128 - code  # bubblewrap reports 128 + signal, as shells do
             if self.stopped_by is None and code == -signal.SIGXCPU:
@@ -107,20 +120,6 @@ class Supervisor(threading.Thread):
             os.close(item)
         if self.program is not None:
             self.program.close()
-
-    def _begin(self) -> BubblewrapProcess | LandlockProcess:
-        spec, mode = self.spec, self.mode
-        user = user_id() if mode.own_user else None
-        if user is not None:
-            os.chown(spec.outputs, user, user)
-            make_readable(spec.code)
-            make_readable(spec.uploads)
-        if mode.name == "bubblewrap":
-            network = self._network
-            return bubblewrap_process.launch(
-                spec, mode, self._output, network.serve, network.files(user), network.env, user
-            )
-        return landlock_process.launch(spec, mode, self._output, user)
 
     def _watch(self, program: BubblewrapProcess | LandlockProcess) -> None:
         """Watch until the program ends or exceeds a limit."""

@@ -51,6 +51,7 @@ _MAKING: Final = ".making-"
 _GONE: Final = ".gone-"
 _FAILED: Final = ".failed"
 _LOCK: Final = ".lock"
+_HASH: Final = re.compile("[0-9a-f]{40}")
 _PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 # Runs in the sandbox. Each worker writes to one file: the number of a module, the length of its bytecode, the
 # bytecode. A module with a syntax error (templates of code generators have them) does not stop the others.
@@ -186,8 +187,13 @@ class Maker:
 
     def place(self, lock: str) -> Path:
         """Return the path of the environment for a lock. The name is a hash of everything that goes into it."""
+        client = hashlib.sha256()
+        for file in sorted(self.source.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                client.update(f"{file.relative_to(self.source)}\0".encode())
+                client.update(hashlib.sha256(file.read_bytes()).digest())
         parts = [lock, platform.python_implementation(), sys.version, sysconfig.get_platform()]
-        parts += [requirements.base_python(), _content(self.source)]
+        parts += [requirements.base_python(), client.hexdigest()]
         return self.folder / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
     def is_being_made(self, lock: str) -> bool:
@@ -381,7 +387,7 @@ class Maker:
         now, removed = time.time(), []
         for left in self.folder.glob(f"{_GONE}*"):
             shutil.rmtree(left, ignore_errors=True)
-        made = [item for item in self.folder.iterdir() if item.is_dir() and _is_hash(item.name)]
+        made = [item for item in self.folder.iterdir() if item.is_dir() and _HASH.fullmatch(item.name)]
         made.sort(key=lambda one: one.stat().st_mtime)
         over = requirements.disk_bytes([*made, self.folder / "cache"]) - self.space
         for item in made:
@@ -428,10 +434,6 @@ def _used(found: Path) -> bool:
     return True
 
 
-def _is_hash(name: str) -> bool:
-    return len(name) == 40 and set(name) <= set("0123456789abcdef")
-
-
 def _put_bytecode(source: Path, bytecode: bytes) -> None:
     """Write the bytecode of a module to its __pycache__. A package may contain a file or link of that name,
     and the file may be a hard link into uv's cache, so it is replaced and never written to."""
@@ -444,16 +446,6 @@ def _put_bytecode(source: Path, bytecode: bytes) -> None:
                 file.write(bytecode)
     except OSError as error:
         log.warning("%s is not compiled: %s", source.name, error.strerror)
-
-
-def _content(folder: Path) -> str:
-    """Return a hash of a package's files and their names."""
-    whole = hashlib.sha256()
-    for file in sorted(folder.rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts:
-            whole.update(f"{file.relative_to(folder)}\0".encode())
-            whole.update(hashlib.sha256(file.read_bytes()).digest())
-    return whole.hexdigest()
 
 
 def _readable(made: Path) -> None:

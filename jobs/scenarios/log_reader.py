@@ -159,7 +159,9 @@ class Lines:
         *whole, rest = data.split(b"\n")
         made = self._texts(whole)
         while len(rest) > limits.RUN_LINE_BYTES + self._longest:
-            at = self._border(rest)
+            at = _last_border(rest)
+            if self.cutter is not None:
+                at = self.cutter.border(rest, at)
             made += self._texts([rest[:at]])
             rest = rest[at:]
         self._rest = rest + held
@@ -173,12 +175,6 @@ class Lines:
     @property
     def _longest(self) -> int:
         return self.cutter.longest if self.cutter is not None else 0
-
-    def _border(self, data: bytes) -> int:
-        at = limits.RUN_LINE_BYTES
-        while at > limits.RUN_LINE_BYTES - 4 and data[at] & 0xC0 == 0x80:  # do not split a character
-            at -= 1
-        return self.cutter.border(data, at) if self.cutter is not None else at
 
     def _texts(self, whole: list[bytes]) -> list[str]:
         if not whole:
@@ -197,12 +193,18 @@ class Lines:
     def _parts(self, line: bytes) -> list[bytes]:
         found = []
         while len(line) > limits.RUN_LINE_BYTES:
-            at = limits.RUN_LINE_BYTES
-            while at > limits.RUN_LINE_BYTES - 4 and line[at] & 0xC0 == 0x80:
-                at -= 1
+            at = _last_border(line)
             found.append(line[:at])
             line = line[at:]
         return [*found, line]
+
+
+def _last_border(data: bytes) -> int:
+    """Return where the longest line that may be stored ends in longer data, without splitting a character."""
+    at = limits.RUN_LINE_BYTES
+    while at > limits.RUN_LINE_BYTES - 4 and data[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
 
 
 # The thread that reads the program's output from a pipe, splits it into lines and writes them to the log.
