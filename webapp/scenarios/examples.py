@@ -94,23 +94,20 @@ def ensure(actor: Actor) -> None:
         if one.name not in there:
             code = one.file(one.before) if one.before else one.code
             scenarios.create(actor, name=one.name, description=one.description, code=code, **one.settings)
-        if one.before:
-            _grown(actor, one)
-
-
-def _grown(actor: Actor, one: Example) -> None:
-    """Save its second version, with the required packages."""
-    statement = select(Scenario).where(
-        Scenario.project_id == actor.project_id, Scenario.name == one.name, Scenario.deleted_at.is_(None)
-    )
-    found = db.session.scalar(statement.order_by(Scenario.id).limit(1))
-    if found is None or found.version > 1:
-        return
-    wanted = requirements.read(one.code).requirements
-    lock = requirements.common_lock() + one.locked.lstrip("\n")
-    resolved = Resolved(wanted, lock, requirements.digest(lock))
-    locked = scenarios.get(actor, found.id, "write", lock=True)
-    scenarios.change(actor, locked, {"code": one.code}, (resolved, scenarios.code_warnings(one.code)))
+        if not one.before:
+            continue
+        # Its second version has the required packages.
+        statement = select(Scenario).where(
+            Scenario.project_id == actor.project_id, Scenario.name == one.name, Scenario.deleted_at.is_(None)
+        )
+        found = db.session.scalar(statement.order_by(Scenario.id).limit(1))
+        if found is None or found.version > 1:
+            continue
+        wanted = requirements.read(one.code).requirements
+        lock = requirements.common_lock() + one.locked.lstrip("\n")
+        resolved = Resolved(wanted, lock, requirements.digest(lock))
+        locked = scenarios.get(actor, found.id, "write", lock=True)
+        scenarios.change(actor, locked, {"code": one.code}, (resolved, scenarios.code_warnings(one.code)))
 
 
 def names() -> Sequence[str]:

@@ -267,7 +267,13 @@ def _create(
     _set(actor, schedule, values)
     _check_counts(actor, request)
     stored_json.take(actor, request)
-    _refuse_more(place.workspace_id)
+    # The workspace's row is locked, so that the number holds.
+    workspace_id = place.workspace_id
+    db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
+    number = db.session.scalar(select(func.count()).where(Schedule.workspace_id == workspace_id)) or 0
+    if number >= limits.MAX_SCHEDULES:
+        text = f"A workspace can have at most {limits.MAX_SCHEDULES} schedules. Delete one that is no longer needed."
+        raise ApiError("quota_exceeded", text, {"limit": limits.MAX_SCHEDULES, "used": number})
     db.session.add(schedule)
     db.session.flush()
     audit_log.record(actor, "schedule.create", schedule, join=True, kind=kind, cron=schedule.cron)
@@ -280,15 +286,6 @@ def _check_counts(actor: Actor, request: Mapping[str, Any]) -> None:
     for rows in (request.get("count"), *(request.get("rows") or {}).values()):
         if rows is not None:
             quotas.check_rows(actor, rows)
-
-
-def _refuse_more(workspace_id: str) -> None:
-    """Raise quota_exceeded for a workspace that has the most schedules. Its row is locked, so that the number holds."""
-    db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
-    number = db.session.scalar(select(func.count()).where(Schedule.workspace_id == workspace_id)) or 0
-    if number >= limits.MAX_SCHEDULES:
-        text = f"A workspace can have at most {limits.MAX_SCHEDULES} schedules. Delete one that is no longer needed."
-        raise ApiError("quota_exceeded", text, {"limit": limits.MAX_SCHEDULES, "used": number})
 
 
 def change(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> Schedule:
@@ -317,7 +314,13 @@ def delete(actor: Actor, schedule: Schedule) -> None:
 
 def start_now(actor: Actor, schedule: Schedule) -> Export | Push:
     """Start a job of a schedule in addition to those that are due. Errors: those of exports and pushes."""
-    return _started(actor, schedule, lambda job: _note(schedule.id, job.id))
+
+    def note(job: Export | Push) -> None:
+        values = {"last_job_id": job.id, "last_run_at": clock.now()}
+        statement = update(Schedule).where(Schedule.id == schedule.id).values(**values)
+        db.session.execute(statement.execution_options(synchronize_session=False))
+
+    return _started(actor, schedule, note)
 
 
 def _check_saver(actor: Actor, schedule: Schedule) -> None:
@@ -346,13 +349,8 @@ def _set(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
         raise validation_error(found)
     schedule.saved_by = actor.user_id
     schedule.problem = None
-    schedule.next_run_at = _next(schedule, clock.now())
-
-
-def _next(schedule: Schedule, after: datetime) -> datetime | None:
-    return times.next_run(
-        {"cron": schedule.cron, "timezone": schedule.timezone, "enabled": schedule.enabled}, after
-    )
+    when = {"cron": schedule.cron, "timezone": schedule.timezone, "enabled": schedule.enabled}
+    schedule.next_run_at = times.next_run(when, clock.now())
 
 
 # --- Starting what is due -----------------------------------------------------------------------------------
@@ -378,7 +376,18 @@ def run_due(now: datetime, workspace_id: str | None = None, seconds: float = flo
 
     Starting a push asks its target, which may take as long as connections may take to answer."""
     started, end = 0, time.monotonic() + seconds
-    for schedule_id, was in _due(now, workspace_id):
+    statement = (
+        select(Schedule.id, Schedule.next_run_at)
+        .join(Project, Project.id == Schedule.project_id)
+        .where(Schedule.next_run_at <= now, Project.deleted_at.is_(None))
+        .order_by(Schedule.next_run_at, Schedule.id)
+        .limit(limits.SCHEDULE_BATCH)
+    )
+    if workspace_id is not None:
+        statement = statement.where(Schedule.workspace_id == workspace_id)
+    with reading() as session:
+        due = [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
+    for schedule_id, was in due:
         if time.monotonic() > end:
             break
         try:
@@ -396,20 +405,6 @@ def run_due(now: datetime, workspace_id: str | None = None, seconds: float = flo
         finally:
             db.session.rollback()
     return started
-
-
-def _due(now: datetime, workspace_id: str | None) -> list[tuple[str, datetime]]:
-    statement = (
-        select(Schedule.id, Schedule.next_run_at)
-        .join(Project, Project.id == Schedule.project_id)
-        .where(Schedule.next_run_at <= now, Project.deleted_at.is_(None))
-        .order_by(Schedule.next_run_at, Schedule.id)
-        .limit(limits.SCHEDULE_BATCH)
-    )
-    if workspace_id is not None:
-        statement = statement.where(Schedule.workspace_id == workspace_id)
-    with reading() as session:
-        return [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
 
 
 def _start(schedule_id: str, was: datetime, now: datetime) -> None:
@@ -501,14 +496,6 @@ def _claimed(schedule_id: str, was: datetime, now: datetime, **values: Any) -> b
         .execution_options(synchronize_session=False)
     )
     return bool(changed_rows(db.session.execute(statement)))
-
-
-def _note(schedule_id: str, job_id: str) -> None:
-    """Record the job that was started by hand."""
-    statement = (
-        update(Schedule).where(Schedule.id == schedule_id).values(last_job_id=job_id, last_run_at=clock.now())
-    )
-    db.session.execute(statement.execution_options(synchronize_session=False))
 
 
 def _missed(schedule_id: str, was: datetime, now: datetime, code: str, message: str) -> None:

@@ -91,7 +91,15 @@ def parse(code: str) -> Said:
     for number, text in lines:
         found += _split(text, number, said)
     found += _block(code, said)
-    _once(found, said)
+    for wanted in dict.fromkeys(found):
+        if len(wanted) > limits.MAX_REQUIREMENT_CHARS:
+            text = f'"{wanted[:60]}..." is longer than {limits.MAX_REQUIREMENT_CHARS} characters.'
+            said.faults.append(Fault("code", "invalid_requirement", text))
+        elif normal(re.split(r"[^A-Za-z0-9._-]", wanted, maxsplit=1)[0]) not in PROVIDED:
+            said.requirements.append(wanted)
+    if len(said.requirements) > limits.MAX_REQUIREMENTS:
+        text = f"The program requires {len(said.requirements)} packages; at most {limits.MAX_REQUIREMENTS} are taken."
+        said.faults.append(Fault("code", "invalid_requirement", text))
     if late := next(
         (item for item in _LATE.finditer(code) if code.count("\n", 0, item.start()) + 1 > end), None
     ):
@@ -289,19 +297,6 @@ def _python(wanted: Any, said: Said) -> None:
 def normal(name: str) -> str:
     """Return a package name as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _once(found: list[str], said: Said) -> None:
-    """Remove duplicates, keeping the order, and check the number and lengths of requirements."""
-    for fromkey in dict.fromkeys(found):
-        if len(fromkey) > limits.MAX_REQUIREMENT_CHARS:
-            text = f'"{fromkey[:60]}..." is longer than {limits.MAX_REQUIREMENT_CHARS} characters.'
-            said.faults.append(Fault("code", "invalid_requirement", text))
-        elif normal(re.split(r"[^A-Za-z0-9._-]", fromkey, maxsplit=1)[0]) not in PROVIDED:
-            said.requirements.append(fromkey)
-    if len(said.requirements) > limits.MAX_REQUIREMENTS:
-        text = f"The program requires {len(said.requirements)} packages; at most {limits.MAX_REQUIREMENTS} are taken."
-        said.faults.append(Fault("code", "invalid_requirement", text))
 
 
 # --- Resolving ----------------------------------------------------------------------------------------------
@@ -645,19 +640,14 @@ def _lock(wanted: list[str], preferred: str) -> str:
             raise validation_error([Fault("code", "not_resolved", text)]) from None
         if done.too_large:
             shutil.rmtree(cache, ignore_errors=True)  # uv can download it again
+        if not done.ok and done.away:
+            text = f"The requirements could not be resolved: the package index cannot be reached. {done.said}"
+            hint = "Try again, or save the program without its requirements."
+            raise validation_error([Fault("code", "index_unreachable", text, hint)])
         if not done.ok:
-            raise validation_error([_fault(done, wanted)])
+            text = f"The requirements cannot be met. {done.said}"
+            raise validation_error([Fault("code", "not_resolved", text, _hint(done.said, wanted))])
         return (folder / "requirements.lock").read_text("utf-8")
-
-
-def _fault(done: Done, wanted: list[str]) -> Fault:
-    if done.away:
-        text = f"The requirements could not be resolved: the package index cannot be reached. {done.said}"
-        return Fault(
-            "code", "index_unreachable", text, "Try again, or save the program without its requirements."
-        )
-    text = f"The requirements cannot be met. {done.said}"
-    return Fault("code", "not_resolved", text, _hint(done.said, wanted))
 
 
 def _hint(said: str, wanted: list[str]) -> str | None:

@@ -454,8 +454,31 @@ def close(session: Session, run_id: str) -> None:
     revoke(session, run_id, now)
     run.rows_generated = rows_made(session, run)
     if run.status != "completed":
-        write(session, run, [_line(run)], now)
-    session.add(_entry(run))
+        told = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
+        why = f": {run.error['message']}" if run.error else ""
+        write(session, run, [" ".join(f"{MARK}{told}{why}".split())], now)
+    # The audit entry counts no rows, because the program's own requests do.
+    details = {
+        "scenario": run.scenario_id,
+        "version": run.scenario_version,
+        "status": run.status,
+        "exit_code": run.exit_code,
+        "code": run.error["code"] if run.error else None,
+        "rows_generated": run.rows_generated,
+    }
+    entry = AuditEntry(
+        id=ids.new("aud"),
+        at=clock.now(),
+        workspace_id=run.workspace_id,
+        action="run.end",
+        object_type="run",
+        object_id=run.id,
+        project_id=run.project_id,
+        user_id=run.created_by,
+        key_id=run.key_id,
+        details=details,
+    )
+    session.add(entry)
 
 
 def rows_made(session: Session, run: Run) -> int:
@@ -471,34 +494,3 @@ def rows_made(session: Session, run: Run) -> int:
         AuditEntry.action.in_(_MAKING),
     )
     return int(session.scalar(counted) or 0)
-
-
-def _line(run: Run) -> str:
-    """Return the last line of a log: why the run ended."""
-    told = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
-    why = f": {run.error['message']}" if run.error else ""
-    return " ".join(f"{MARK}{told}{why}".split())
-
-
-def _entry(run: Run) -> AuditEntry:
-    """Write the audit entry about the end. It counts no rows, because the program's own requests do."""
-    details = {
-        "scenario": run.scenario_id,
-        "version": run.scenario_version,
-        "status": run.status,
-        "exit_code": run.exit_code,
-        "code": run.error["code"] if run.error else None,
-        "rows_generated": run.rows_generated,
-    }
-    return AuditEntry(
-        id=ids.new("aud"),
-        at=clock.now(),
-        workspace_id=run.workspace_id,
-        action="run.end",
-        object_type="run",
-        object_id=run.id,
-        project_id=run.project_id,
-        user_id=run.created_by,
-        key_id=run.key_id,
-        details=details,
-    )

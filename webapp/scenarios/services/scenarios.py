@@ -10,7 +10,6 @@ import difflib
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import IO, Any, Final
 
 from sqlalchemy import or_, select
@@ -60,8 +59,11 @@ def syntax_fault(code: str) -> Fault | None:
         told = _UNKNOWN
     if told is None:
         return None
-    where = f" (line {told['line']}, column {told['column'] or 1})" if told["line"] else ""
-    position = _position(code, told["line"], told["column"]) if told["line"] else None
+    where, position = "", None
+    if told["line"]:
+        where = f" (line {told['line']}, column {told['column'] or 1})"
+        before = code.splitlines(keepends=True)[: told["line"] - 1]
+        position = sum(map(len, before)) + max(1, told["column"] or 1)  # in characters, from 1
     text = f"Syntax error: {told['message']}{where}."
     return Fault("code", "syntax_error", text, hint, position)
 
@@ -78,12 +80,6 @@ def in_process(file: IO[bytes]) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         return {**_UNKNOWN, "message": str(error) or "it is nested too deeply"}
     return None
-
-
-def _position(code: str, line: int, column: int | None) -> int:
-    """Return a position in characters from 1, from a line and a column."""
-    before = code.splitlines(keepends=True)[: line - 1]
-    return sum(map(len, before)) + max(1, column or 1)
 
 
 PROGRAM: Final = ("name", "description", "code")
@@ -235,29 +231,15 @@ def change(
     if program and "code" not in changes and program[0].lock == newest.pins.get("lock"):
         program = None  # its packages were the newest already
     if program is None and not renamed:
-        return _settled(actor, scenario, newest, told, moment)
+        if told:
+            scenario.updated_at = moment
+            name, number = scenario.name, scenario.version
+            audit_log.record(actor, "scenario.change", scenario, join=True, name=name, version=number, **told)
+        db.session.commit()
+        return as_json(scenario, newest)
     resolved, warnings = program or (Resolved.of_pins(newest.pins), newest.spec["warnings"])
     spec["warnings"] = warnings
     return KIND.save(actor, scenario, spec, resolved.as_pins(), "change", moment, **told)
-
-
-def _settled(
-    actor: Actor, scenario: Scenario, newest: ScenarioVersion, told: dict[str, Any], moment: datetime
-) -> dict[str, Any]:
-    """Change only the head."""
-    if told:
-        scenario.updated_at = moment
-        audit_log.record(
-            actor,
-            "scenario.change",
-            scenario,
-            join=True,
-            name=scenario.name,
-            version=scenario.version,
-            **told,
-        )
-    db.session.commit()
-    return as_json(scenario, newest)
 
 
 def check(code: str, *, resolve: bool = False) -> dict[str, Any]:

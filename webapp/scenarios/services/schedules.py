@@ -19,7 +19,6 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from webapp import clock, limits
-from webapp.access.actors import Actor
 from webapp.access.models import Project
 from webapp.accounts.services import identity
 from webapp.errors import ApiError, Fault, did_you_mean
@@ -199,8 +198,15 @@ def _start(scenario_id: str, was: datetime, now: datetime) -> bool:
     scenario = db.session.get(Scenario, scenario_id, populate_existing=True)
     if scenario is None or not _taken(scenario, was, now, None):
         return False
-    actor = _acting(scenario)
-    if actor is None:
+    # Runs as the user who last saved the program, with their present role, so that no user can run code with another
+    # user's rights.
+    maker = db.session.scalar(
+        select(ScenarioVersion.created_by).where(
+            ScenarioVersion.scenario_id == scenario.id, ScenarioVersion.number == scenario.version
+        )
+    )
+    actor = identity.by_user(maker, scenario.project_id) if maker else None
+    if actor is None or not actor.can("run", scenario.team_id):
         text = "the user who last saved the scenario may no longer run it. A user who may run it can save it again."
         raise ApiError("forbidden", text)
     runs.queue(actor, scenario, (scenario.schedule or {}).get("params"), trigger="schedule")
@@ -215,18 +221,6 @@ def _taken(scenario: Scenario, was: datetime, now: datetime, problem: dict[str, 
         .execution_options(synchronize_session=False)
     )
     return bool(changed_rows(db.session.execute(statement)))
-
-
-def _acting(scenario: Scenario) -> Actor | None:
-    """Return the actor of a scheduled run: the user who last saved the program, with their present role, so
-    that no user can run code with another user's rights."""
-    maker = db.session.scalar(
-        select(ScenarioVersion.created_by).where(
-            ScenarioVersion.scenario_id == scenario.id, ScenarioVersion.number == scenario.version
-        )
-    )
-    actor = identity.by_user(maker, scenario.project_id) if maker else None
-    return actor if actor is not None and actor.can("run", scenario.team_id) else None
 
 
 def _missed(scenario_id: str, was: datetime, now: datetime, code: str, message: str) -> None:

@@ -224,14 +224,11 @@ def scenario_snippets(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     then = 'run = answer.json()\nprint(run["status"], run["exit_code"])\nraise SystemExit(run["status"] != "completed")'
     fails = "| python3 -c 'import json, sys; run = json.load(sys.stdin); "
     fails += 'print(run["run_id"], run["status"]); sys.exit(run["status"] != "completed")\''
+    curl = f"{snippets.curl('POST', f'{url}/run', ask)} \\\n  {fails}"
     return [
-        ("In a pipeline: run it, wait up to 5 minutes, fail when it fails", _curl_run(url, ask, fails)),
+        ("In a pipeline: run it, wait up to 5 minutes, fail when it fails", curl),
         ("Python", snippets.python("POST", f"{url}/run", ask, then=then)),
     ]
-
-
-def _curl_run(url: str, ask: Mapping[str, Any], more: str) -> str:
-    return f"{snippets.curl('POST', f'{url}/run', ask)} \\\n  {more}"
 
 
 WIDTH, HEIGHT = 300, 40

@@ -234,14 +234,10 @@ def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respon
     db.session.remove()
     if query.follow:
         return events.follow_log(Followed(run_id))
-    return Response(_text(run_id), mimetype="text/plain")
-
-
-def _text(run_id: str) -> Iterator[bytes]:
-    """The log piece by piece; each is read with an application at hand and no session is held between."""
     app = application()
 
-    def made() -> Iterator[bytes]:
+    def text() -> Iterator[bytes]:
+        # Each piece is read with an application at hand, and no session is held between them.
         pieces = run_completion.text(run_id)
         while True:
             with app.app_context():
@@ -250,7 +246,7 @@ def _text(run_id: str) -> Iterator[bytes]:
                 return
             yield piece.encode("utf-8", "replace")
 
-    return made()
+    return Response(text(), mimetype="text/plain")
 
 
 @route(

@@ -10,7 +10,7 @@ import ast
 import builtins
 import hashlib
 import keyword
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -65,7 +65,11 @@ def found() -> dict[str, Any]:
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 if node.name == _CLIENT:
-                    client = [_told(one) for one in _methods(node)]
+                    client = [
+                        {"name": one.name, "args": _arguments(one), "doc": _first(one)}
+                        for one in node.body
+                        if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")
+                    ]
                 names.append(_class(node, path))
     ordered = sorted({one["name"]: one for one in names}.values(), key=lambda one: one["name"])
     plain = [one for one in dir(builtins) if not one.startswith("_")]
@@ -80,16 +84,6 @@ def mark() -> str:
 @lru_cache(maxsize=1)
 def _mark() -> str:
     return hashlib.blake2b(json_reply(found()).get_data(), digest_size=5).hexdigest()
-
-
-def _methods(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
-    for one in node.body:
-        if isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
-            yield one
-
-
-def _told(node: ast.FunctionDef) -> dict[str, str]:
-    return {"name": node.name, "args": _arguments(node), "doc": _first(node)}
 
 
 def _class(node: ast.ClassDef, path: Path) -> dict[str, str]:
