@@ -14,7 +14,6 @@ from webapp import clock, ids, limits, quotas
 from webapp.audit.models import AuditEntry
 from webapp.errors import ApiError
 from webapp.extensions import db, writing
-from webapp.generation.services.row_makers import Maker
 from webapp.monitoring import metrics
 from webapp.pushes.models import Push, PushLine, PushRow
 from webapp.pushes.services import rows as pushes_rows
@@ -91,12 +90,6 @@ def close(session: Session, push_id: str) -> None:
         metrics.count(
             "push_rows", counts[outcome], outcome=outcome if push.kind != "undo" else f"undo_{outcome}"
         )
-    _tell(session, push, counts)
-    session.add(_entry(push, counts, _never_sent(session, push) if push.request.get("quota") else 0))
-
-
-def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
-    """Write the last line of the log."""
     error = push.error or {"message": "", "details": {}}
     why = f": {error['message']} {error['details'].get('hint', '')}".rstrip(" :")
     words = {"delivered": "deleted"} if push.kind == "undo" else {}
@@ -104,20 +97,17 @@ def _tell(session: Session, push: Push, counts: dict[str, int]) -> None:
     text = write.line(f"{push.status}{why} ({done})")
     last = session.scalar(select(func.max(PushLine.number)).where(PushLine.push_id == push.id)) or 0
     session.execute(insert(PushLine).values(push_id=push.id, number=last + 1, at=clock.now(), text=text))
-
-
-def _entry(push: Push, counts: dict[str, int], given_back: int) -> AuditEntry:
-    """Return the audit entry for the end. It counts no rows: the entry for the start does, less those refunded here."""
+    # The audit entry for the end counts no rows: the entry for the start does, less those refunded here.
     details: dict[str, Any] = {
         "kind": push.kind,
         "status": push.status,
         "target": push.target,
         "attempt": push.attempt,
         **{name: counts[name] for name in _ENDS},
-        "given_back": given_back,
+        "given_back": _never_sent(session, push) if push.request.get("quota") else 0,
         "template_id": push.template_id or push.dataset_id,
     }
-    return AuditEntry(
+    entry = AuditEntry(
         id=ids.new("aud"),
         at=clock.now(),
         workspace_id=push.workspace_id,
@@ -129,6 +119,7 @@ def _entry(push: Push, counts: dict[str, int], given_back: int) -> AuditEntry:
         key_id=push.key_id,
         details=details,
     )
+    session.add(entry)
 
 
 # The outcome of rows with injected invalid data: rejected as expected, or accepted.
@@ -158,7 +149,19 @@ def report(push: Push) -> dict[str, int]:
     found = np.zeros(len(_WORDS), np.int64)
     for place, one in enumerate(push.tables):
         names = {each["field"] for each in one["columns"] if each.get("field")}
-        found += _of_table(push, place, makers[one.get("recipe", 0)], names)
+        maker = makers[one.get("recipe", 0)]
+        for first in range(1, one["count"] + 1, limits.ANSWER_BLOCK_ROWS):
+            last = min(first + limits.ANSWER_BLOCK_ROWS - 1, one["count"])
+            numbers = read.ended(db.session(), push, place, first, last)
+            if not numbers.size:
+                continue
+            bad = maker.bad_rows((numbers - 1 + one["offset"]).astype(np.uint64), names)
+            refused, unknown = (
+                np.isin(numbers, _in_state(push.id, place, state, first, last))
+                for state in ("failed", "unknown")
+            )
+            masks = (bad, bad & refused, bad & ~refused & ~unknown, bad & unknown, ~bad & refused)
+            found += [int(mask.sum()) for mask in masks]
     return dict(zip(_WORDS, found.tolist(), strict=True))
 
 
@@ -171,24 +174,6 @@ def keep_verdict(push: Push) -> None:
         push.request = {**push.request, VERDICT: report(push)}
     except ApiError:
         log.warning("the result of the invalid rows of %s can no longer be calculated", push.id)
-
-
-def _of_table(push: Push, place: int, maker: Maker, names: set[str]) -> np.ndarray:
-    one = push.tables[place]
-    total = np.zeros(len(_WORDS), np.int64)
-    for first in range(1, one["count"] + 1, limits.ANSWER_BLOCK_ROWS):
-        last = min(first + limits.ANSWER_BLOCK_ROWS - 1, one["count"])
-        numbers = read.ended(db.session(), push, place, first, last)
-        if not numbers.size:
-            continue
-        rows = (numbers - 1 + one["offset"]).astype(np.uint64)
-        bad = maker.bad_rows(rows, names)
-        refused, unknown = (
-            np.isin(numbers, _in_state(push.id, place, state, first, last)) for state in ("failed", "unknown")
-        )
-        masks = (bad, bad & refused, bad & ~refused & ~unknown, bad & unknown, ~bad & refused)
-        total += [int(mask.sum()) for mask in masks]
-    return total
 
 
 def _in_state(push_id: str, table: int, state: str, first: int, last: int) -> list[int]:

@@ -131,7 +131,13 @@ class _Table:
             self._take(path, wanted, Cell(_nothing(wanted), formula=formula, how="computed"))
 
     def _take(self, path: str, wanted: str, cell: Cell) -> None:
-        column = self._column(wanted)
+        column = self.entity.column(wanted)
+        if column is None:
+            folded = [one for one in self.entity.fields if one.name.casefold() == wanted.casefold()]
+            if len(folded) == 1:
+                column = folded[0]
+            elif self.free_form:
+                column = _nothing(wanted)
         if column is None:
             text = f'The table "{self.entity.name}" has no column "{wanted}".'
             hint = did_you_mean(wanted, self.cells)
@@ -147,15 +153,6 @@ class _Table:
             self.faults.append(Fault(path, "generated_column", text, "Remove it."))
         else:
             self.cells[column.name] = replace(cell, column=column)
-
-    def _column(self, wanted: str) -> Column | None:
-        found = self.entity.column(wanted)
-        if found is not None:
-            return found
-        folded = [one for one in self.entity.fields if one.name.casefold() == wanted.casefold()]
-        if len(folded) == 1:
-            return folded[0]
-        return Column(wanted, "other", "") if self.free_form else None
 
     def suggest(self) -> None:
         """Fields that the request does not name, to the columns that are still open; the surest first."""
@@ -176,7 +173,15 @@ class _Table:
                 if fit:
                     self.used.add(field.name)
                     self.cells[fit[0]] = replace(self.cells[fit[0]], field=field.name, how=how)
-        self._by_type()
+        # The one field and the one column that needs a value of a type that no other has.
+        waiting = [column for column in self._open() if column.required]
+        for kind in _TELLING:
+            columns_of_kind = [column for column in waiting if column.type == kind]
+            fields = [one for one in self._left() if kind in kinds_of(one)[:1]]
+            if len(columns_of_kind) == len(fields) == 1:
+                name = columns_of_kind[0].name
+                self.used.add(fields[0].name)
+                self.cells[name] = replace(self.cells[name], field=fields[0].name, how="type")
         if self.free_form:
             for field in self._left():
                 if "." not in field.name:
@@ -199,30 +204,16 @@ class _Table:
     def _left(self) -> list[Field]:
         return [one for one in self.fields.values() if not one.hidden and one.name not in self.used]
 
-    def _by_type(self) -> None:
-        """The one field and the one column that needs a value of a type that no other has."""
-        waiting = [column for column in self._open() if column.required]
-        for kind in _TELLING:
-            columns = [column for column in waiting if column.type == kind]
-            fields = [one for one in self._left() if kind in kinds_of(one)[:1]]
-            if len(columns) == len(fields) == 1:
-                name = columns[0].name
-                self.used.add(fields[0].name)
-                self.cells[name] = replace(self.cells[name], field=fields[0].name, how="type")
-
-    def _count_key(self) -> None:
-        """A table whose only column is a key that the target would count needs a value for it."""
-        for name, cell in self.cells.items():
-            counted = cell.column.generated == "identity" and cell.column.type == "integer"
-            if counted and name in self.fields and not self.fields[name].hidden:
-                self.used.add(name)
-                self.cells[name] = replace(cell, field=name, how="name")
-                return
-
     def result(self) -> Mapped:
         """The table, with what every column without a field is left out for."""
         if self.asked.mode == "insert" and not any(cell.filled for cell in self.cells.values()):
-            self._count_key()
+            # A table whose only column is a key that the target would count needs a value for it.
+            for name, cell in self.cells.items():
+                counted = cell.column.generated == "identity" and cell.column.type == "integer"
+                if counted and name in self.fields and not self.fields[name].hidden:
+                    self.used.add(name)
+                    self.cells[name] = replace(cell, field=name, how="name")
+                    break
         cells = [cell if cell.filled else self._skipped(cell) for cell in self.cells.values()]
         for cell in cells:
             if not cell.filled and not cell.skipped:
@@ -312,17 +303,14 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
 
 
-def _bare(name: str, entity: Entity) -> str:
-    """A name without the table's in front of it: `customer_email` of `customers` is `email`."""
+def _names(name: str, entity: Entity) -> list[str]:
+    """A name, and what remains without the table's in front of it: `customer_email` of `customers` is `email`."""
     table = [singular(word) for word in words(entity.name.rpartition(".")[2])]
     own = words(name)
     front = [singular(word) for word in own[: len(table)]]
-    return "".join(own[len(table) :]) if front == table and len(own) > len(table) else plain(name)
-
-
-def _names(name: str, entity: Entity) -> list[str]:
-    bare = _bare(name, entity)
-    return list(dict.fromkeys([plain(name), bare]))
+    if front != table or len(own) <= len(table):
+        return [plain(name)]
+    return list(dict.fromkeys([plain(name), "".join(own[len(table) :])]))
 
 
 def _meanings(name: str, entity: Entity) -> list[str]:
@@ -402,9 +390,5 @@ def _kin(field: Field, column: Column) -> bool:
     """Return whether values of a field can match a column; texts may contain anything that the target can parse."""
     if column.type in ("other", "text") or column.type in kinds_of(field):
         return True
-    return pa.types.is_string(field.dtype) and (column.type in _TEXT_TAKES or _from_outside(field))
-
-
-def _from_outside(field: Field) -> bool:
-    """Return whether a text field can contain any value, because its rows came with the request."""
-    return field.column is None
+    # A text field without a column came with the request and can contain any value.
+    return pa.types.is_string(field.dtype) and (column.type in _TEXT_TAKES or field.column is None)

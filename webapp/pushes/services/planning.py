@@ -104,26 +104,23 @@ class KeySpool:
 
     def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
         """Return the keys of some rows (``uint64[n]``, any order) of a table, null for rows without a key."""
-        with self._lock:
-            return self._take(table, column, rows)
-
-    def _take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
         order = np.argsort(rows, kind="stable")
         ordered = rows[order]
         places = np.full(len(rows), -1, np.int64)
         pieces: list[pa.Array] = []
         held = 0
-        for file in self._of(table):
-            start, end = np.searchsorted(ordered, [file.first, file.last + 1])
-            if start == end:
-                continue
-            piece, found = self._piece(file, column, ordered[start:end])
-            if piece is None:
-                continue
-            slots = order[start:end][found]
-            places[slots] = held + np.arange(len(slots))
-            pieces.append(piece)
-            held += len(piece)
+        with self._lock:
+            for file in self._of(table):
+                start, end = np.searchsorted(ordered, [file.first, file.last + 1])
+                if start == end:
+                    continue
+                piece, found = self._piece(file, column, ordered[start:end])
+                if piece is None:
+                    continue
+                slots = order[start:end][found]
+                places[slots] = held + np.arange(len(slots))
+                pieces.append(piece)
+                held += len(piece)
         if not pieces:
             return pa.nulls(len(rows))
         # An API may return numbers for some rows and texts for others.
@@ -443,12 +440,14 @@ def _key(planned: Planned, named: Sequence[str], can: Capabilities) -> None:
     entity, spec, mode = planned.entity, planned.spec, planned.spec["mode"]
     filled, asked = planned.mapped.columns(), planned.wanted.asked
     path = f"{planned.wanted.path}key_columns"
+    known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
     if asked.key_columns:
         for place, name in enumerate(named):
             if name not in filled:
                 text = f'No field goes into the key column "{name}".'
                 planned.faults.append(Fault(f"{path}[{place}]", "missing_column", text, "Map a field to it."))
-        if mode == "upsert" and can.sql and not _identifies(entity, named):
+        identifies = any(one and set(one) == set(named) for one in known)
+        if mode == "upsert" and can.sql and not identifies:
             text = f"The columns {', '.join(named)} are no key of the table: an upsert needs a unique constraint."
             planned.faults.append(Fault(path, "not_a_key", text, _keys_hint(entity)))
         spec["key_columns"] = list(named)
@@ -456,12 +455,7 @@ def _key(planned: Planned, named: Sequence[str], can: Capabilities) -> None:
         spec["key_columns"] = list(entity.keys)
         spec["capture"] = [name for name in entity.keys if name not in filled]
     else:
-        known = [
-            list(entity.keys),
-            *map(list, entity.uniques),
-            *([c.name] for c in entity.fields if c.unique),
-        ]
-        fit = next((names for names in known if names and set(names) <= filled.keys()), [])
+        fit = next((list(names) for names in known if names and set(names) <= filled.keys()), [])
         spec["key_columns"] = fit
         if not fit and mode != "insert":
             text = f"No field goes into a key of the table, by which {mode} could find its rows."
@@ -492,11 +486,6 @@ def _made_there(entity: Entity, filled: Mapping[str, Any]) -> bool:
     return bool(lacking) and all(
         one is not None and (one.generated == "identity" or one.default is not None) for one in lacking
     )
-
-
-def _identifies(entity: Entity, names: Sequence[str]) -> bool:
-    known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
-    return any(one and set(one) == set(names) for one in known)
 
 
 def _keys_hint(entity: Entity) -> str:

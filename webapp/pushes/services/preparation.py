@@ -139,7 +139,10 @@ def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path
                 message = (
                     f"The header {name} cannot hold the value of {field} in row {first + place:,}: {shown}."
                 )
-                yield _fault(path, name, f"{message} {_header_fault(value)}")
+                reason = "It has line breaks or other control characters."
+                if any(ch > "\xff" for ch in value):
+                    reason = "It has characters beyond Latin-1."
+                yield _fault(path, name, f"{message} {reason}")
                 del asked[name]
         if not asked:
             return
@@ -207,12 +210,6 @@ def _shown(value: str) -> str:
     """Return a value for use in a message: in quotation marks, with control characters escaped."""
     cut = value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}…"
     return f'"{"".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in cut)}"'
-
-
-def _header_fault(value: str) -> str:
-    if any(ch > "\xff" for ch in value):
-        return "It has characters beyond Latin-1."
-    return "It has line breaks or other control characters."
 
 
 # --- Preparation --------------------------------------------------------------------------------------------

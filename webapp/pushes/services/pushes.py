@@ -23,7 +23,6 @@ from webapp.engine import processor_time
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean
 from webapp.extensions import db, redis_client
 from webapp.generation.services import pins
-from webapp.generation.services.row_makers import Field
 from webapp.metering import stored_json
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import ExportDbInput, ExportInput, PushInput
@@ -237,7 +236,7 @@ def plan(prepared: Prepared) -> dict[str, Any]:
             {
                 **cell.as_json(),
                 "misfits": doubts.get(cell.column.name, []),
-                **_parent(one.spec, cell.column.name),
+                "from_parent": one.spec["from_parent"].get(cell.column.name, {}).get("table"),
             }
             for cell in one.mapped.cells
         ]
@@ -254,7 +253,16 @@ def plan(prepared: Prepared) -> dict[str, Any]:
                 "later": one.spec["later"],
                 "unchecked": one.spec["unchecked"],
                 "columns": cells,
-                "fields": [_field(each) for each in one.wanted.maker.fields.values() if not each.hidden],
+                "fields": [
+                    {
+                        "name": each.name,
+                        "type": str(each.dtype),
+                        "label": each.label,
+                        "sensitive": each.sensitive,
+                    }
+                    for each in one.wanted.maker.fields.values()
+                    if not each.hidden
+                ],
                 "unused": one.mapped.unused,
                 "faults": [fault.as_dict() for fault in one.faults],
             }
@@ -270,14 +278,6 @@ def plan(prepared: Prepared) -> dict[str, Any]:
         "tables": tables,
         "skipped": prepared.skipped,
     }
-
-
-def _field(one: Field) -> dict[str, Any]:
-    return {"name": one.name, "type": str(one.dtype), "label": one.label, "sensitive": one.sensitive}
-
-
-def _parent(spec: dict[str, Any], column: str) -> dict[str, Any]:
-    return {"from_parent": spec["from_parent"].get(column, {}).get("table")}
 
 
 def dry_run(prepared: Prepared) -> dict[str, Any]:

@@ -230,7 +230,12 @@ def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
     if push.id != home.id:
         parts.append(PushRow.retried_by == push.id)
         if "pending" in ask.states:  # Rows that this retry did not reach keep their previous state
-            states = or_(states, and_(PushRow.state.in_(("failed", "unknown")), _beyond(push)))
+            reached = exists().where(
+                PushRange.push_id == push.id,
+                PushRange.table == PushRow.table,
+                PushRange.last >= PushRow.row,
+            )
+            states = or_(states, and_(PushRow.state.in_(("failed", "unknown")), ~reached))
     if "pending" in ask.states:  # Rows in doubt are resolved before rows that were never sent
         for one in read.unsettled(db.session(), push) + ([push] if push.unsettled else []):
             chunk = one.unsettled or {}
@@ -247,14 +252,6 @@ def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
     if ask.rows is not None:
         parts.append(PushRow.row.in_(ask.rows))
     return and_(*parts)
-
-
-def _beyond(retry: Push) -> Any:
-    """Return the rows above those that a retry reached."""
-    reached = exists().where(
-        PushRange.push_id == retry.id, PushRange.table == PushRow.table, PushRange.last >= PushRow.row
-    )
-    return ~reached
 
 
 def _pending(push: Push, home: Push, ask: RetryInput) -> list[list[read.Span]]:
@@ -488,39 +485,31 @@ def groups(push: Push) -> list[Group]:
     """
     session = db.session()
     if push.ended and completion.has_bad(push):
-        found = _separated(session, push)
+        # One by one, because injected data is only found by generating the rows again.
+        counts: dict[tuple[Any, ...], list[Any]] = {}
+        conditions = (PushRow.push_id == push.id, PushRow.state.in_(_STATES))
+        for row, expected in _judged(session, push, conditions):
+            key = (row.table, row.state, row.code, row.native, row.column or "", row.status_code, expected)
+            held = counts.setdefault(key, [0, row.row, row.message])
+            held[0] += 1
+        found = [Group(*key, *held) for key, held in counts.items()]
     else:
+        wanted = select(PushRow).where(PushRow.push_id == push.id, PushRow.state.in_(_STATES))
+        rows = (wanted if push.ended else wanted.limit(_OPEN)).subquery().c
+        kind = (
+            rows.table_no,
+            rows.state,
+            rows.code,
+            rows.native,
+            func.coalesce(rows.column_name, ""),
+            rows.status_code,
+        )
+        counted = select(*kind, func.count(), func.min(rows.row_no), func.min(rows.message)).group_by(*kind)
         found = [
-            Group(table, state, code, native, column, status, False, count, row, message)
-            for table, state, code, native, column, status, count, row, message in session.execute(
-                _counted(push)
-            )
+            Group(table, state, code, native, column, status, False, count, first, message)
+            for table, state, code, native, column, status, count, first, message in session.execute(counted)
         ]
     return sorted(found, key=lambda one: (one.expected, -one.count, one.table, one.code, one.column))
-
-
-def _counted(push: Push) -> Any:
-    wanted = select(PushRow).where(PushRow.push_id == push.id, PushRow.state.in_(_STATES))
-    rows = (wanted if push.ended else wanted.limit(_OPEN)).subquery().c
-    kind = (
-        rows.table_no,
-        rows.state,
-        rows.code,
-        rows.native,
-        func.coalesce(rows.column_name, ""),
-        rows.status_code,
-    )
-    return select(*kind, func.count(), func.min(rows.row_no), func.min(rows.message)).group_by(*kind)
-
-
-def _separated(session: Session, push: Push) -> list[Group]:
-    """Group the rows one by one, because injected data is only found by generating the rows again."""
-    found: dict[tuple[Any, ...], list[Any]] = {}
-    for row, expected in _judged(session, push, (PushRow.push_id == push.id, PushRow.state.in_(_STATES))):
-        kind = (row.table, row.state, row.code, row.native, row.column or "", row.status_code, expected)
-        held = found.setdefault(kind, [0, row.row, row.message])
-        held[0] += 1
-    return [Group(*kind, *held) for kind, held in found.items()]
 
 
 def _judged(session: Session, push: Push, conditions: tuple[Any, ...]) -> Iterator[tuple[RowEnd, bool]]:

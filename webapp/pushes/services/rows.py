@@ -238,7 +238,9 @@ class TableRows:
         specs = {one["column"]: one for one in self.spec["columns"]}
         wanted = [specs.get(name, {"column": name}) for name in names]
         parts = list(self._parts(rows, wanted, keys, empty))
-        arrays = parts[0] if len(parts) == 1 else [_joined(pieces) for pieces in zip(*parts, strict=True)]
+        arrays = parts[0]
+        if len(parts) > 1:
+            arrays = [pa.concat_arrays(list(map(decoded, pieces))) for pieces in zip(*parts, strict=True)]
         if sent and keys is not None:
             arrays = [
                 self._as_sent(name, rows, values, keys) for name, values in zip(names, arrays, strict=True)
@@ -314,7 +316,9 @@ class TableRows:
         if "formula" in one:
             return _flat(self._formula(one).column(Reckoned(view, self.maker.env, name)), one)
         if "object_id" in one:
-            return _object_ids(one["object_id"], view.rows)
+            # 24 hexadecimal digits, which are the same in each attempt
+            front = blake2b(one["object_id"].encode(), digest_size=6).hexdigest()
+            return pa.array([f"{front}{row:012x}" for row in view.rows.tolist()], pa.string())
         if "field" not in one:  # A key that the target generated
             return _given(keys).take(self.place, name, view.rows)
         return _flat(view.shown(one["field"]), one)
@@ -372,25 +376,18 @@ class Arrivals:
 
     def differs(self, place: int, column: str) -> bool:
         """Return whether values sent to a column may differ from those its template generates, or rows are missing."""
-        table = self.tables[place]
-        if column in table.numbered or column in table.from_parent or self.rows(place) is not None:
-            return True
-        parent = table.references.get(column)
-        return parent is not None and parent["table"] != place and bool(self._differs_above(place, column))
-
-    def _differs_above(self, place: int, column: str) -> bool:
-        """Like `differs`, for the tables that a reference leads to; each is checked once."""
-        seen: set[int] = {place}
-        parent = self.tables[place].references.get(column)
-        while parent is not None and parent["table"] not in seen:
-            seen.add(parent["table"])
-            table = self.tables[parent["table"]]
-            name = next(
-                (c["column"] for c in table.spec["columns"] if c.get("field") == parent["parent_field"]), ""
-            )
-            if name in table.numbered or name in table.from_parent or self.rows(table.place) is not None:
+        seen: set[int] = set()
+        while place not in seen:
+            seen.add(place)
+            table = self.tables[place]
+            if column in table.numbered or column in table.from_parent or self.rows(place) is not None:
                 return True
-            parent = table.references.get(name)
+            parent = table.references.get(column)
+            if parent is None:
+                return False
+            place = parent["table"]
+            specs = self.tables[place].spec["columns"]
+            column = next((one["column"] for one in specs if one.get("field") == parent["parent_field"]), "")
         return False
 
 
@@ -412,10 +409,6 @@ def _flat(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
     if one.get("nested"):
         return values.cast(_undivided(values.type))
     return pc.if_else(values.is_valid(), json_texts(values), pa.scalar(None, pa.string()))
-
-
-def _joined(pieces: Sequence[pa.Array]) -> pa.Array:
-    return pa.concat_arrays([decoded(piece) for piece in pieces])
 
 
 def _settled(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
@@ -447,12 +440,6 @@ def _undivided(dtype: pa.DataType) -> pa.DataType:
 def decoded(values: pa.Array) -> pa.Array:
     """Return values without a dictionary."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-
-
-def _object_ids(salt: str, rows: np.ndarray) -> pa.Array:
-    """Return generated keys for targets without transactions: 24 hexadecimal digits, stable across attempts."""
-    front = blake2b(salt.encode(), digest_size=6).hexdigest()
-    return pa.array([f"{front}{row:012x}" for row in rows.tolist()], pa.string())
 
 
 def _objects(batch: pa.RecordBatch) -> bytes:

@@ -60,22 +60,16 @@ def bad_values(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
         yield from _bad_numbers(column, values)
     elif pa.types.is_date(dtype) or pa.types.is_timestamp(dtype):
         yield from _bad_dates(column, values, kind)
-    if column.type in _NOT_FROM_OTHERS and not _takes(column, dtype):
-        text = f"The column is {column.declared or column.type}."
-        yield "wrong_type", values.is_valid(), text, "Map another field, or write a formula in computed."
+    if column.type in _NOT_FROM_OTHERS and not pa.types.is_string(dtype) and not pa.types.is_null(dtype):
+        from_boolean = pa.types.is_boolean(dtype) and column.type == "integer"
+        if column.type not in kinds_of(Field("", dtype)) and not from_boolean:
+            text = f"The column is {column.declared or column.type}."
+            yield "wrong_type", values.is_valid(), text, "Map another field, or write a formula in computed."
 
 
 _NOT_FROM_OTHERS: Final = frozenset(
     {"integer", "decimal", "float", "date", "timestamp", "timestamptz", "uuid"}
 )
-
-
-def _takes(column: Column, dtype: pa.DataType) -> bool:
-    if pa.types.is_string(dtype) or pa.types.is_null(dtype):
-        return True
-    return column.type in kinds_of(Field("", dtype)) or (
-        pa.types.is_boolean(dtype) and column.type == "integer"
-    )
 
 
 def _bad_texts(column: Column, values: pa.Array) -> Iterator[Bad]:
@@ -208,7 +202,17 @@ def check(
     """Return the misfits of one table, and how many rows were checked. `sent` are the targets of the same push, whose
     rows do not exist yet; `kind` is the kind of connection. Without a session, the target is not queried. Raises
     `ConnectorError`."""
-    count, batch = _first_rows(rows)
+    count = min(rows.count, limits.BLOCK_ROWS)
+    while True:
+        try:
+            with processor_time.of_one_table():
+                some = np.arange(rows.offset, rows.offset + count, dtype=np.uint64)
+                batch = rows.batch(some, NoKeys())
+            break
+        except TooLarge:  # as many rows as fit the budget of a block
+            if count < 2:
+                raise
+        count = max(1, count // limits.BLOCK_STEP)
     look = _Look(planned, rows, batch, kind)
     found = list(look.values())
     found += look.repeated()
@@ -218,21 +222,6 @@ def check(
         found += look.there_already(session)
     shown = {(one.column, one.reason) for one in found}
     return [one for one in by_schema(planned) if (one.column, one.reason) not in shown] + found, count
-
-
-def _first_rows(rows: TableRows) -> tuple[int, pa.RecordBatch]:
-    """The first rows of a table and their number: BLOCK_ROWS, or as many as fit the budget of a block."""
-    count = min(rows.count, limits.BLOCK_ROWS)
-    while True:
-        try:
-            with processor_time.of_one_table():
-                return count, rows.batch(
-                    np.arange(rows.offset, rows.offset + count, dtype=np.uint64), NoKeys()
-                )
-        except TooLarge:
-            if count < 2:
-                raise
-        count = max(1, count // limits.BLOCK_STEP)
 
 
 class NoKeys:
@@ -275,8 +264,10 @@ def _doubts(one: Field, column: Column, rows: int, mode: str, alone: bool) -> It
             f"{share:g} % of the values are blank; the column takes no null.",
             "Set percent_blank to 0.",
         )
-    if not _suits(one, column):
-        text = f"The field holds {kinds_of(one)[0]} values, the column is {column.declared or column.type}."
+    kinds = kinds_of(one)
+    fits = column.type in ("other", "text", "enum", *kinds) or pa.types.is_string(one.dtype)
+    if not fits and kinds != ["other"]:
+        text = f"The field holds {kinds[0]} values, the column is {column.declared or column.type}."
         yield "wrong_type", text, "Map another field, or write a formula in computed."
     bounds = made.bounds(rows) if made is not None else None
     limit = limit_of(column)
@@ -316,12 +307,6 @@ def _follows(one: Field, fields: Iterable[Field]) -> bool:
         for other in beside
         if other.column is not None
     )
-
-
-def _suits(one: Field, column: Column) -> bool:
-    kinds = kinds_of(one)
-    text = pa.types.is_string(one.dtype)
-    return column.type in ("other", "text", "enum", *kinds) or text or kinds == ["other"]
 
 
 # --- By real values ---------------------------------------------------------------------------------------------

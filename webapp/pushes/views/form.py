@@ -114,7 +114,8 @@ def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[di
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
     writable = [one for one in page.items if _is_writable(one)]
     named = connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
-    found = [*map(_connection, writable), *filter(_writable, map(_of_endpoint, named.items))]
+    endpoints = [one for one in map(_of_endpoint, named.items) if not one["read_only"]]
+    found = [*map(_connection, writable), *endpoints]
     more = page.total - len(page.items) + named.total - len(named.items) + max(0, len(found) - _MOST_FOUND)
     tables: list[tuple[dict[str, Any], str]] = []
     wanted = text.strip().casefold()
@@ -147,10 +148,6 @@ def place_of(actor: Actor, connection_id: str | None) -> dict[str, Any] | None:
     statement = tenancy.listing(actor, Connection).where(Connection.id == connection_id)
     found = db.session.scalar(statement)
     return _connection(found) if found is not None and _is_writable(found) else None
-
-
-def _writable(destination: Mapping[str, Any]) -> bool:
-    return not destination["read_only"]
 
 
 def _connection(one: Connection) -> dict[str, Any]:
@@ -461,7 +458,21 @@ def with_faults(
     form = draw(None)
     own, rest, cells = [], [], {}
     of_how: dict[str, str] = {}
-    for one in _faults(error, plan):
+    if error is None:
+        found = [one for table in (plan or {}).get("tables", ()) for one in table["faults"]]
+    else:
+        path = error.path or _OWNERS.get(error.code, "")
+        alone = {
+            "path": path,
+            "code": error.code,
+            "message": error.message,
+            "hint": error.details.get("hint"),
+        }
+        told = error.details.get("fields") or [alone]
+        found = [
+            {**one, "path": "connection_id" if one["path"] == "endpoint_id" else one["path"]} for one in told
+        ]
+    for one in found:
         cell = _cell_of(one["path"], tables)
         if form.owner(one["path"]) is not None:
             own.append(Fault(one["path"], one["code"], one["message"], one.get("hint")))
@@ -482,15 +493,6 @@ def _cell_of(path: str, tables: Sequence[Mapping[str, Any]]) -> tuple[str, str] 
             if cell["formula"] and path.startswith(named):
                 return table["name"], cell["column"]
     return None
-
-
-def _faults(error: ApiError | None, plan: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    if error is None:
-        return [one for table in (plan or {}).get("tables", ()) for one in table["faults"]]
-    path = error.path or _OWNERS.get(error.code, "")
-    alone = {"path": path, "code": error.code, "message": error.message, "hint": error.details.get("hint")}
-    told = error.details.get("fields") or [alone]
-    return [{**one, "path": "connection_id" if one["path"] == "endpoint_id" else one["path"]} for one in told]
 
 
 def head(
@@ -518,7 +520,12 @@ def head(
     without = [name for name in ("count", "locale", "target") if table is None]
     data = {**given, "target": table["target"] if table else "", "confirm": given.get("confirm")}
     if table is not None and entities:
-        choices["target"] = _targets(table, entities, bool(chosen and chosen["creates"]))
+        planned = table["plan"] and not table["plan"]["create"]
+        first = [("", "choose one" if planned else "by the template's name")]
+        if table["target"] and table["target"] not in entities:
+            what = "new" if chosen and chosen["creates"] else "not there"
+            first.append((table["target"], f"{table['target']} ({what})"))
+        choices["target"] = [*first, *((name, name) for name in entities)]
     form = SEND.draw(data, error=error, choices=choices, without=without)
     for one in form:
         one.focused = one.focused and focuses
@@ -538,11 +545,3 @@ def _choice(one: Mapping[str, Any], group: str | None = None) -> SelectChoice:
     told += ["read-only"] if one["read_only"] else []
     disabled = {"disabled": True} if one["read_only"] else {}
     return SelectChoice(one["id"], f"{one['name']} ({', '.join(told)})", disabled, group)
-
-
-def _targets(table: Mapping[str, Any], entities: Sequence[str], creates: bool) -> list[tuple[str, str]]:
-    planned = table["plan"] and not table["plan"]["create"]
-    found = [("", "choose one" if planned else "by the template's name")]
-    if table["target"] and table["target"] not in entities:
-        found.append((table["target"], f"{table['target']} ({'new' if creates else 'not there'})"))
-    return [*found, *((name, name) for name in entities)]

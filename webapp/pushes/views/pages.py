@@ -16,7 +16,6 @@ from webapp.access.actors import Actor
 from webapp.connections.services import connections, inspection
 from webapp.datasets.services import datasets, rows
 from webapp.errors import ApiError
-from webapp.pushes.models import Push
 from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, SendingInput
 from webapp.pushes.services import preparation, pushes, retries
 from webapp.pushes.services.preparation import Prepared
@@ -198,17 +197,14 @@ def _pressed(actor: Actor, source: Source) -> Response:
         push = pushes.queue(actor, source.prepare(asked, True), f"{source.kind}.push")
     except ApiError as error:
         return _drawn(actor, source, given, "", error)
-    return _sent(url_for("pushes.show", push_id=push.id))
+    where = url_for("pushes.show", push_id=push.id)
+    if "HX-Request" in request.headers:
+        return Response(status=204, headers={"HX-Redirect": where})
+    return see_other(where)
 
 
 def _chosen(known: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any] | None:
     return next((one for one in known if one["id"] == given.get("connection_id")), None)
-
-
-def _sent(where: str) -> Response:
-    if "HX-Request" in request.headers:
-        return Response(status=204, headers={"HX-Redirect": where})
-    return see_other(where)
 
 
 def _drawn(
@@ -465,7 +461,13 @@ def repair(actor: Actor, push_id: str) -> Response:
     given = form_values(request.form)
     push = pushes.get(actor, push_id, "push")
     try:
-        said = _of_reason(push, given, presentation.body(push, given))
+        said = presentation.body(push, given)
+        if isinstance(of := given.get("of"), dict):  # only the rows of one reason
+            query = parse(FailureQuery, of, strict=False)
+            if query.table >= len(push.tables):
+                raise tenancy.not_found("table", str(query.table))
+            ends = retries.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
+            said = {**said, "table": push.tables[query.table]["name"], "rows": [one.row for one in ends]}
         try:
             ask = parse(RetryInput, said, strict=False)
         except ApiError as error:
@@ -474,17 +476,6 @@ def repair(actor: Actor, push_id: str) -> Response:
     except ApiError as error:
         return _again(actor, push_id, error, given)
     return see_other(url_for("pushes.show", push_id=made.id))
-
-
-def _of_reason(push: Push, given: Mapping[str, Any], said: dict[str, Any]) -> dict[str, Any]:
-    """Restrict a retry to the rows of one reason, if the form names it (fields `of.*`)."""
-    if not isinstance(of := given.get("of"), dict):
-        return said
-    query = parse(FailureQuery, of, strict=False)
-    if query.table >= len(push.tables):
-        raise tenancy.not_found("table", str(query.table))
-    ends = retries.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
-    return {**said, "table": push.tables[query.table]["name"], "rows": [one.row for one in ends]}
 
 
 @route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)

@@ -81,18 +81,13 @@ def sent_as(session: Session, push: Push, table: int, numbers: Sequence[int]) ->
     place = f"{table}." if table else ""
     keys = {number: f"{push.id}-{place}{number}" for number in numbers}
     if push.kind == "retry" and keys:
-        held = _unknown_as(session, push, table, min(keys), max(keys))
-        keys |= {number: key for number, key in held.items() if number in keys}
+        home = first_of(session, push)
+        found = select(PushRow.row, PushRow.native).where(
+            PushRow.push_id == home.id, PushRow.retried_by == push.id, PushRow.state == "unknown",
+            PushRow.native != "", *_within(PushRow, table, min(keys), max(keys)),
+        )  # fmt: skip
+        keys |= {number: key for number, key in session.execute(found).all() if number in keys}
     return keys
-
-
-def _unknown_as(session: Session, retry: Push, table: int, first: int, last: int) -> dict[int, str]:
-    home = first_of(session, retry)
-    found = select(PushRow.row, PushRow.native).where(
-        PushRow.push_id == home.id, PushRow.retried_by == retry.id, PushRow.state == "unknown", PushRow.native != "",
-        *_within(PushRow, table, first, last),
-    )  # fmt: skip
-    return dict(session.execute(found).all())
 
 
 def spans_of(
@@ -501,29 +496,18 @@ def _ended(
     first, last = max(after + 1, spans[0][0]), spans[-1][1]
     while first <= last and len(found) < limit:
         end = min(last, first + limits.PUSH_WINDOW_ROWS - 1)
-        found += _window(session, push, table, (first, end), limit - len(found), state)
+        numbers = ended(session, push, table, first, end)
+        odd = {row.row: row for row in _exceptions(session, push, table, first - 1, len(numbers), None, end)}
+        gone = set() if push.kind == "undo" else set(undone(session, push, table, first, end).tolist())
+        for number in numbers.tolist():
+            row = odd.get(number) or RowEnd(table, number, "delivered", status_code=push.status_code)
+            if number in gone and row.state == "delivered":
+                row = replace(row, state="undone")
+            if state in (None, row.state):
+                found.append(row)
+                if len(found) == limit:
+                    break
         first = end + 1
-    return found
-
-
-def _window(
-    session: Session, push: Push, table: int, window: tuple[int, int], limit: int, state: str | None
-) -> list[RowEnd]:
-    numbers = ended(session, push, table, *window)
-    odd = {
-        one.row: one
-        for one in _exceptions(session, push, table, window[0] - 1, len(numbers), None, window[1])
-    }
-    gone = set() if push.kind == "undo" else set(undone(session, push, table, *window).tolist())
-    found = []
-    for number in numbers.tolist():
-        end = odd.get(number) or RowEnd(table, number, "delivered", status_code=push.status_code)
-        if number in gone and end.state == "delivered":
-            end = replace(end, state="undone")
-        if state in (None, end.state):
-            found.append(end)
-            if len(found) == limit:
-                break
     return found
 
 

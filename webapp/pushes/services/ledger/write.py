@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -543,14 +542,11 @@ class Book:
         points = list(push.progress or ())
         if not ended or (points and points[-1][1] == ended):
             return
-        points.append([_seconds(push.started_at), ended])
+        since = push.started_at
+        points.append([round((clock.now() - since).total_seconds(), 2) if since else 0.0, ended])
         if len(points) > limits.PUSH_PROGRESS_POINTS:
             points = [*points[:-1:2], points[-1]]
         push.progress = points
-
-
-def _seconds(since: datetime | None) -> float:
-    return round((clock.now() - since).total_seconds(), 2) if since else 0.0
 
 
 def next_numbers(push: Push, table: int, beyond: tuple[int, int] | None, most: int) -> read.Numbers:
