@@ -217,11 +217,26 @@ def leased(
         if not work.ended:
             raise RuntimeError(f"the job for {kind} returned without finish()")
     except Interrupted as reason:
-        _end_interrupted(work, reason)
+        log.info("%s %s: %s", kind, work_id, type(reason).__name__)
+        try:
+            if isinstance(reason, Cancelled):
+                work.finish("cancelled")
+            elif isinstance(reason, Postponed):
+                work.postpone(**reason.values)
+            elif isinstance(reason, Released):
+                work.release()
+        except LeaseLost:
+            log.info("%s %s: another worker has the lease", kind, work_id)
     except Exception as error:
         log.exception("%s %s failed", kind, work_id)
         if not work.ended:
-            _end_failed(work, error)
+            failure = error if isinstance(error, ApiError) else ApiError("internal_error")
+            try:
+                work.finish("failed", error=failure.as_dict()["error"])
+            except LeaseLost:
+                log.info("%s %s: another worker has the lease", kind, work_id)
+            except SQLAlchemyError:
+                log.warning("%s %s: the failure could not be written; the lease will expire", kind, work_id)
     finally:
         ended.set()
         renewals.join()
@@ -274,28 +289,3 @@ def _keep_renewed(app: Any, work: Lease, ended: threading.Event) -> None:
                     work.refresh()
         except SQLAlchemyError as error:
             log.warning("%s %s: heartbeat failed: %s", work.kind, work.id, type(error).__name__)
-
-
-def _end_interrupted(work: Lease, reason: Interrupted) -> None:
-    """Write the state that an interruption results in."""
-    log.info("%s %s: %s", work.kind, work.id, type(reason).__name__)
-    try:
-        if isinstance(reason, Cancelled):
-            work.finish("cancelled")
-        elif isinstance(reason, Postponed):
-            work.postpone(**reason.values)
-        elif isinstance(reason, Released):
-            work.release()
-    except LeaseLost:
-        log.info("%s %s: another worker has the lease", work.kind, work.id)
-
-
-def _end_failed(work: Lease, error: Exception) -> None:
-    """Write the failure to the row if the lease is still held."""
-    reason = error if isinstance(error, ApiError) else ApiError("internal_error")
-    try:
-        work.finish("failed", error=reason.as_dict()["error"])
-    except LeaseLost:
-        log.info("%s %s: another worker has the lease", work.kind, work.id)
-    except SQLAlchemyError:
-        log.warning("%s %s: the failure could not be written; the lease will expire", work.kind, work.id)

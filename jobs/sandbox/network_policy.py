@@ -17,6 +17,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -444,7 +445,11 @@ class NetworkPolicy:
     def __init__(self, spec: SandboxSpec, mode: Mode) -> None:
         self.spec, self.mode = spec, mode
         host, port = spec.api
-        self._api = _addresses(host, port) if spec.network in _ASKING else []
+        self._api: list[str] = []
+        if spec.network in _ASKING:
+            with suppress(OSError):
+                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                self._api = list(dict.fromkeys(str(item[4][0]).partition("%")[0] for item in found))
         servers, other_lines = network_access.dns_of_host()
         self._resolvers = spec.resolvers or servers
         self.serve: list[tuple[str, str, int]] = []
@@ -544,12 +549,3 @@ class NetworkPolicy:
         for part in self._parts:
             part.close()
         self._parts.clear()
-
-
-def _addresses(host: str, port: int) -> list[str]:
-    """Return the addresses of the API."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
-        return []
-    return list(dict.fromkeys(str(item[4][0]).partition("%")[0] for item in found))

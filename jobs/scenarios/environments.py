@@ -181,7 +181,12 @@ class Maker:
     def _common(self, tell: Tell, alive: Callable[[], None] | None) -> Path:
         lock = requirements.common_lock()
         found = self.place(lock)
-        if not found.is_dir() and (said := self._lately_failed(found)):
+        note, said = found.with_suffix(_FAILED), ""
+        if not found.is_dir():
+            with suppress(OSError):
+                if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
+                    said = note.read_text("utf-8")
+        if said:  # why creating it failed recently
             raise NotMade(said)
         return self._ensured(lock, tell, alive)
 
@@ -369,14 +374,6 @@ class Maker:
             f"Metadata-Version: 2.1\nName: rowsmith\nVersion: {version}\n", "utf-8"
         )
         (about / "INSTALLER").write_text("rowsmith\n", "utf-8")
-
-    def _lately_failed(self, found: Path) -> str:
-        """Return why creating it failed recently; "" if it has not."""
-        note = found.with_suffix(_FAILED)
-        with suppress(OSError):
-            if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
-                return note.read_text("utf-8")
-        return ""
 
     # --- Removing ---------------------------------------------------------------------------------------------
 

@@ -482,22 +482,17 @@ def cleaned(text: str) -> str:
         line for line in lines if line and not line.startswith(("warning:", "Using ", "Resolved ", "hint:"))
     ]
     told = [re.sub(r"^(?:error: |cause: |[×╰─▶├│ ]+)+", "", line) for line in lines]
+    sentences: list[str] = []
+    for line in told:
+        if sentences and line[:1].islower():  # continues the previous one
+            sentences[-1] += f" {line}"
+        else:
+            sentences.append(line)
     whole = ". ".join(
-        item.rstrip(".:") for item in _joined(told) if not item.startswith("No solution found when")
+        item.rstrip(".:") for item in sentences if not item.startswith("No solution found when")
     )
     whole = _FOLDER.sub("a folder of the service", _ADDRESS.sub("the package index", whole))
     return f"{whole.strip()[:2000]}." if whole.strip() else "uv gave no reason."
-
-
-def _joined(lines: list[str]) -> list[str]:
-    """Join lines into sentences: a line that begins in lower case continues the previous one."""
-    found: list[str] = []
-    for line in lines:
-        if found and line[:1].islower():
-            found[-1] += f" {line}"
-        else:
-            found.append(line)
-    return found
 
 
 COMMON: Final = ("requests", "httpx", "pandas", "faker", "pyyaml", "python-dateutil")
