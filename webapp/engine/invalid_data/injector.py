@@ -76,15 +76,10 @@ class InvalidDataPlan:
 
     def schema(self, clean: pa.Schema) -> pa.Schema:
         """Return ``clean`` with the types that columns have after injecting invalid values."""
+        mixed = {name for name, one in self.fields.items() if one.mixed}
         return pa.schema(
-            [
-                field.with_type(MixedType(field.type)) if self._is_mixed(field.name) else field
-                for field in clean
-            ]
+            [field.with_type(MixedType(field.type)) if field.name in mixed else field for field in clean]
         )
-
-    def _is_mixed(self, name: str) -> bool:
-        return name in self.fields and self.fields[name].mixed
 
 
 def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDataPlan | None:
@@ -226,39 +221,6 @@ def fixed(*texts: str) -> BreakFormat:
     return lambda text, bits: texts[bits % len(texts)]
 
 
-def _no_at(text: str, bits: int) -> str:
-    return text.replace("@", "", 1)
-
-
-def _two_ats(text: str, bits: int) -> str:
-    return text.replace("@", "@@", 1)
-
-
-def _no_host(text: str, bits: int) -> str:
-    return text.partition("@")[0] + "@"
-
-
-def _no_scheme(text: str, bits: int) -> str:
-    return text.replace("://", "//", 1).replace("http", "htp", 1)
-
-
-def _blank_host(text: str, bits: int) -> str:
-    return text.replace("://", ":// ", 1)
-
-
-def _empty_label(text: str, bits: int) -> str:
-    return text.replace(".", "..", 1) if "." in text else f".{text}"
-
-
-def _hyphens(text: str, bits: int) -> str:
-    return f"-{text}-"
-
-
-def _beyond(text: str, bits: int) -> str:
-    """The last number of a dotted one is larger than a byte."""
-    return f"{text.rpartition('.')[0]}.{256 + bits % 700}"
-
-
 def _short(text: str, bits: int) -> str:
     return text[:-1]
 
@@ -286,13 +248,35 @@ TIMES: Final = ("25:61:61", "24:99", "12:60:00")
 _PHONE: Final = fixed("12", "+", "000", "phone", "+0")
 
 _BY_NAME: Final[Mapping[str, BreakFormat]] = {
-    **dict.fromkeys(("email", "safe_email", "company_email"), _one_of(_no_at, _two_ats, _no_host)),
-    **dict.fromkeys(("url", "avatar", "image_url"), _one_of(_no_scheme, _blank_host)),
-    **dict.fromkeys(("domain_name", "hostname"), _one_of(_empty_label, _hyphens)),
+    **dict.fromkeys(
+        ("email", "safe_email", "company_email"),
+        _one_of(
+            lambda text, bits: text.replace("@", "", 1),
+            lambda text, bits: text.replace("@", "@@", 1),
+            lambda text, bits: text.partition("@")[0] + "@",
+        ),
+    ),
+    **dict.fromkeys(
+        ("url", "avatar", "image_url"),
+        _one_of(
+            lambda text, bits: text.replace("://", "//", 1).replace("http", "htp", 1),
+            lambda text, bits: text.replace("://", ":// ", 1),
+        ),
+    ),
+    **dict.fromkeys(
+        ("domain_name", "hostname"),
+        _one_of(
+            lambda text, bits: text.replace(".", "..", 1) if "." in text else f".{text}",
+            lambda text, bits: f"-{text}-",
+        ),
+    ),
     **dict.fromkeys(("phone_number", "mobile"), _PHONE),
     **dict.fromkeys(("uuid", "mongodb_objectid"), _one_of(_not_hex, _short)),
     "ulid": _one_of(_short, question_mark),
-    "ipv4": _one_of(_beyond, lambda text, bits: text.rpartition(".")[0]),
+    "ipv4": _one_of(
+        lambda text, bits: f"{text.rpartition('.')[0]}.{256 + bits % 700}",  # the last number exceeds a byte
+        lambda text, bits: text.rpartition(".")[0],
+    ),
     "ipv6": _not_hex,
     "mac_address": _one_of(_not_hex, _short),
     "iban": question_mark,
@@ -343,16 +327,12 @@ def broken(text: str, place: int, bits: int) -> str:
     alphabet = DIGITS if sign.isdigit() else UPPER if sign.isupper() else LOWER
     first = alphabet.index(sign) + 1 + bits % (len(alphabet) - 1)
     made = text[:at] + alphabet[first % len(alphabet)] + text[at + 1 :]
-    if _passes_whole(made):
+    digits = "".join(str(int(sign, 36)) for sign in made if sign.isascii() and sign.isalnum())
+    if digits and int(digits) % 97 == 1:
         # Two characters of one alphabet do not both pass, so the next one that is not the right one will do.
         steps = (alphabet[(first + step) % len(alphabet)] for step in (1, 2))
         made = text[:at] + next(other for other in steps if other != sign) + text[at + 1 :]
     return made
-
-
-def _passes_whole(text: str) -> bool:
-    digits = "".join(str(int(sign, 36)) for sign in text if sign.isascii() and sign.isalnum())
-    return bool(digits) and int(digits) % 97 == 1
 
 
 Made: TypeAlias = pa.Array | list[str]
@@ -411,7 +391,13 @@ def injectors_of(column: Column) -> Mapping[Kind, Make]:
     if pa.types.is_string(dtype):
         found |= _of_texts(column)
     else:
-        found |= _of_values(column)
+        found["wrong_type"] = _each(wrong_type)
+        for test, texts in _CALENDAR:
+            if test(dtype):
+                found["bad_format"] = _each(fixed(*texts))
+        outside = _outside(column)
+        if outside is not None:
+            found["out_of_range"] = outside
     return {kind: found[kind] for kind in KINDS if kind in found}
 
 
@@ -470,18 +456,6 @@ def _inside(column: Column, change: BreakFormat) -> BreakFormat:
 
 
 # --- Numbers, dates, truth values -------------------------------------------------------------------------------
-
-
-def _of_values(column: Column) -> dict[Kind, Make]:
-    found: dict[Kind, Make] = {"wrong_type": _each(wrong_type)}
-    dtype = column.dtype
-    for test, texts in _CALENDAR:
-        if test(dtype):
-            found["bad_format"] = _each(fixed(*texts))
-    outside = _outside(column)
-    if outside is not None:
-        found["out_of_range"] = outside
-    return found
 
 
 _CALENDAR: Final = (
@@ -720,15 +694,15 @@ class InvalidDataInjector:
 
     def bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
         """Return ``bool[n]``: the rows with an invalid cell in one of the fields."""
-        made = budget.in_parts(lambda some: pa.array(self._bad_rows(some, names)), rows)
-        return made.to_numpy(zero_copy_only=False)
 
-    def _bad_rows(self, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
-        found = np.zeros(rows.size, np.bool_)
-        for name, cells, _ in self._bad_cells(rows):
-            if name in names:
-                found[cells.places] = True
-        return found
+        def bad(some: np.ndarray) -> pa.Array:
+            found = np.zeros(some.size, np.bool_)
+            for name, cells, _ in self._bad_cells(some):
+                if name in names:
+                    found[cells.places] = True
+            return pa.array(found)
+
+        return budget.in_parts(bad, rows).to_numpy(zero_copy_only=False)
 
     def _bad_cells(self, rows: np.ndarray) -> Iterator[tuple[str, InvalidCells, pa.Array]]:
         """Yield fields with their invalid cells and original values, without cells whose original value is null. Raises
@@ -768,21 +742,17 @@ class InvalidDataInjector:
             mask = np.zeros(len(column), np.bool_)
             mask[cells.places] = True
             return postprocess.blanked(column, mask)
-        parts = list(self._made(field, good, rows[cells.places], cells.kinds))
-        return _placed(decoded(column), cells.places, parts, field.mixed)
-
-    def _made(
-        self, field: InvalidField, good: pa.Array, rows: np.ndarray, kinds: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, pa.Array | list[str]]]:
-        """Yield positions of invalid cells and their values, kind by kind."""
         shares = self._own.get(field.name) or self._all
         assert shares is not None
+        rows = rows[cells.places]
         bits = shares.bits(rows, _VALUE_SALT)
+        parts: list[tuple[np.ndarray, pa.Array | list[str]]] = []
         for kind, make in field.makes.items():
-            which = np.flatnonzero(kinds == KINDS.index(kind))
+            which = np.flatnonzero(cells.kinds == KINDS.index(kind))
             if which.size:
                 here = CellContext(self._bound, field.name, shares, rows[which])
-                yield which, make(here, good.take(pa.array(which)).to_pylist(), bits[which])
+                parts.append((which, make(here, good.take(pa.array(which)).to_pylist(), bits[which])))
+        return _placed(decoded(column), cells.places, parts, field.mixed)
 
     def answers(self, rows: np.ndarray) -> list[tuple[str, InvalidCells, pa.Array]]:
         """The invalid cells of some rows: field, positions and kinds, original values."""

@@ -355,7 +355,7 @@ class _Part:
     def permute(self, aes: Aes, tweaks: np.ndarray | None) -> None:
         for size in np.unique(self._sizes).tolist():
             which = np.flatnonzero(self._sizes == size)
-            n, b = _power(self.radix, size)
+            n, b = self.radix**size, self.radix ** (size // 2) if size > 1 else 0
             made = Permutation(aes, n, self.number << 8 | size, b)
             self.numbers[which] = made.moved(self.numbers[which], None if tweaks is None else tweaks[which])
 
@@ -394,10 +394,6 @@ def _longest(radix: int) -> int:
     while radix ** (size + 1) < 1 << _BITS:
         size += 1
     return size
-
-
-def _power(radix: int, size: int) -> tuple[int, int]:
-    return radix**size, radix ** (size // 2) if size > 1 else 0
 
 
 _SLICE: Final = 16_384  # texts processed together; small enough for the processor's cache

@@ -87,7 +87,13 @@ def _texts(column: pa.Array, days: np.ndarray, source: str | None) -> pa.Array:
     blank = pc.equal(column, "").fill_null(False)
     column = pc.if_else(blank, pa.scalar(None, pa.string()), column)
     if source is None:
-        made = _iso(column, days)
+        front, rest = pc.utf8_slice_codeunits(column, 0, _ISO_DAY), pc.utf8_slice_codeunits(column, _ISO_DAY)
+        try:
+            day = front.cast(pa.date32())
+        except pa.ArrowInvalid:
+            raise NoDate(sum(not _is_day(one) for one in front.to_pylist())) from None
+        moved = _moved(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
+        made = pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
     else:
         parts = dates.parse(source)
         moments = keys.over_distinct(column, lambda some: _read(some, parts))
@@ -96,16 +102,6 @@ def _texts(column: pa.Array, days: np.ndarray, source: str | None) -> pa.Array:
         spelled = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
         made = pc.if_else(column.is_valid(), text.decode(spelled), pa.scalar(None, pa.string()))
     return pc.if_else(blank, "", made)
-
-
-def _iso(column: pa.Array, days: np.ndarray) -> pa.Array:
-    front, rest = pc.utf8_slice_codeunits(column, 0, _ISO_DAY), pc.utf8_slice_codeunits(column, _ISO_DAY)
-    try:
-        day = front.cast(pa.date32())
-    except pa.ArrowInvalid:
-        raise NoDate(sum(not _is_day(one) for one in front.to_pylist())) from None
-    moved = _moved(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
-    return pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
 
 
 def _is_day(front: str | None) -> bool:
@@ -270,7 +266,8 @@ def masker_of(
         )
     if beside:
         key = keys.derive(version, "masking", strategy, "together", together.PLACE)
-        return Masker(field, asked, version, _together(field, beside, key, vocabulary, locale, bind_fields))
+        made_place = together.place_maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
+        return Masker(field, asked, version, lambda column, others: made_place(Aes(key), column, others))
     key = keys.derive(version, "masking", strategy, *scope)
     change, apart = _change(
         field, strategy, key, vocabulary, locale, None if asked.consistent else now, bind_fields
@@ -296,7 +293,11 @@ def _change(
 ) -> tuple[Change, bool]:
     """The masking functions of the strategies, and whether they keep distinct values distinct."""
     if strategy == "shift":
-        source = _format(field)
+        source = getattr(field.options, "format", None)
+        if source is not None and not readable(source):
+            message = f'Dates in the format "{source}" cannot be parsed, so they cannot be shifted.'
+            hint = "Use a format with year, month and day."
+            raise SpecError([Fault(f"{field.path}.masking.strategy", "not_for_this_type", message, hint)])
         return lambda column, person: _shifted(key, column, person, source), False
     if strategy == "replace":
         made, apart = replace.maker(field, vocabulary, key, locale, now, bind_fields)
@@ -307,18 +308,6 @@ def _change(
             column, lambda some: _preserved(field, Aes(key), some)
         ), True
     return lambda column, _: keys.over_distinct(column, lambda some: one(Aes(key), text.to_text(some))), True
-
-
-def _together(
-    field: FieldSpec,
-    beside: Sequence[FieldSpec],
-    key: bytes,
-    vocabulary: Vocabulary,
-    locale: str | None,
-    bind_fields: replace.BindFields,
-) -> Change:
-    made = together.place_maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
-    return lambda column, others: made(Aes(key), column, others)
 
 
 def _plain_type(column: pa.Array) -> pa.DataType:
@@ -369,15 +358,6 @@ def _shifted(key: bytes, column: pa.Array, person: pa.Array | None, source: str 
     if isinstance(person, pa.ChunkedArray):
         person = person.combine_chunks()
     return shifted(Aes(key), text.decode(column), person, source)
-
-
-def _format(field: FieldSpec) -> str | None:
-    source = getattr(field.options, "format", None)
-    if source is not None and not readable(source):
-        message = f'Dates in the format "{source}" cannot be parsed, so they cannot be shifted.'
-        hint = "Use a format with year, month and day."
-        raise SpecError([Fault(f"{field.path}.masking.strategy", "not_for_this_type", message, hint)])
-    return source
 
 
 def _guessable(

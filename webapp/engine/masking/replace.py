@@ -87,7 +87,12 @@ def maker(
     finish = finisher(field.type.name)
     room = bound.layer.columns[field.name].type.space() or 0
     apart = finish is not None or (carries_bits(field.type) and room >= _ROOM)
-    return lambda aes, column: _replaced(bound, field.name, finish, aes, column), apart
+
+    def replaced(aes: Aes, column: pa.Array) -> pa.Array:
+        made, _ = drawn(bound, field.name, finish, aes, text.to_text(column))
+        return text.to_text(made) if pa.types.is_string(column.type) else made
+
+    return replaced, apart
 
 
 Finisher = Callable[[pa.Array, np.ndarray], pa.Array]
@@ -99,11 +104,6 @@ def finisher(type_name: str) -> Finisher | None:
     if type_name in EMAILS:
         return _email
     return {"username": _username, "mongodb_objectid": _objectid}.get(type_name)
-
-
-def _replaced(bound: BoundPlan, name: str, finish: Finisher | None, aes: Aes, column: pa.Array) -> pa.Array:
-    made, _ = drawn(bound, name, finish, aes, text.to_text(column))
-    return text.to_text(made) if pa.types.is_string(column.type) else made
 
 
 def drawn(

@@ -105,22 +105,20 @@ def place_maker(
     plain = replace.without_extras(fields)
     bound = bind_fields(plain, vocabulary, locale, key.hex(), now or replace.PRESENT)
     names = [one.name for one in fields]
-    return lambda aes, column, beside: _replaced(bound, names, name, aes, column, beside)
 
+    def replaced(aes: Aes, column: pa.Array, beside: RelatedColumns) -> pa.Array:
+        spelled = _texts(names, beside)
+        places = pc.binary_join_element_wise(*spelled.values(), _BETWEEN).dictionary_encode()
+        indices = places.indices.to_numpy()
+        _, first = np.unique(indices, return_index=True)
+        real = {one: values.take(pa.array(first)) for one, values in spelled.items()}
+        made = _drawn(bound, name, aes, places.dictionary.cast(pa.string()), real)
+        found = made.take(pa.array(indices))
+        if column.null_count:
+            found = pc.if_else(column.is_valid(), found, pa.scalar(None, found.type))
+        return text.to_text(found) if pa.types.is_string(column.type) else found
 
-def _replaced(
-    bound: BoundPlan, names: Sequence[str], name: str, aes: Aes, column: pa.Array, beside: RelatedColumns
-) -> pa.Array:
-    spelled = _texts(names, beside)
-    places = pc.binary_join_element_wise(*spelled.values(), _BETWEEN).dictionary_encode()
-    indices = places.indices.to_numpy()
-    _, first = np.unique(indices, return_index=True)
-    real = {one: values.take(pa.array(first)) for one, values in spelled.items()}
-    made = _drawn(bound, name, aes, places.dictionary.cast(pa.string()), real)
-    found = made.take(pa.array(indices))
-    if column.null_count:
-        found = pc.if_else(column.is_valid(), found, pa.scalar(None, found.type))
-    return text.to_text(found) if pa.types.is_string(column.type) else found
+    return replaced
 
 
 def _drawn(bound: BoundPlan, name: str, aes: Aes, places: pa.Array, real: Mapping[str, pa.Array]) -> pa.Array:

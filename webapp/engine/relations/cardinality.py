@@ -180,7 +180,17 @@ class BoundCardinality:
         slots = self.children_to_slots(children)
         if _contiguous(slots):
             return self._owners_of_range(int(slots[0]), int(slots[-1]))
-        return self._owners_of_scattered(slots)
+        blocks = self._line.block(slots)
+        within = (slots - self._line.begin(blocks)).astype(self._dtype)
+        matrix, which = self._scattered(blocks)
+        flat = matrix.ravel()
+        place = which << _PLACE_BITS
+        for bit in reversed(range(_PLACE_BITS)):  # the last place that begins at or before the slot
+            further = place + (1 << bit)
+            np.copyto(place, further, where=flat.take(further) <= within)
+        positions = (within - flat.take(place)).astype(np.int64)
+        place &= _STRIDE - 1
+        return blocks * np.uint64(_BLOCK) + place.view(np.uint64), positions
 
     def children(self, parents: Rows) -> tuple[Rows, np.ndarray]:
         """The rows of all children of ``parents``, parent by parent (``uint64[m]``), and how many each one has
@@ -214,19 +224,6 @@ class BoundCardinality:
         positions -= starts.take(which)
         which += block * _BLOCK + low
         return which.view(np.uint64), positions
-
-    def _owners_of_scattered(self, slots: Rows) -> tuple[Rows, np.ndarray]:
-        blocks = self._line.block(slots)
-        within = (slots - self._line.begin(blocks)).astype(self._dtype)
-        matrix, which = self._scattered(blocks)
-        flat = matrix.ravel()
-        place = which << _PLACE_BITS
-        for bit in reversed(range(_PLACE_BITS)):  # the last place that begins at or before the slot
-            further = place + (1 << bit)
-            np.copyto(place, further, where=flat.take(further) <= within)
-        positions = (within - flat.take(place)).astype(np.int64)
-        place &= _STRIDE - 1
-        return blocks * np.uint64(_BLOCK) + place.view(np.uint64), positions
 
     def _range(self, block: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts inside the blocks from ``block`` to ``end``, and where these begin (``int64``)."""

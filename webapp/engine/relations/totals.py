@@ -46,9 +46,6 @@ class Totals:
             sums += base
             self._remember(first, last, base, sums)
             return sums
-        return self._scattered(rows, units)
-
-    def _scattered(self, rows: np.ndarray, units: Units) -> np.ndarray:
         sums = np.empty(rows.size, np.int64)
         step = rows // np.uint64(_STEP)
         for number in np.unique(step).tolist():
@@ -249,11 +246,7 @@ class Reduction:
         here = slice(low, high)
         ends = np.minimum(self._ends[here], self._met) - first
         starts = np.maximum(self._ends[here] - self._sizes[here] - first, 0)
-        self._merge(here, values, valid, starts, ends - starts)
-
-    def _merge(
-        self, here: slice, values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray
-    ) -> None:
+        sizes = ends - starts
         before = self._counts[here] > 0
         self._counts[here] += counts(valid, starts, sizes)
         if self._kind == "count":

@@ -57,7 +57,12 @@ class UniqueTogether:
                 else size
             )
             sizes.append(size if found is None else found)
-        return _bounded(sizes)
+        # The largest are cut down until the product is one that can be permuted.
+        while prod(sizes) > _WIDEST:
+            widest = sizes.index(max(sizes))
+            rest = prod(sizes[:widest]) * prod(sizes[widest + 1 :])
+            sizes[widest] = max(2, min(sizes[widest] // 2, _WIDEST // max(1, rest)))
+        return tuple(sizes)
 
     def fault(self, last: int, sizes: Sequence[int]) -> Fault | None:
         """Return the error of requesting ``last`` rows."""
@@ -143,13 +148,3 @@ def _member(spec: FieldSpec, column: Column, compiler: Compiler) -> tuple[int, t
         compiler.fault(spec, "unique", "not_unique", text, hint)
         return 1, (spec.name,)
     return size, (spec.name,)
-
-
-def _bounded(sizes: list[int]) -> tuple[int, ...]:
-    """The sizes, the largest cut down until their product is one that can be permuted."""
-    found = list(sizes)
-    while prod(found) > _WIDEST:
-        widest = found.index(max(found))
-        rest = prod(found[:widest]) * prod(found[widest + 1 :])
-        found[widest] = max(2, min(found[widest] // 2, _WIDEST // max(1, rest)))
-    return tuple(found)
