@@ -208,22 +208,19 @@ class DecimalCodec(BaseCodec):
             return self._fill_wide(column, slot)
         size = (units if low >= 0 else np.abs(units)).astype(np.uint64)
         whole = size // np.uint64(scale)
-        self._put_fraction(slot, size - whole * np.uint64(scale))
-        small = whole.astype(np.uint32)
-        if low >= 0:
-            put_whole(slot, 0, small, low // scale, high // scale)
-        else:
-            put_whole(slot, 0, small, 0, top // scale, units < 0)
-        return None if self._exact is None or top <= self._exact else size > np.uint64(self._exact)
-
-    def _put_fraction(self, slot: Slot, rest: np.ndarray) -> None:
-        left = self._places
+        left, rest = self._places, size - whole * np.uint64(scale)
         for number, digits in enumerate(self._chunks):
             left -= digits
             head = rest // np.uint64(10**left)
             rest = rest - head * np.uint64(10**left)
             table = views.padded_numbers(digits, b"" if number else b".")
             slot.put(2 + number, table.take(head + np.uint64(1), mode="clip"))
+        small = whole.astype(np.uint32)
+        if low >= 0:
+            put_whole(slot, 0, small, low // scale, high // scale)
+        else:
+            put_whole(slot, 0, small, 0, top // scale, units < 0)
+        return None if self._exact is None or top <= self._exact else size > np.uint64(self._exact)
 
     def _fill_wide(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         slot.blank(*range(1, self.width))

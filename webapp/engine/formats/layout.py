@@ -114,7 +114,13 @@ class PoolCache:
         """
         place = identity(dictionary)
         with self._lock:
-            entry = self._entry((key, *place), dictionary)
+            entry = self._entries.get((key, *place))
+            if entry is None:
+                entry = self._entries[key, *place] = _Entry(dictionary)
+                self.bytes += entry.size
+                self._shrink()
+            else:
+                self._entries.move_to_end((key, *place))
             entry.seen += rows
             if entry.shared and (_PLAIN, *place) in self._entries:
                 self._entries.move_to_end((_PLAIN, *place))
@@ -145,16 +151,6 @@ class PoolCache:
                 number = next(self._numbers)
             found = views.moved(found, number)
         return Pool(found, data, number, longest, int(sizes.min(initial=longest)))
-
-    def _entry(self, key: Hashable, dictionary: pa.Array) -> _Entry:
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._entries[key] = _Entry(dictionary)
-            self.bytes += entry.size
-            self._shrink()
-        else:
-            self._entries.move_to_end(key)
-        return entry
 
     def _keep(self, entry: _Entry, pool: Pool | None) -> None:
         if pool is None or entry.pool is not None:
@@ -345,7 +341,10 @@ class Layout:
         self.columns, self._frame, self._joint = columns, frame, joint
         self._literals = Literals()
         self._widths = [column.codec.width for column in columns]
-        self._around = _longest_frame(columns, frame)
+        around = [(frame.opening,), frame.closings, frame.separators]
+        around += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
+        self._around = sum(map(_longest, around))
+        """The most bytes of a row in addition to its values: names of members, quotes, separators."""
         self._arrange()
         self.texts: dict[Escape | None, list[tuple[int, int, pa.Array]]] = {}
         self._pools: dict[Hashable, _PoolInUse] = {}
@@ -363,16 +362,6 @@ class Layout:
         self.pieces = Pieces(width + (not self._joint))
         self._fixed: list[np.ndarray | None] = [None] * self.pieces.width
 
-    def _widen(self, block: Sequence[pa.Array | Composed]) -> None:
-        """Make space for texts of more parts than those of the blocks before."""
-        wider = False
-        for index, values in enumerate(block):
-            if isinstance(values, Composed) and len(values.parts) > self._widths[index]:
-                self._widths[index] = len(values.parts)
-                wider = True
-        if wider:
-            self._arrange()
-
     def render(
         self, block: Sequence[pa.Array | Composed], first: str, edges: np.ndarray | None = None
     ) -> memoryview:
@@ -383,15 +372,24 @@ class Layout:
         Raises `Oversize` if the text would be too large, and `FormatError`.
         """
         count = len(block[0])
-        self._widen(block)
+        wider = False
+        for index, values in enumerate(block):
+            # Texts may have more parts than those of the blocks before.
+            if isinstance(values, Composed) and len(values.parts) > self._widths[index]:
+                self._widths[index] = len(values.parts)
+                wider = True
+        if wider:
+            self._arrange()
         if count > 1 and count * self.pieces.width > limits.FORMAT_PART_PIECES:
             raise Oversize
         states, data = self._fill(block)
         frame, start, end = self._frame, self.columns[0].wrapping, self.columns[-1].wrapping
-        chosen = _combined(_combined(_row_above(states[-1]), edges, len(frame.separators)), states[0])
+        last = states[-1]
+        above = None if last is None else np.concatenate((last[:1], last[:-1]))
+        chosen = _combined(_combined(above, edges, len(frame.separators)), states[0])
         self._gap(0, chosen, end.after, frame.closings[:1], frame.separators, (frame.opening,), start.before)
         head = first + frame.opening + start.before[_state(states[0], 0)]
-        tail = self._literals.view(end.after[_state(states[-1], -1)] + frame.closings[0])
+        tail = self._literals.view(end.after[_state(last, -1)] + frame.closings[0])
         self.pieces.now[0, 0] = self._literals.view(head)[0]
         joined = self.pieces.joined(self._buffers(data), tail)
         _, offsets, text = joined.buffers()
@@ -454,9 +452,23 @@ class Layout:
             self._add(count, count * self._around)
         data = self._lay_texts(states, count)
         for index, mask in enumerate(nulls):
-            if mask is not None:
-                self._lay_nulls(index, mask, states)
-        self._lay_gaps(states)
+            if mask is None:
+                continue
+            column = self.columns[index]
+            first = self._gaps[index] + 1
+            for piece in range(first, first + column.codec.width):
+                self.pieces.punch(piece, mask)
+            state = states[index]
+            if state is None:
+                if column.wrapping.null_is_plain:
+                    continue
+                state = states[index] = np.zeros(mask.size, np.uint8)
+            state[mask] = NULL
+        for index in range(1, len(self.columns)):
+            left, right = self.columns[index - 1].wrapping, self.columns[index].wrapping
+            self._gap(
+                self._gaps[index], _combined(states[index - 1], states[index]), left.after, right.before
+            )
         return states, data
 
     def _fill_column(
@@ -602,27 +614,7 @@ class Layout:
                         state = states[index] = np.zeros(count, np.uint8)
                     state[rows] = MARKED
 
-    def _lay_nulls(self, index: int, mask: np.ndarray, states: list[np.ndarray | None]) -> None:
-        column = self.columns[index]
-        first = self._gaps[index] + 1
-        for piece in range(first, first + column.codec.width):
-            self.pieces.punch(piece, mask)
-        state = states[index]
-        if state is None:
-            if column.wrapping.null_is_plain:
-                return
-            state = states[index] = np.zeros(mask.size, np.uint8)
-        state[mask] = NULL
-
     # --- the gaps ---
-
-    def _lay_gaps(self, states: list[np.ndarray | None]) -> None:
-        """All gaps between two columns."""
-        for index in range(1, len(self.columns)):
-            left, right = self.columns[index - 1].wrapping, self.columns[index].wrapping
-            self._gap(
-                self._gaps[index], _combined(states[index - 1], states[index]), left.after, right.before
-            )
 
     def _gap(self, piece: int, chosen: np.ndarray | None, *parts: Sequence[str]) -> None:
         """One text of each of ``parts`` into the gap ``piece``; ``chosen`` numbers their product, None the first."""
@@ -642,13 +634,6 @@ class Layout:
         return [_EMPTY if data is None else data, self._literals.buffer, *self._pool_buffers]
 
 
-def _longest_frame(columns: Sequence[Column], frame: Frame) -> int:
-    """The most bytes of a row in addition to its values: names of members, quotes, separators."""
-    around = [(frame.opening,), frame.closings, frame.separators]
-    around += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
-    return sum(map(_longest, around))
-
-
 @lru_cache(maxsize=4096)
 def _longest(texts: tuple[str, ...]) -> int:
     return max(len(text.encode()) for text in texts)
@@ -660,10 +645,6 @@ def _combined(left: np.ndarray | None, right: np.ndarray | None, size: int = STA
         return right
     scaled = left.astype(np.uint16) * np.uint16(size)
     return scaled if right is None else scaled + right
-
-
-def _row_above(states: np.ndarray | None) -> np.ndarray | None:
-    return None if states is None else np.concatenate((states[:1], states[:-1]))
 
 
 def _state(states: np.ndarray | None, row: int) -> int:

@@ -191,25 +191,17 @@ class SqlScript(MultiTableFile):
             wanted = types[relation.parent].get(relation.parent_column, of_parent[1])
             types[relation.child][relation.child_column] = wanted
             key = ForeignKey(relation.child_column, parent.table, relation.parent_column)
-            if self._at_once(relation):
+            # In a table that refers to itself, rows come after those they refer to; but a key that can be added later
+            # does not depend on this.
+            itself = relation.parent == relation.child
+            if relation.parent < relation.child or (itself and not self._dialect.alters):
                 foreign[relation.child].append(key)
+            elif self._dialect.alters:
+                self._late.append(f"ALTER TABLE {child.table} ADD {key.clause(self._dialect)};\n")
             else:
-                self._late.append(self._added(child, key))
+                self._late.append(f"-- {child.table}: {key.clause(self._dialect)} would close a ring\n")
         for place, writer in enumerate(self._writers):
             writer.keys = TableKeys(primary[place], tuple(unique[place]), tuple(foreign[place]), types[place])
-
-    def _at_once(self, relation: Relation) -> bool:
-        """Return whether the key can be part of the CREATE TABLE. If a table refers to itself, rows come after those
-        they refer to; but if the key can be added later, it does not depend on this."""
-        if relation.parent == relation.child:
-            return not self._dialect.alters
-        return relation.parent < relation.child
-
-    def _added(self, child: SqlFormat, key: ForeignKey) -> str:
-        clause = key.clause(self._dialect)
-        if not self._dialect.alters:
-            return f"-- {child.table}: {clause} would close a ring\n"
-        return f"ALTER TABLE {child.table} ADD {clause};\n"
 
     def start(self) -> bytes:
         """Return the session settings."""

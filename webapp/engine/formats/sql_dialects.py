@@ -223,7 +223,8 @@ class SqlEscape(Escape):
 
     def one(self, text: str) -> str:
         """See `Escape.one`."""
-        if not self._is_long(text):
+        most = self._dialect.literal_bytes
+        if most is None or len(text) <= most // 4 or len(text.encode()) <= most:
             return self._special.sub(self._replacement, text)
         size, lead = self._dialect.part_chars, self._dialect.text_lead
         parts = (
@@ -236,10 +237,6 @@ class SqlEscape(Escape):
         if found is None:
             raise Unfit(0, f"A text holds U+0000, which {self._dialect.name} cannot hold.")
         return found
-
-    def _is_long(self, text: str) -> bool:
-        most = self._dialect.literal_bytes
-        return most is not None and len(text) > most // 4 and len(text.encode()) > most
 
     def rows(self, scan: Scan) -> np.ndarray | None:
         """See `Escape.rows`."""

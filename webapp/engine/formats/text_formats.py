@@ -218,7 +218,14 @@ class NdjsonFormat(TextFormat):
 
     def __init__(self, schema: pa.Schema, options: Format.Options, *, title: str) -> None:
         super().__init__(schema, options, title=title)
-        columns = for_schema(schema, "json", lambda: _columns(schema))
+        columns = for_schema(
+            schema,
+            "json",
+            lambda: [
+                json_column(field, ("," if index else "") + json_key(field.name) + ":", one_line=True)
+                for index, field in enumerate(schema)
+            ],
+        )
         self._rows = Layout(columns, Frame("{", (self._closing,), (self._between,)), joint=True)
         self._first = ""
 
@@ -264,10 +271,3 @@ class JsonFormat(NdjsonFormat):
     def finish(self) -> Iterator[Piece]:
         """The array's end."""
         yield b"\n]\n"
-
-
-def _columns(schema: pa.Schema) -> list[Column]:
-    return [
-        json_column(field, ("," if index else "") + json_key(field.name) + ":", one_line=True)
-        for index, field in enumerate(schema)
-    ]

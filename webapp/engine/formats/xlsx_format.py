@@ -268,17 +268,12 @@ class Workbook:
 
     def open(self, title: str, number: int, widths: Sequence[float | None], header: Sequence[str]) -> bytes:
         """The head of a new sheet: the ``number``-th of a table called ``title``, with escaped column names."""
-        name = self._free(title, number)
+        while (name := sheet_name(title, number)).casefold() in self._names:  # Excel compares without case
+            number += 1
         first = not self._names
         self._names[name.casefold()] = name
         head = sheet_head(widths, header, first=first)
         return self._zip.open(f"xl/worksheets/sheet{len(self._names)}.xml") + self._zip.write(head)
-
-    def _free(self, title: str, number: int) -> str:
-        """A name that no sheet has; Excel compares them without case."""
-        while (name := sheet_name(title, number)).casefold() in self._names:
-            number += 1
-        return name
 
     def write(self, text: bytes | memoryview) -> bytes:
         """Add to the sheet; return what the compressor has ready."""

@@ -70,10 +70,17 @@ class Builder:
         nodes = list(ast.walk(self._source.tree))
         roots = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         roots |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and self._dots(node)}
+        # Names and functions come first, so that all unknown ones are reported together.
         for node in nodes:
+            if id(node) in roots:
+                continue
             try:
-                if id(node) not in roots:
-                    self._look_up(node)
+                if isinstance(node, ast.Call):
+                    self._function(node)
+                elif isinstance(node, ast.Attribute):
+                    self._dotted(node)
+                elif isinstance(node, ast.Name):
+                    self._name(node)
             except FormulaError as error:
                 errors.append(error)
             except Reported:
@@ -90,15 +97,6 @@ class Builder:
     def _at(self, node: parser.Placed) -> int:
         return self._source.at(node)
 
-    def _look_up(self, node: ast.AST) -> None:
-        """Names and functions come first, so that all unknown ones are reported together."""
-        if isinstance(node, ast.Call):
-            self._function(node)
-        elif isinstance(node, ast.Attribute):
-            self._dotted(node)
-        elif isinstance(node, ast.Name):
-            self._name(node)
-
     def _visit(self, node: ast.expr) -> Node:
         match node:
             case ast.Constant():
@@ -106,23 +104,46 @@ class Builder:
             case ast.Name():
                 return self._name(node)
             case ast.Attribute():
-                return self._attribute(node)
+                known = self._dotted(node)
+                return (
+                    known if known is not None else member(self._visit(node.value), node.attr, self._at(node))
+                )
             case ast.Call():
-                return self._call(node)
+                found = self._function(node)
+                if isinstance(found, Node):
+                    return found
+                return found.build(Call(self, found, [self._visit(arg) for arg in node.args], self._at(node)))
             case ast.Subscript():
                 return self._subscript(node)
             case ast.List():
-                return self._list(node)
+                elements = [self._visit(one) for one in node.elts]
+                made = reductions.listed(elements, self._at(node))
+                if elements and all(one.fixed for one in elements):
+                    made.const = elements  # for `in`, which then looks them up instead of comparing with each
+                return made
             case ast.UnaryOp():
-                return self._unary(node)
+                operand, at = self._visit(node.operand), self._at(node)
+                if isinstance(node.op, ast.Not):
+                    return operators.negated(operand, at)
+                return (
+                    operators.negate(operand, at)
+                    if isinstance(node.op, ast.USub)
+                    else operators.number_of(operand)
+                )
             case ast.BinOp():
-                return self._binary(node)
+                return _BINARY[type(node.op)](self._visit(node.left), self._visit(node.right), self._at(node))
             case ast.BoolOp():
-                return self._boolean(node)
+                combine = operators.every if isinstance(node.op, ast.And) else operators.some
+                return combine([self._visit(one) for one in node.values], self._at(node))
             case ast.IfExp():
-                return self._either(node)
+                test, yes, no = (self._visit(one) for one in (node.test, node.body, node.orelse))
+                return operators.either(test, yes, no, self._at(node))
             case ast.Compare():
-                return self._compare(node)
+                at, sides = self._at(node), [node.left, *node.comparators]
+                pairs = [
+                    self._pair(a, b, op, at) for a, b, op in zip(sides, sides[1:], node.ops, strict=False)
+                ]
+                return pairs[0] if len(pairs) == 1 else operators.every(pairs, at)
         raise TypeError(f"the parser lets no {type(node).__name__} through")
 
     def _constant(self, node: ast.Constant) -> Node:
@@ -146,7 +167,12 @@ class Builder:
             return self._constant(ast.copy_location(ast.Constant(CONSTANTS[name]), node))
         if not self._names.knows(name):
             if name == "row":
-                return Node(types.number(0), _rows, at, proof=Proof(SPACE, positive=True))
+                return Node(
+                    types.number(0),
+                    lambda frame: Vector((frame.context.rows + np.uint64(1)).view(np.int64)),
+                    at,
+                    proof=Proof(SPACE, positive=True),
+                )
             if name == "now":
                 return present(at)
             if name == "today":
@@ -173,10 +199,6 @@ class Builder:
         name = self._dots(node)
         return None if name is None else self._column(name, self._at(node))
 
-    def _attribute(self, node: ast.Attribute) -> Node:
-        known = self._dotted(node)
-        return known if known is not None else member(self._visit(node.value), node.attr, self._at(node))
-
     def _function(self, node: ast.Call) -> Function | Node:
         assert isinstance(node.func, ast.Name)  # the parser lets nothing else be called
         name, at = node.func.id, self._at(node)
@@ -193,17 +215,20 @@ class Builder:
             raise FormulaError("unknown_function", f"There is no function {name}.", at, hint)
         return found
 
-    def _call(self, node: ast.Call) -> Node:
-        found = self._function(node)
-        if isinstance(found, Node):
-            return found
-        call = Call(self, found, [self._visit(arg) for arg in node.args], self._at(node))
-        return found.build(call)
-
     def _subscript(self, node: ast.Subscript) -> Node:
         value, at = self._visit(node.value), self._at(node)
         if isinstance(node.slice, ast.Slice):
-            return self._slice(value, node.slice, at)
+            cut = node.slice
+            if cut.step is not None:
+                raise FormulaError(
+                    "not_allowed", "A slice has no step here.", self._at(cut.step), "Write text[0:3]."
+                )
+            if value.kind.name in ("list", "object"):
+                raise FormulaError(
+                    "wrong_type", f"{value.kind.said.capitalize()} cannot be sliced.", at, "Take one: [0]."
+                )
+            start = 0 if cut.lower is None else self._index(cut.lower)
+            return sliced(as_text(value), start, None if cut.upper is None else self._index(cut.upper), at)
         if isinstance(node.slice, ast.Constant) and self._at(node.slice) in self._source.stars:
             if value.kind.name != "list":
                 raise FormulaError("wrong_type", f"[*] works on lists, not on {value.kind.said}.", at)
@@ -217,57 +242,12 @@ class Builder:
             )
         return sliced(as_text(value), index, index + 1 if index != -1 else None, at, 1)
 
-    def _slice(self, value: Node, cut: ast.Slice, at: int) -> Node:
-        if cut.step is not None:
-            raise FormulaError(
-                "not_allowed", "A slice has no step here.", self._at(cut.step), "Write text[0:3]."
-            )
-        if value.kind.name in ("list", "object"):
-            raise FormulaError(
-                "wrong_type", f"{value.kind.said.capitalize()} cannot be sliced.", at, "Take one: [0]."
-            )
-        start = 0 if cut.lower is None else self._index(cut.lower)
-        return sliced(as_text(value), start, None if cut.upper is None else self._index(cut.upper), at)
-
     def _index(self, node: ast.expr) -> int:
         made = self._visit(node)
         if not made.fixed or made.kind.name != "integer" or made.const is None or abs(made.const) > 2**30:
             hint = "Count from 0, or from the end from -1: [0], [-1]."
             raise FormulaError("not_fixed", "A place is a whole number that is written out.", made.at, hint)
         return made.const
-
-    def _list(self, node: ast.List) -> Node:
-        elements = [self._visit(one) for one in node.elts]
-        made = reductions.listed(elements, self._at(node))
-        if elements and all(one.fixed for one in elements):
-            made.const = elements  # for `in`, which then looks them up instead of comparing with each
-        return made
-
-    def _unary(self, node: ast.UnaryOp) -> Node:
-        operand, at = self._visit(node.operand), self._at(node)
-        if isinstance(node.op, ast.Not):
-            return operators.negated(operand, at)
-        return (
-            operators.negate(operand, at) if isinstance(node.op, ast.USub) else operators.number_of(operand)
-        )
-
-    def _binary(self, node: ast.BinOp) -> Node:
-        return _BINARY[type(node.op)](self._visit(node.left), self._visit(node.right), self._at(node))
-
-    def _boolean(self, node: ast.BoolOp) -> Node:
-        combine = operators.every if isinstance(node.op, ast.And) else operators.some
-        return combine([self._visit(one) for one in node.values], self._at(node))
-
-    def _either(self, node: ast.IfExp) -> Node:
-        test, yes, no = (self._visit(one) for one in (node.test, node.body, node.orelse))
-        return operators.either(test, yes, no, self._at(node))
-
-    def _compare(self, node: ast.Compare) -> Node:
-        sides = [node.left, *node.comparators]
-        made = [
-            self._pair(a, b, op, self._at(node)) for a, b, op in zip(sides, sides[1:], node.ops, strict=False)
-        ]
-        return made[0] if len(made) == 1 else operators.every(made, self._at(node))
 
     def _pair(self, left: ast.expr, right: ast.expr, op: ast.cmpop, at: int) -> Node:
         a, b = self._visit(left), self._visit(right)
@@ -281,10 +261,6 @@ class Builder:
                 )
             return operators.compare(a, b, "==" if isinstance(op, ast.Is) else "!=", at)
         return operators.compare(a, b, _SIGNS[type(op)], at)
-
-
-def _rows(frame: Frame) -> Vector:
-    return Vector((frame.context.rows + np.uint64(1)).view(np.int64))
 
 
 def member(node: Node, name: str, at: int) -> Node:

@@ -124,13 +124,11 @@ class Fields:
             if fault.path == path and fault.position is None:
                 hint = fault.hint
                 if fault.code == "unknown_field" and not hint:
-                    hint = _like_a_builtin(fault.message)
+                    name = fault.message.partition('"')[2].partition('"')[0]
+                    hint = did_you_mean(name, BUILT_IN) or (
+                        "Name a field of this template, or call a function: upper(name)."
+                    )
                 faults[place] = replace(fault, message=_said(fault.message, at), hint=hint, position=at)
-
-
-def _like_a_builtin(message: str) -> str:
-    name = message.partition('"')[2].partition('"')[0]
-    return did_you_mean(name, BUILT_IN) or "Name a field of this template, or call a function: upper(name)."
 
 
 def kind_of(column: Column, name: str, at: int = 1) -> Kind:
@@ -181,7 +179,8 @@ def compile_formula(
     names = Fields(compiler, spec, option, made, offset)
     try:
         found = compile_with(names, source, salts, f"{spec.path}.{option}")
-        if single and _holds_objects(found.kind):
+        kind = found.kind
+        if single and (kind.name == "object" or (kind.name == "list" and kind.element.name in _WHOLE)):
             raise FormulaErrors(
                 [
                     FormulaError(
@@ -199,10 +198,6 @@ def compile_formula(
     except Reported:
         pass
     return None
-
-
-def _holds_objects(kind: Kind) -> bool:
-    return kind.name == "object" or (kind.name == "list" and kind.element.name in _WHOLE)
 
 
 def compile_with(names: Names, source: str, salts: list[int] | None = None, path: str = "") -> Expression:

@@ -85,7 +85,14 @@ def read(column: pa.Array, kind: Kind, name: str) -> Value:
     if dtype == expected or pa.types.is_nested(dtype) == pa.types.is_nested(expected) is True:
         return vectors.load(column, kind)
     if pa.types.is_float64(dtype) and kind.numeric:
-        return _from_floats(column, kind)
+        if not pa.types.is_dictionary(column.type):
+            return vectors.load_vector(column, kind)
+        pool = vectors.load_vector(column.dictionary, kind)
+        places = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        valid = (
+            column.indices.is_valid().to_numpy(zero_copy_only=False) if column.indices.null_count else None
+        )
+        return Vector(pool.data[places], valid)
     if kind.name == "text" and not pa.types.is_list(dtype):
         known = types.of_arrow(dtype)
         return vectors.to_text(known, vectors.load_vector(column, known), len(column))
@@ -93,15 +100,6 @@ def read(column: pa.Array, kind: Kind, name: str) -> Value:
         return vectors.convert(vectors.load(column, types.number(0)), types.number(0), kind, len(column))
     text = f'"{name}" is fixed to a value that is not {kind.said}, as the formula takes it to be.'
     raise ValueFault("wrong_type", text, "Give a value of the field's own type.")
-
-
-def _from_floats(column: pa.Array, kind: Kind) -> Vector:
-    if not pa.types.is_dictionary(column.type):
-        return vectors.load_vector(column, kind)
-    pool = vectors.load_vector(column.dictionary, kind)
-    places = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    valid = column.indices.is_valid().to_numpy(zero_copy_only=False) if column.indices.null_count else None
-    return Vector(pool.data[places], valid)
 
 
 @dataclass(slots=True)
@@ -166,7 +164,14 @@ def elementwise(args: list[Node], kind: Kind, kernel: Kernel, at: int, proof: Pr
     if lists:
         return _over_elements(args, lists, kind, kernel, at)
     if all(arg.fixed for arg in args) and kind.name not in ("list", "object"):
-        return _folded(args, kind, kernel, at)
+        alone = Frame(None, 1)
+        try:
+            value = vectors.single(kind, kernel(1, *[arg.run(alone) for arg in args]))
+        except ValueFault as fault:
+            raise FormulaError(fault.code, fault.message, at, fault.hint) from None
+        if isinstance(value, str):
+            FOLDED.bytes += 2 * sys.getsizeof(value)  # the text, and the column of it
+        return literal(kind, value, at)
 
     def run(frame: Frame) -> Value:
         return frame.kept(kernel(frame.n, *[arg.run(frame) for arg in args]))
@@ -181,17 +186,6 @@ class _Folded(threading.local):
 FOLDED: Final = _Folded()
 """The size of the texts that were computed while compiling in this thread. The text of `repeat("x", 10000)` is much
 larger than the formula, so a cache of compiled formulas counts it."""
-
-
-def _folded(args: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
-    frame = Frame(None, 1)
-    try:
-        value = vectors.single(kind, kernel(1, *[arg.run(frame) for arg in args]))
-    except ValueFault as fault:
-        raise FormulaError(fault.code, fault.message, at, fault.hint) from None
-    if isinstance(value, str):
-        FOLDED.bytes += 2 * sys.getsizeof(value)  # the text, and the column of it
-    return literal(kind, value, at)
 
 
 def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:

@@ -75,16 +75,17 @@ def subtract(a: Node, b: Node, at: int) -> Node:
     """``a - b``: subtract numbers, or dates, or days from a date."""
     if a.single.name in ("date", "timestamp"):
         if a.single.name == b.single.name == "date":
-            return elementwise([a, b], types.number(0, -4_000_000, 4_000_000), _days_apart, at)
+            return elementwise(
+                [a, b],
+                types.number(0, -4_000_000, 4_000_000),
+                lambda n, x, y: Vector(x.data - y.data, all_valid(x.valid, y.valid)),
+                at,
+            )
         if b.single.name in ("date", "timestamp"):
             hint = "Write days_between(a, b) or seconds_between(a, b)."
             raise FormulaError("wrong_type", "Two points in time are not subtracted.", at, hint)
         return shifted(a, number_of(b), -1, at)
     return _sum(a, b, at, vectors.subtract, lambda p, q: (p[0] - q[1], p[1] - q[0]))
-
-
-def _days_apart(n: int, a: Vector, b: Vector) -> Vector:
-    return Vector(a.data - b.data, all_valid(a.valid, b.valid))
 
 
 Bounds = tuple[int, int]
@@ -232,20 +233,19 @@ def joined(nodes: list[Node], at: int, blank: str | None = None) -> Node:
     nodes = [as_text(node) for node in nodes]
     longest = types.sum_of([node.single.longest for node in nodes])
     check_length(longest, at)
-    parts = tuple(part for node in nodes for part in _parts(node))
+    parts: list[Part] = []
+    for node in nodes:
+        if node.fixed:
+            parts.append((node.const or "", None))
+        else:
+            parts += node.parts or [(None, node.proof)]
 
     def kernel(n: int, *values: Vector) -> Vector:
         return text_kernels.concat(n, values, blank)
 
     made = elementwise(nodes, types.text(longest), kernel, at, of_parts(parts))
-    made.parts = parts
+    made.parts = tuple(parts)
     return made
-
-
-def _parts(node: Node) -> tuple[Part, ...]:
-    if node.fixed:
-        return ((node.const or "", None),)
-    return node.parts or ((None, node.proof),)
 
 
 def compare(a: Node, b: Node, sign: str, at: int) -> Node:
@@ -253,7 +253,13 @@ def compare(a: Node, b: Node, sign: str, at: int) -> Node:
     for one, other in ((a, b), (b, a)):
         if one.fixed and one.const is None and sign in ("==", "!="):
             return is_valid(other, at) if sign == "!=" else negated(is_valid(other, at), at)
-    a, b = _comparable(a, b, at)
+    a, b = dated(a, b), dated(b, a)
+    common = types.common([a.single, b.single])
+    if common is None:
+        text = f"{a.single.said.capitalize()} cannot be compared with {b.single.said}."
+        hint = "Write number(...) or text(...) to compare the same kind of thing."
+        raise FormulaError("wrong_type", text, at, hint)
+    a, b = converted(a, common), converted(b, common)
     kind = a.single
     if kind.name == "text":
         return elementwise([a, b], types.BOOLEAN, lambda n, x, y: text_kernels.compare(sign, n, x, y), at)
@@ -272,16 +278,6 @@ def compare(a: Node, b: Node, sign: str, at: int) -> Node:
 _COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
 }  # fmt: skip
-
-
-def _comparable(a: Node, b: Node, at: int) -> tuple[Node, Node]:
-    a, b = dated(a, b), dated(b, a)
-    kind = types.common([a.single, b.single])
-    if kind is None:
-        text = f"{a.single.said.capitalize()} cannot be compared with {b.single.said}."
-        hint = "Write number(...) or text(...) to compare the same kind of thing."
-        raise FormulaError("wrong_type", text, at, hint)
-    return converted(a, kind), converted(b, kind)
 
 
 def dated(node: Node, other: Node) -> Node:
@@ -309,12 +305,9 @@ def moment_of(node: Node) -> Node:
         raise FormulaError("wrong_value", text, node.at, "Write it as 2026-12-31 or 2026-12-31T08:00:00Z.")
     if point.midnight:
         return literal(types.DATE, vectors.days_of(point.at), node.at)
-    return literal(types.TIMESTAMP, _micros(point.at), node.at)
-
-
-def _micros(point: datetime) -> int:
-    gap = point.replace(tzinfo=None) - datetime.combine(date(1970, 1, 1), datetime.min.time())
-    return (gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds
+    gap = point.at.replace(tzinfo=None) - datetime.combine(date(1970, 1, 1), datetime.min.time())
+    micros = (gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds
+    return literal(types.TIMESTAMP, micros, node.at)
 
 
 def is_valid(node: Node, at: int) -> Node:
@@ -362,14 +355,10 @@ def either(condition: Node, yes: Node, no: Node, at: int) -> Node:
     """``yes if condition else no``."""
     condition = truth_of(condition)
     if "list" in (yes.kind.name, no.kind.name) and condition.kind.name != "list":
-        return _either_list(condition, yes, no, at)
+        hint = "Sum, join or count the list, or take one element: [0]."
+        raise FormulaError("wrong_type", "A whole list cannot be chosen so.", at, hint)
     (yes, no), kind = alike([yes, no], at)
     return elementwise([condition, yes, no], kind, lambda n, c, x, y: choose(kind, n, truth(c), x, y), at)
-
-
-def _either_list(condition: Node, yes: Node, no: Node, at: int) -> Node:
-    hint = "Sum, join or count the list, or take one element: [0]."
-    raise FormulaError("wrong_type", "A whole list cannot be chosen so.", at, hint)
 
 
 def choose(kind: Kind, n: int, where: np.ndarray, yes: Vector, no: Vector) -> Vector:

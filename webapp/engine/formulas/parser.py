@@ -88,7 +88,16 @@ def parse(text: str) -> Source:
         )
     lexed = _lex(text)
     clean = "".join(lexed.pieces)
-    source = Source(_tree(clean), lexed.numbers, frozenset(lexed.stars), clean)
+    try:
+        tree = ast.parse(f"({clean}\n)", mode="eval").body
+    except SyntaxError as error:
+        at = max(1, min((error.offset or 2) - 1, len(clean) + 1))
+        rest = clean[at - 1 :].strip()
+        hint = f"It stops at {rest[:20]}" if rest else "Something is missing at the end."
+        raise FormulaError("bad_formula", "This cannot be read as a formula.", at, hint) from None
+    except (ValueError, MemoryError, RecursionError):
+        raise _too_deep(0) from None
+    source = Source(tree, lexed.numbers, frozenset(lexed.stars), clean)
     _check_tree(source)
     return source
 
@@ -106,7 +115,15 @@ def _lex(text: str) -> _Lexed:
             piece = " " * len(piece)
         else:
             piece = _READ[kind](lexed, text, piece, at)
-            _count(lexed, piece, at)
+            lexed.nodes += 1
+            if lexed.nodes > limits.MAX_FORMULA_PARTS:
+                message = (
+                    f"A formula has at most {limits.MAX_FORMULA_PARTS:,} names, numbers, texts and signs."
+                )
+                raise FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
+            lexed.prefixes = lexed.prefixes + 1 if piece in ("-", "+", "not") else 0
+            if lexed.prefixes > limits.MAX_FORMULA_DEPTH:
+                raise _too_deep(at)
             lexed.last = piece
         lexed.pieces.append(piece)
         at = match.end()
@@ -114,16 +131,6 @@ def _lex(text: str) -> _Lexed:
         sign, where = lexed.open[-1]
         raise FormulaError("bad_formula", f"This {sign} is never closed.", where + 1, f"Add a {_OPEN[sign]}.")
     return lexed
-
-
-def _count(lexed: _Lexed, piece: str, at: int) -> None:
-    lexed.nodes += 1
-    if lexed.nodes > limits.MAX_FORMULA_PARTS:
-        message = f"A formula has at most {limits.MAX_FORMULA_PARTS:,} names, numbers, texts and signs."
-        raise FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
-    lexed.prefixes = lexed.prefixes + 1 if piece in ("-", "+", "not") else 0
-    if lexed.prefixes > limits.MAX_FORMULA_DEPTH:
-        raise _too_deep(at)
 
 
 def _unknown(text: str, at: int) -> FormulaError:
@@ -236,23 +243,6 @@ _READ: dict[str, Callable[[_Lexed, str, str, int], str]] = {
 }  # fmt: skip
 
 
-def _tree(clean: str) -> ast.expr:
-    try:
-        return ast.parse(f"({clean}\n)", mode="eval").body
-    except SyntaxError as error:
-        at = max(1, min((error.offset or 2) - 1, len(clean) + 1))
-        raise FormulaError(
-            "bad_formula", "This cannot be read as a formula.", at, _syntax_hint(clean, at)
-        ) from None
-    except (ValueError, MemoryError, RecursionError):
-        raise _too_deep(0) from None
-
-
-def _syntax_hint(clean: str, at: int) -> str:
-    rest = clean[at - 1 :].strip()
-    return f"It stops at {rest[:20]}" if rest else "Something is missing at the end."
-
-
 NODES = (
     ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Attribute,
     ast.Subscript, ast.Slice, ast.List,
@@ -293,7 +283,14 @@ def _check_tree(source: Source) -> None:
                 "not_allowed", "This value has no place in a formula.", at, "Write a number or text."
             )
         if isinstance(node, ast.Call):
-            _check_call(source, node, at)
+            if not isinstance(node.func, ast.Name):
+                hint = "Functions are called by their own name: upper(name)."
+                raise FormulaError("not_allowed", "Only functions can be called.", at, hint)
+            if node.keywords:
+                where = source.at(node.keywords[0])
+                raise FormulaError(
+                    "not_allowed", "Arguments have no names here.", where, "Give them in their order."
+                )
         elif isinstance(node, ast.Attribute) and node.attr.startswith("_"):
             raise FormulaError(
                 "not_allowed", f"There is no part {node.attr} here.", at, "Use the names of fields."
@@ -304,12 +301,3 @@ def _check_tree(source: Source) -> None:
             )
             raise FormulaError("too_complex", message, at, "Use the field type mapped for long lists.")
         pending.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
-
-
-def _check_call(source: Source, node: ast.Call, at: int) -> None:
-    if not isinstance(node.func, ast.Name):
-        hint = "Functions are called by their own name: upper(name)."
-        raise FormulaError("not_allowed", "Only functions can be called.", at, hint)
-    if node.keywords:
-        where = source.at(node.keywords[0])
-        raise FormulaError("not_allowed", "Arguments have no names here.", where, "Give them in their order.")

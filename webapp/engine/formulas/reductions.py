@@ -36,31 +36,26 @@ def _numbers(node: Node) -> Kind:
     return node.kind.element
 
 
-def _present(value: Lists) -> np.ndarray:
-    """Return numbers, with 0 for blank ones."""
+def _sums(value: Lists) -> Vector:
     items = value.vector
     data = vectors.full(items, int(value.offsets[-1]))
-    return data if items.valid is None else np.where(items.valid, data, 0)
-
-
-def _sums(value: Lists) -> Vector:
-    data = _present(value)
+    if items.valid is not None:
+        data = np.where(items.valid, data, 0)
     counts = value.counts
     longest = int(counts.max(initial=0))
     low, high = (int(data.min()), int(data.max())) if data.size else (0, 0)
     if not vectors.fits(min(0, low) * longest, max(0, high) * longest):
-        return Vector(_slow_sums(data.tolist(), value.offsets.tolist()), value.valid)
+        numbers = data.tolist()
+        made = [sum(numbers[start:end]) for start, end in pairwise(value.offsets.tolist())]
+        if made and not vectors.fits(min(made), max(made)):
+            raise ValueFault(
+                "too_large", "A sum is too large for 64 bits.", "Round its parts to fewer digits."
+            )
+        return Vector(np.array(made, np.int64), value.valid)
     # Running totals may wrap; their differences are right again, since every sum fits.
     running = np.zeros(data.size + 1, np.int64)
     np.cumsum(data, out=running[1:])
     return Vector(running[value.offsets[1:]] - running[value.offsets[:-1]], value.valid)
-
-
-def _slow_sums(data: list[int], offsets: list[int]) -> np.ndarray:
-    made = [sum(data[start:end]) for start, end in pairwise(offsets)]
-    if made and not vectors.fits(min(made), max(made)):
-        raise ValueFault("too_large", "A sum is too large for 64 bits.", "Round its parts to fewer digits.")
-    return np.array(made, np.int64)
 
 
 def counted(node: Node, at: int) -> Node:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
 from webapp import limits
@@ -99,21 +97,15 @@ def page() -> str:
 
 
 def _family(family: str, title: str) -> str:
-    rows = [
-        f"| `{_cell(one.signature)}` | {_cell(one.description)}{_also(one.aliases)} | `{_cell(one.example)}` "
-        f"| `{_cell(_shown(one.result))}` |\n"
-        for one in FUNCTIONS
-        if one.family == family
-    ]
+    rows = []
+    for one in FUNCTIONS:
+        if one.family == family:
+            also = " Also " + ", ".join(f"`{name}`" for name in one.aliases) + "." if one.aliases else ""
+            rows.append(
+                f"| `{_cell(one.signature)}` | {_cell(one.description)}{also} | `{_cell(one.example)}` "
+                f"| `{_cell(orjson.dumps(one.result).decode())}` |\n"
+            )
     return f"\n### {title}\n\n| function | | example | result |\n|---|---|---|---|\n" + "".join(rows)
-
-
-def _also(aliases: tuple[str, ...]) -> str:
-    return " Also " + ", ".join(f"`{name}`" for name in aliases) + "." if aliases else ""
-
-
-def _shown(value: Any) -> str:
-    return orjson.dumps(value).decode()
 
 
 def _cell(text: str) -> str:

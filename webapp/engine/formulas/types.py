@@ -200,7 +200,11 @@ def common(kinds: list[Kind]) -> Kind | None:
     if not real:
         return NULL
     if all(kind.numeric for kind in real):
-        return _common_number(real)
+        places = max(kind.places for kind in real)
+        bounds = [bound for kind in real if (bound := scaled(kind, places)) is not None]
+        if len(bounds) < len(real):
+            return number(places)
+        return number(places, min(low for low, _ in bounds), max(high for _, high in bounds))
     names = {kind.name for kind in real}
     if names == {"date", "timestamp"}:
         return TIMESTAMP
@@ -213,14 +217,6 @@ def common(kinds: list[Kind]) -> Kind | None:
         same = all(to_arrow(kind) == to_arrow(first) for kind in real)
         return replace(first, origin=object()) if same else None
     return real[0]
-
-
-def _common_number(kinds: list[Kind]) -> Kind:
-    places = max(kind.places for kind in kinds)
-    bounds = [bound for kind in kinds if (bound := scaled(kind, places)) is not None]
-    if len(bounds) < len(kinds):
-        return number(places)
-    return number(places, min(low for low, _ in bounds), max(high for _, high in bounds))
 
 
 def scaled(kind: Kind, places: int) -> tuple[int, int] | None:

@@ -394,23 +394,20 @@ def load_vector(column: pa.Array, kind: Kind) -> Vector:
     if kind.name == "null":
         return Vector(np.zeros(len(column), np.int64), np.zeros(len(column), bool))
     valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
-    data = _numbers(column, kind)
-    return Vector(data if valid is None else np.where(valid, data, data.dtype.type(0)), valid)
-
-
-def _numbers(column: pa.Array, kind: Kind) -> np.ndarray:
+    data: np.ndarray
     if pa.types.is_float64(column.type):
-        return np.array([units_of(value, kind.places) or 0 for value in column.to_pylist()], np.int64)
-    if kind.name == "decimal":
-        return texts.decimal_units(column) if len(column) else np.zeros(0, np.int64)
-    if kind.name == "boolean":
-        filled = column.fill_null(False) if column.null_count else column
-        return filled.to_numpy(zero_copy_only=False)
-    if not len(column):
-        return np.zeros(0, np.int64)
-    width = np.int32 if kind.name == "date" else np.int64
-    raw = np.frombuffer(column.buffers()[1], width)[column.offset : column.offset + len(column)]
-    return raw.astype(np.int64) if kind.name == "date" else raw
+        data = np.array([units_of(value, kind.places) or 0 for value in column.to_pylist()], np.int64)
+    elif kind.name == "decimal":
+        data = texts.decimal_units(column) if len(column) else np.zeros(0, np.int64)
+    elif kind.name == "boolean":
+        data = (column.fill_null(False) if column.null_count else column).to_numpy(zero_copy_only=False)
+    elif not len(column):
+        data = np.zeros(0, np.int64)
+    else:
+        width = np.int32 if kind.name == "date" else np.int64
+        data = np.frombuffer(column.buffers()[1], width)[column.offset : column.offset + len(column)]
+        data = data.astype(np.int64) if kind.name == "date" else data
+    return Vector(data if valid is None else np.where(valid, data, data.dtype.type(0)), valid)
 
 
 def units_of(value: Any, places: int) -> int | None:

@@ -287,14 +287,10 @@ class Choice(Node):
             # In sorted order, a prefix is directly followed by a text that it begins.
             listed = sorted(text[::direction] for text in self.texts())
             return not any(b.startswith(a) for a, b in pairwise(listed) if a != b)
-        pairs = combinations(self.options, 2)
         return all(getattr(option, free)() for option in self.options) and all(
-            _begin_apart(a, b, end) for a, b in pairs
+            not getattr(a, end) & getattr(b, end) and a.least > 0 and b.least > 0
+            for a, b in combinations(self.options, 2)
         )
-
-
-def _begin_apart(a: Node, b: Node, end: str) -> bool:
-    return not getattr(a, end) & getattr(b, end) and a.least > 0 and b.least > 0
 
 
 def _apart(a: Node, b: Node, end: str) -> bool:

@@ -107,24 +107,23 @@ class Filler:
                     break
                 size, width = larger, step
             if width:
-                yield _Group(start, width, size, self._table(self._places[start : start + width]))
+                places = self._places[start : start + width]
+                ids = tuple(tuple(self.ids[char] for char in place) for place in places)
+                yield _Group(start, width, size, _combinations(ids, self.item.str))
             start += max(width, 1)
-
-    def _table(self, places: list[tuple[str, ...]]) -> np.ndarray:
-        return _combinations(
-            tuple(tuple(self.ids[char] for char in place) for place in places), self.item.str
-        )
 
     def draw(self, key: np.uint64, rows: np.ndarray) -> pa.Array:
         """``string[n]``: every class, repeat and alternative drawn evenly and on its own."""
-        return self._chunked(rows.size, lambda some: self._drawn(key, rows[some]))
 
-    def _drawn(self, key: np.uint64, rows: np.ndarray) -> pa.Array:
-        lanes = Lanes(key, rows)
-        canvas = self._random(lanes, rows.size)
-        for part in self.decisions:
-            canvas.decide(part, lanes.below(outcomes(part)))
-        return canvas.text()
+        def drawn(some: slice) -> pa.Array:
+            here = rows[some]
+            lanes = Lanes(key, here)
+            canvas = self._random(lanes, here.size)
+            for part in self.decisions:
+                canvas.decide(part, lanes.below(outcomes(part)))
+            return canvas.text()
+
+        return self._chunked(rows.size, drawn)
 
     def _random(self, lanes: Lanes, n: int) -> Canvas:
         """A canvas with every class drawn and nothing decided."""
@@ -136,13 +135,15 @@ class Filler:
     def unrank(self, key: np.uint64, rows: np.ndarray, index: np.ndarray, domain: int) -> pa.Array:
         """``string[n]``: the texts number ``index`` (each below ``domain``, which is at most the expression's count
         and `UNRANKED`). Different numbers give texts that differ after folding, if the expression is unambiguous."""
-        return self._chunked(rows.size, lambda some: self._unranked(key, rows[some], index[some], domain))
 
-    def _unranked(self, key: np.uint64, rows: np.ndarray, index: np.ndarray, domain: int) -> pa.Array:
-        lanes = Lanes(key, rows)
-        canvas = self._random(lanes, rows.size)
-        Unranking(canvas, lanes).place(self.root, index, domain)
-        return canvas.text()
+        def unranked(some: slice) -> pa.Array:
+            here = rows[some]
+            lanes = Lanes(key, here)
+            canvas = self._random(lanes, here.size)
+            Unranking(canvas, lanes).place(self.root, index[some], domain)
+            return canvas.text()
+
+        return self._chunked(rows.size, unranked)
 
     def spellings(self, chars: Chars, start: int) -> tuple[np.ndarray, int]:
         """For the class at place ``start``: the ids of the characters with the same case folding, each as often
@@ -273,13 +274,28 @@ class Unranking:
             domain *= share
         match part.node:
             case Chars() as chars:
-                self._char(chars, part.start, number)
+                table, size = self._filler.spellings(chars, part.start)
+                place = number.view(np.int64)
+                if size > 1:
+                    place = place * size
+                    place += self._lanes.below(size)
+                self._canvas.write(part.start, table.take(place))
             case Sequence():
                 self._row(part.parts, number, domain)
             case Choice():
-                self._choice(part, number, domain)
+                counts = [option.node.count for option in part.parts]
+                which, number, domain = self._which(counts, number, domain)
+                self._canvas.decide(part, which)
+                for i, option in enumerate(part.parts):
+                    inside = np.where(which == i, number, np.uint64(0))
+                    self.place(option, inside, min(domain, counts[i]))
             case Repeat() as repeat:
-                self._repeat(repeat, part, number, domain)
+                if repeat.low < repeat.high:
+                    one = repeat.item.count
+                    counts = [one**times for times in range(repeat.low, repeat.high + 1)]
+                    which, number, domain = self._which(counts, number, domain)
+                    self._canvas.decide(part, which)
+                self._row(part.parts, number, domain)
 
     def _leave(self, part: Part) -> None:
         """Keep the random characters of ``part``, and choose its decisions at random."""
@@ -287,14 +303,6 @@ class Unranking:
             self._canvas.decide(part, self._lanes.below(outcomes(part)))
         for inner in part.parts:
             self._leave(inner)
-
-    def _char(self, chars: Chars, start: int, number: np.ndarray) -> None:
-        table, size = self._filler.spellings(chars, start)
-        place = number.view(np.int64)
-        if size > 1:
-            place = place * size
-            place += self._lanes.below(size)
-        self._canvas.write(start, table.take(place))
 
     def _row(self, parts: tuple[Part, ...], number: np.ndarray, domain: int) -> None:
         for part in parts:
@@ -310,14 +318,6 @@ class Unranking:
                 domain = -(-domain // count)
                 self.place(part, digit, count)
 
-    def _choice(self, part: Part, number: np.ndarray, domain: int) -> None:
-        counts = [option.node.count for option in part.parts]
-        which, number, domain = self._which(counts, number, domain)
-        self._canvas.decide(part, which)
-        for i, option in enumerate(part.parts):
-            inside = np.where(which == i, number, np.uint64(0))
-            self.place(option, inside, min(domain, counts[i]))
-
     def _which(
         self, counts: list[int], number: np.ndarray, domain: int
     ) -> tuple[np.ndarray, np.ndarray, int]:
@@ -330,14 +330,6 @@ class Unranking:
         # Too many to number: any kind that can hold the whole domain, drawn at random, keeps numbers apart.
         able = np.array([i for i, count in enumerate(counts) if count >= domain])
         return able[self._lanes.below(able.size)], number, domain
-
-    def _repeat(self, node: Repeat, part: Part, number: np.ndarray, domain: int) -> None:
-        one = node.item.count
-        if node.low < node.high:
-            counts = [one**times for times in range(node.low, node.high + 1)]
-            which, number, domain = self._which(counts, number, domain)
-            self._canvas.decide(part, which)
-        self._row(part.parts, number, domain)
 
 
 __all__ = ["Pattern", "RegexError", "compile_pattern", "compile_tree"]
@@ -387,7 +379,11 @@ def compile_pattern(source: str) -> Pattern:
 def compile_tree(tree: Node) -> Pattern:
     """The same from a tree. Raises `RegexError`."""
     _check_anchors(tree, True, True)
-    _check_size(tree)
+    if tree.weight > limits.MAX_PATTERN_PLACES:
+        text = f"This generates texts of up to {tree.most:,} characters; the maximum is {limits.MAX_PATTERN_PLACES:,}."
+        raise RegexError(text, _heaviest(tree), "Repeat less.")
+    if len(_symbols(tree)) > _MAX_SYMBOLS:
+        raise RegexError(f"More than {_MAX_SYMBOLS:,} different characters.", 0, "Narrow the classes.")
     return Pattern(tree)
 
 
@@ -413,14 +409,6 @@ def _check_anchors(node: Node, at_start: bool, at_end: bool) -> None:
             _check_anchors(node.item, at_start and alone, at_end and alone)
 
 
-def _check_size(tree: Node) -> None:
-    if tree.weight > limits.MAX_PATTERN_PLACES:
-        text = f"This generates texts of up to {tree.most:,} characters; the maximum is {limits.MAX_PATTERN_PLACES:,}."
-        raise RegexError(text, _heaviest(tree), "Repeat less.")
-    if len(_symbols(tree)) > _MAX_SYMBOLS:
-        raise RegexError(f"More than {_MAX_SYMBOLS:,} different characters.", 0, "Narrow the classes.")
-
-
 def _heaviest(node: Node) -> int:
     """Return the position of the repeat that makes it too long."""
     while not isinstance(node, Repeat):
@@ -435,12 +423,11 @@ def _odd(char: str) -> bool:
     """Whether without case and accents it is another count of letters, or like a letter that it is not in itself."""
     if char.isascii():
         return False
-    spelled = {len(bare) for bare in map(_bare, (char, char.upper()))}
-    return spelled != {1} or folded(char.upper()) != folded(char)
-
-
-def _bare(text: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
+    for text in (char, char.upper()):
+        bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+        if len(bare.casefold()) != 1:
+            return True
+    return folded(char.upper()) != folded(char)
 
 
 def _symbols(node: Node) -> frozenset[str]:

@@ -288,7 +288,11 @@ def to_date(call: Call) -> Node:
     places = {match[0]: match.span() for match in _FIELDS.finditer(source)}
     if len(places) < 3 or len(_FIELDS.findall(source)) > 3:
         raise call.refuse(1, "bad_format", "The format names YYYY, MM and DD once each.")
-    pattern = "^" + _pattern(source) + "$"
+    pieces, at = [], 0
+    for match in _FIELDS.finditer(source):
+        pieces += [re.escape(source[at : match.start()]), f"[0-9]{{{len(match[0])}}}"]
+        at = match.end()
+    pattern = "".join(["^", *pieces, re.escape(source[at:]), "$"])
 
     def kernel(n: int, value: Vector) -> Vector:
         texts = vectors.full_text(value, n)
@@ -296,21 +300,12 @@ def to_date(call: Call) -> Node:
         shown = pc.if_else(
             good, texts, pa.scalar(source.replace("YYYY", "2000").replace("MM", "01").replace("DD", "01"))
         )
-        y, m, d = (_digits(shown, places[name]) for name in ("YYYY", "MM", "DD"))
+        y, m, d = (
+            text_kernels.numbers(pc.utf8_slice_codeunits(shown, *places[name]).cast(pa.int64()))
+            for name in ("YYYY", "MM", "DD")
+        )
         mask = good.to_numpy(zero_copy_only=False)
         made = calendar.from_parts(y, m, d)
         return Vector(made.data, all_valid(made.valid, None if mask.all() else mask))
 
     return call.make(formulas_types.DATE, kernel, call.text(0))
-
-
-def _pattern(source: str) -> str:
-    pieces, at = [], 0
-    for match in _FIELDS.finditer(source):
-        pieces += [re.escape(source[at : match.start()]), f"[0-9]{{{len(match[0])}}}"]
-        at = match.end()
-    return "".join([*pieces, re.escape(source[at:])])
-
-
-def _digits(texts: pa.Array, span: tuple[int, int]) -> Vector:
-    return text_kernels.numbers(pc.utf8_slice_codeunits(texts, *span).cast(pa.int64()))

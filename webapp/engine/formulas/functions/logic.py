@@ -65,16 +65,12 @@ def coalesce(call: Call) -> Node:
 def is_blank(call: Call) -> Node:
     node = call.args[0]
     if node.kind.name == "list":
-        return _no_elements(node, call.at)
+        return Node(formulas_types.BOOLEAN, lambda frame: Vector(node.lists(frame).counts == 0), call.at)
     there = operators.is_valid(node, call.at)
     if node.kind.name == "text":
         empty = operators.compare(node, literal(formulas_types.text(), "", call.at), "!=", call.at)
         there = operators.every([there, empty], call.at)
     return operators.negated(there, call.at)
-
-
-def _no_elements(node: Node, at: int) -> Node:
-    return Node(formulas_types.BOOLEAN, lambda frame: Vector(node.lists(frame).counts == 0), at)
 
 
 @function("random()", "A random decimal from 0 to 0.999999, different for each row.", "random() < 1", True)
@@ -91,14 +87,10 @@ def random(call: Call) -> Node:
     True,
 )
 def random_int(call: Call) -> Node:
-    ends = [_end(call, place) for place in (0, 1)]
+    ends = [call.count(place, -(10**18), 10**18) for place in (0, 1)]
     if ends[0] > ends[1]:
         raise call.refuse(0, "min_above_max", "The least number is above the greatest.")
     return _drawn(call, formulas_types.number(0, *ends), *ends)
-
-
-def _end(call: Call, place: int) -> int:
-    return call.count(place, -(10**18), 10**18)
 
 
 def _drawn(call: Call, kind: formulas_types.Kind, low: int, high: int) -> Node:

@@ -261,16 +261,15 @@ def percent(call: Call) -> Node:
     3,
 )
 def luhn(call: Call) -> Node:
-    return call.make(formulas_types.number(0, 0, 9), lambda n, value: _luhn(n, value), call.text(0))
+    def kernel(n: int, value: Vector) -> Vector:
+        texts = vectors.full_text(value, n)
+        good = pc.fill_null(pc.match_substring_regex(texts, "^[0-9]{1,64}$"), False)
+        padded = pc.utf8_lpad(pc.if_else(good, texts, "0"), 64, "0")
+        raw = np.frombuffer(padded.buffers()[2] or b"", np.uint8)[: 64 * len(padded)]
+        digits = raw.reshape(len(padded), 64).astype(np.int64) - ord("0")
+        doubled = digits[:, 1::2] * 2
+        total = digits[:, 0::2].sum(axis=1) + (doubled - 9 * (doubled > 9)).sum(axis=1)
+        mask = good.to_numpy(zero_copy_only=False)
+        return Vector((10 - total % 10) % 10, None if mask.all() else mask)
 
-
-def _luhn(n: int, value: Vector) -> Vector:
-    texts = vectors.full_text(value, n)
-    good = pc.fill_null(pc.match_substring_regex(texts, "^[0-9]{1,64}$"), False)
-    padded = pc.utf8_lpad(pc.if_else(good, texts, "0"), 64, "0")
-    raw = np.frombuffer(padded.buffers()[2] or b"", np.uint8)[: 64 * len(padded)]
-    digits = raw.reshape(len(padded), 64).astype(np.int64) - ord("0")
-    doubled = digits[:, 1::2] * 2
-    total = digits[:, 0::2].sum(axis=1) + (doubled - 9 * (doubled > 9)).sum(axis=1)
-    mask = good.to_numpy(zero_copy_only=False)
-    return Vector((10 - total % 10) % 10, None if mask.all() else mask)
+    return call.make(formulas_types.number(0, 0, 9), kernel, call.text(0))

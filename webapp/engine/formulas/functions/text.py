@@ -430,29 +430,26 @@ def format_number(call: Call) -> Node:
 
     def kernel(n: int, value: Vector) -> Vector:
         units = vectors.rounded(value, drop) if drop > 0 else vectors.scale(value, -drop)
-        return Vector(_spelled(n, units, places, comma, point))
+        data = vectors.full(units, n)
+        whole, rest = np.divmod(np.abs(data), 10**places)
+        spelled = pa.array(whole).cast(pa.string())
+        if comma:
+            turned = pc.replace_substring_regex(pc.utf8_reverse(spelled), "([0-9]{3})", r"\1" + comma)
+            spelled = pc.utf8_ltrim(pc.utf8_reverse(turned), comma)
+        sign = pa.array(["", "-"]).take(pa.array((data < 0).astype(np.int8)))
+        pieces = [sign, spelled]
+        if places:
+            pieces += [
+                pa.scalar(point),
+                pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1),
+            ]
+        made = pc.binary_join_element_wise(*pieces, "")
+        if units.valid is not None:
+            valid = pa.array(np.broadcast_to(units.valid, (n,)))
+            made = pc.if_else(valid, made, pa.scalar(None, pa.string()))
+        return Vector(made)
 
     return call.make_text(40, kernel, x)
-
-
-def _spelled(n: int, units: Vector, places: int, comma: str, point: str) -> pa.Array:
-    data = vectors.full(units, n)
-    whole, rest = np.divmod(np.abs(data), 10**places)
-    spelled = pa.array(whole).cast(pa.string())
-    if comma:
-        turned = pc.replace_substring_regex(pc.utf8_reverse(spelled), "([0-9]{3})", r"\1" + comma)
-        spelled = pc.utf8_ltrim(pc.utf8_reverse(turned), comma)
-    sign = pa.array(["", "-"]).take(pa.array((data < 0).astype(np.int8)))
-    pieces = [sign, spelled]
-    if places:
-        pieces += [
-            pa.scalar(point),
-            pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1),
-        ]
-    made = pc.binary_join_element_wise(*pieces, "")
-    if units.valid is None:
-        return made
-    return pc.if_else(pa.array(np.broadcast_to(units.valid, (n,))), made, pa.scalar(None, pa.string()))
 
 
 @function("text(value)", "The value as text.", "text(12.50)", "12.50", ("str",))
