@@ -70,9 +70,20 @@ class BoundPlan:
         self.warnings = list(plan.warnings)
         self.keys: dict[str, np.uint64] = {}
         self.states: dict[str, Any] = {}
-        self.relatives = self._related()
+        self.relatives: dict[str, BoundPlan] = {"": self}
+        """The templates around this one under the same seed, by their addresses; ``""`` is this one."""
+        for address, relative in plan.relatives.items():
+            now = relative.anchor if env.anchored and relative.anchor else env.now
+            seed = f"{env.seed}\0{relative.salt}" if relative.salt else env.seed
+            self.relatives[address] = _RelatedBoundPlan(
+                relative, GenerationContext(seed, now, None, env.anchored, env.recorder), self.relatives
+            )
         self._bind(plan.layer, "")
-        self.schema = self._schema() if self.overrides else plan.layer.schema
+        self.schema = plan.layer.schema
+        for field, fixed in self.overrides.items():
+            index = self.schema.get_field_index(field)
+            if index >= 0:  # else it is hidden
+                self.schema = self.schema.set(index, pa.field(field, fixed.type))
         self.block_rows = max(1, min(limits.BLOCK_ROWS, limits.BLOCK_LEAVES // plan.leaves))
         self.watch = leaks.leak_watch(self) if plan.taken is not None else None
         self.bad = InvalidDataInjector(plan.layer.bad, self) if plan.layer.bad is not None else None
@@ -101,29 +112,13 @@ class BoundPlan:
             raise SpecError(faults)
         return fixed
 
-    def _related(self) -> dict[str, BoundPlan]:
-        """The templates around this one under the same seed, by their addresses; ``""`` is this one."""
-        found = {"": self}
-        for address, relative in self.plan.relatives.items():
-            now = relative.anchor if self.env.anchored and relative.anchor else self.env.now
-            seed = f"{self.env.seed}\0{relative.salt}" if relative.salt else self.env.seed
-            found[address] = _RelatedBoundPlan(
-                relative, GenerationContext(seed, now, None, self.env.anchored, self.env.recorder), found
-            )
-        return found
-
-    def _schema(self) -> pa.Schema:
-        schema = self.plan.layer.schema
-        for index, field in enumerate(schema):
-            fixed = self.overrides.get(field.name)
-            if fixed is not None:
-                schema = schema.set(index, pa.field(field.name, fixed.type))
-        return schema
-
     def _bind(self, layer: Layer, prefix: str) -> None:
         for (group, kind), compiled in layer.groups.items():
             self.keys[f"{prefix}group:{group}:{kind}"] = compiled.key(self.env.seed, prefix)
-            fixed = {} if prefix else self._fixed_in(compiled.fields)
+            fixed = {}
+            if not prefix:
+                given = [name for name in compiled.fields if name in self.overrides]
+                fixed = {name: self.overrides[name][0].as_py() for name in given}
             state, unmet = compiled.prepare(self.env, fixed)
             self.states[f"{prefix}group:{group}:{kind}"] = state
             self.warnings.extend(unmet)
@@ -139,9 +134,6 @@ class BoundPlan:
             place = f"{prefix}together:{made.name}"
             self.keys[place] = made.key(self.env.seed, prefix)
             self.states[place] = made.bound(layer, lambda name: self.states[f"{prefix}{name}"])
-
-    def _fixed_in(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: self.overrides[name][0].as_py() for name in names if name in self.overrides}
 
     def check(self, offset: int, count: int) -> None:
         """Check that unique fields have enough values for ``count`` rows after ``offset``. Raises `SpecError`."""
@@ -306,9 +298,16 @@ class Block:
             compiled = self.layer.columns.get(name)
             before = self.meter.used
             try:
-                made = (
-                    self._from_parent(name) if compiled is None else self._make(compiled, self.prefix + name)
-                )
+                if compiled is not None:
+                    made = self._make(compiled, self.prefix + name)
+                elif self.parent is None:
+                    # A name of this level or a level around it: what is left is the related template's.
+                    assert self.layer.relation is not None
+                    made = self.related(self.layer.relation).column(name.removeprefix(PARENT))
+                else:
+                    made = self.parent.column(name)
+                    if self.owner is not None:
+                        made = budget.taken(made, pa.array(self.owner))
                 size = budget.size_of(made)
                 # Objects and arrays consist of columns that are counted already.
                 self.meter.add(max(0, size - (self.meter.used - before)) if made.type.num_fields else size)
@@ -349,15 +348,6 @@ class Block:
             bound = self.bound.relatives[kind.address]
             found = self._kin[group] = RelatedRows(bound, things.rows, things.valid, things.among, self.meter)
         return found
-
-    def _from_parent(self, name: str) -> pa.Array:
-        if (
-            self.parent is None
-        ):  # a name of this level or a level around it: what is left is the related template's
-            assert self.layer.relation is not None
-            return self.related(self.layer.relation).column(name.removeprefix(PARENT))
-        column = self.parent.column(name)
-        return column if self.owner is None else budget.taken(column, pa.array(self.owner))
 
     def _make(self, column: Column, path: str) -> pa.Array:
         override = self.bound.overrides.get(path)

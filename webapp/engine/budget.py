@@ -147,8 +147,6 @@ def in_parts(make: Callable[[np.ndarray], pa.Array], rows: np.ndarray) -> pa.Arr
             raise
     half = rows.size // 2
     parts = [in_parts(make, part) for part in (rows[:half], rows[half:])]
-    return pa.concat_arrays([_plain(part) for part in parts])
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return pa.concat_arrays(
+        [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
+    )

@@ -191,7 +191,14 @@ class Compiler:
                 return self._compile(scope, name, spec, option)
             scope = scope.parent
         if name.startswith(PARENT):
-            return self._of_parent(spec, option, name.removeprefix(PARENT))
+            found = self.relation(spec, option)
+            if found is None:
+                return None
+            group, address = found
+            root = self._roots[self.address]
+            root.relation = group
+            self._group(root, (group, RELATION))
+            return self.related(spec, option, address, name.removeprefix(PARENT), group)
         known = [name for name in self._scope.fields if name != spec.name]
         text = f'There is no field "{name}" here.'
         self.fault(spec, option, "unknown_field", text, did_you_mean(name, known))
@@ -250,16 +257,6 @@ class Compiler:
         assert isinstance(first.options, ReferenceOptions)
         address = self.related_plans.address(first.options.template_id, self.address)
         return None if address is None else (name, address)
-
-    def _of_parent(self, spec: FieldSpec, option: str, name: str) -> Column | None:
-        found = self.relation(spec, option)
-        if found is None:
-            return None
-        group, address = found
-        root = self._roots[self.address]
-        root.relation = group
-        self._group(root, (group, RELATION))
-        return self.related(spec, option, address, name, group)
 
     def level_of(self, name: str) -> int | None:
         """Return how many levels out the field ``name`` is: 0 is this level; None if there is no such field."""
@@ -352,7 +349,10 @@ class Compiler:
             place for place, (where, field) in enumerate(self._pending) if where is scope and field == name
         ]
         if waiting:
-            circle = [self._called(where, field) for where, field in self._pending[waiting[0] :]]
+            circle = [
+                f"{self.related_plans.known(where.address).name}.{field}" if where.address else field
+                for where, field in self._pending[waiting[0] :]
+            ]
             cycle = " -> ".join([*circle, circle[0]])
             assert reader is not None  # fields that are waiting are read
             self.fault(
@@ -431,9 +431,6 @@ class Compiler:
         return RelatedPlan(
             scope.layer(()), known.anchor, known.name, self.related_plans.rows(scope.address), salt
         )
-
-    def _called(self, scope: Scope, name: str) -> str:
-        return f"{self.related_plans.known(scope.address).name}.{name}" if scope.address else name
 
     def _column(self, spec: FieldSpec, made: FieldType) -> Column:
         common = spec.common

@@ -122,13 +122,11 @@ class Recorder:
 
 def keys_of(columns: Sequence[pa.Array]) -> pa.Array:
     """Return ``string[n]``: a key for the set of values of some columns in each row."""
-    spelled = [pc.fill_null(_escaped(text.decode(text.to_text(column))), _BLANK) for column in columns]
+    spelled = []
+    for column in columns:
+        doubled = pc.replace_substring(text.decode(text.to_text(column)), "\\", "\\\\")
+        spelled.append(pc.fill_null(pc.replace_substring(doubled, _BETWEEN, "\\1"), _BLANK))
     return spelled[0] if len(spelled) == 1 else pc.binary_join_element_wise(*spelled, _BETWEEN)
-
-
-def _escaped(column: pa.Array) -> pa.Array:
-    doubled = pc.replace_substring(column, "\\", "\\\\")
-    return pc.replace_substring(doubled, _BETWEEN, "\\1")
 
 
 def shown_key(key: str) -> str:
@@ -155,7 +153,18 @@ def values_of(
     made, json_text = _natural(plain, settled)
     if kind is None:
         return made, json_text
-    return _as_kind(made, kind, decimals), json_text and kind == "text"
+    if kind == "text":
+        return text.decode(text.to_text(made)), json_text
+    wanted = dtype_of(kind, decimals)
+    if kind == "datetime" and pa.types.is_timestamp(made.type):
+        return made, False
+    try:
+        if kind == "decimal":
+            exact = [None if value is None else _quantized(value, decimals) for value in made.to_pylist()]
+            return pa.array(exact, wanted), False
+        return made.cast(wanted), False
+    except (pa.ArrowException, ValueError, ArithmeticError) as error:
+        raise NotOfKind(str(error).partition("\n")[0]) from None
 
 
 def _natural(column: pa.Array, settled: bool) -> tuple[pa.Array, bool]:
@@ -214,21 +223,6 @@ def dtype_of(kind: Kind, decimals: int) -> pa.DataType:
         "date": pa.date32(),
         "datetime": pa.timestamp("us"),
     }[kind]
-
-
-def _as_kind(column: pa.Array, kind: Kind, decimals: int) -> pa.Array:
-    if kind == "text":
-        return text.decode(text.to_text(column))
-    wanted = dtype_of(kind, decimals)
-    if kind == "datetime" and pa.types.is_timestamp(column.type):
-        return column
-    try:
-        if kind == "decimal":
-            made = [None if value is None else _quantized(value, decimals) for value in column.to_pylist()]
-            return pa.array(made, wanted)
-        return column.cast(wanted)
-    except (pa.ArrowException, ValueError, ArithmeticError) as error:
-        raise NotOfKind(str(error).partition("\n")[0]) from None
 
 
 def _quantized(value: Any, places: int) -> Decimal:

@@ -38,7 +38,26 @@ def read(text: str) -> plain.JSONPath:
     if sum(isinstance(part, plain.Descendants) for part in parts) > 1:
         raise ValueError("a JSONPath holds .. once")
     for part in parts:
-        _check(part)
+        if type(part) not in _TAKEN:
+            message = "is not taken: a JSONPath here has names, indices, slices, *, .., filters and `len`"
+            # The text of `sorted` fails without arguments.
+            shown = "`sorted`" if isinstance(part, iterable.SortedThis) else part
+            raise ValueError(f"{shown} {message}")
+        if isinstance(part, plain.Fields | plain.Index):
+            named = part.fields if isinstance(part, plain.Fields) else part.indices
+            if len(set(named)) < len(named):
+                raise ValueError(f"{part} names something twice")
+        if isinstance(part, filters.Expression):
+            if part.op == "=~":
+                raise ValueError("a filter compares by ==, !=, <, <=, > and >=, not by a regular expression")
+            inner = [
+                *_parts(part.target),
+                *(_parts(part.value) if isinstance(part.value, plain.JSONPath) else ()),
+            ]
+            if any(type(one) not in _COMPARED for one in inner):
+                raise ValueError(
+                    "a filter may only compare paths that begin with @ and consist of names and indices"
+                )
     return path
 
 
@@ -117,30 +136,6 @@ def _children(value: Any) -> Iterator[Any]:
         yield from value.values()
     elif isinstance(value, list):
         yield from value
-
-
-def _check(part: Any) -> None:
-    if type(part) not in _TAKEN:
-        message = "is not taken: a JSONPath here has names, indices, slices, *, .., filters and `len`"
-        shown = (
-            "`sorted`" if isinstance(part, iterable.SortedThis) else part
-        )  # whose own text fails without arguments
-        raise ValueError(f"{shown} {message}")
-    if isinstance(part, plain.Fields | plain.Index):
-        named = part.fields if isinstance(part, plain.Fields) else part.indices
-        if len(set(named)) < len(named):
-            raise ValueError(f"{part} names something twice")
-    if isinstance(part, filters.Expression):
-        if part.op == "=~":
-            raise ValueError("a filter compares by ==, !=, <, <=, > and >=, not by a regular expression")
-        inner = [
-            *_parts(part.target),
-            *(_parts(part.value) if isinstance(part.value, plain.JSONPath) else ()),
-        ]
-        if any(type(one) not in _COMPARED for one in inner):
-            raise ValueError(
-                "a filter may only compare paths that begin with @ and consist of names and indices"
-            )
 
 
 def _parts(node: Any) -> Iterator[Any]:

@@ -145,8 +145,27 @@ class Watch:
         for name, made in columns.items():
             if name in self._kept:
                 self._own(name, rows, known[name], spelled(made))
-        if carried:
-            self._beside(rows, known, carried)
+        if not carried:
+            return
+        # Against what comes from the source unmasked.
+        texts = [pc.fill_null(digests.folded(one), "") for one in carried.values()]
+        around = pc.binary_join_element_wise(*texts, "\0") if len(texts) > 1 else texts[0]
+        lines = around.to_pylist()
+        figures: list[bytes] | None = None
+        for name, column in known.items():
+            values, numbers = column.texts, column.figures
+            for at in [at for at in column.long if values[at] in lines[at]]:
+                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
+                where = next((key for key, text in parts.items() if _stands(values[at], text)), None)
+                if where is not None:
+                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
+            if figures is None and column.numbers:
+                figures = [line.encode().translate(None, _NOT_DIGITS_OR_END) for line in lines]
+            for at in [at for at in column.numbers if figures and numbers[at] in figures[at]]:
+                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
+                where = next((key for key, text in parts.items() if numbers[at] in _digits([text])[0]), None)
+                if where is not None:
+                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
 
     def report(self) -> list[dict[str, Any]]:
         """Return the results so far, column by column."""
@@ -176,9 +195,8 @@ class Watch:
             )
         return message
 
-    # --- Against the masked value ---
-
     def _own(self, name: str, rows: np.ndarray, real: _Values, made: pa.Array) -> None:
+        """Check a column against its masked values."""
         masker = self._maskers[name]
         telling = real.telling
         if masker.strategy in _SAME:  # previously redacted values stay redacted
@@ -203,18 +221,16 @@ class Watch:
             few = count < (limits.LEAK_CODED_CHARS if masker.strategy in _CODED else limits.LEAK_DIGITS)
             if not few or (masker.strategy not in _CODED and not _LETTER.search(olds[at])):
                 raise self._found(name, name, rows[place[at]], "has the same digits")
-        self._whole(name, rows[place], low_before, low_after)
-
-    def _whole(self, name: str, rows: np.ndarray, before: pa.Array, after: pa.Array) -> None:
-        one, masker = self._kept[name], self._maskers[name]
+        # Against the real values of other rows.
+        one, rows = self._kept[name], rows[place]
         known = digests.of_column(one.real, one.column)
-        hit = known.holds(digests.of(after))
+        hit = known.holds(digests.of(low_after))
         if hit.any():
-            hit &= masking.telling(after)
+            hit &= masking.telling(low_after)
         if masker.disjoint and masker.strategy not in _SAME and hit.any():
             raise self._found(name, name, rows[hit.argmax()], "appears in another row")
         expected = (
-            expected_by_chance(one, masker.strategy, before, known)
+            expected_by_chance(one, masker.strategy, low_before, known)
             if masker.strategy == "format_preserve"
             else 0.0
         )
@@ -223,28 +239,6 @@ class Watch:
             seen["values"] += int(rows.size)
             seen["found"] += int(hit.sum()) if not masker.disjoint else 0
             seen["expected"] += expected
-
-    # --- Against what comes from the source unmasked ---
-
-    def _beside(self, rows: np.ndarray, real: Mapping[str, _Values], carried: Mapping[str, pa.Array]) -> None:
-        texts = [pc.fill_null(digests.folded(one), "") for one in carried.values()]
-        around = pc.binary_join_element_wise(*texts, "\0") if len(texts) > 1 else texts[0]
-        lines = around.to_pylist()
-        figures: list[bytes] | None = None
-        for name, column in real.items():
-            values, numbers = column.texts, column.figures
-            for at in [at for at in column.long if values[at] in lines[at]]:
-                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
-                where = next((key for key, text in parts.items() if _stands(values[at], text)), None)
-                if where is not None:
-                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
-            if figures is None and column.numbers:
-                figures = [line.encode().translate(None, _NOT_DIGITS_OR_END) for line in lines]
-            for at in [at for at in column.numbers if figures and numbers[at] in figures[at]]:
-                parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
-                where = next((key for key, text in parts.items() if numbers[at] in _digits([text])[0]), None)
-                if where is not None:
-                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
 
     def _found(self, name: str, where: str, row: Any, how: str) -> ApiError:
         text = f'A real value of the sensitive column "{name}" {how} in row {int(row) + 1:,}. Nothing of it has left.'
@@ -312,20 +306,24 @@ _CARD_KEPT: Final = 7
 def expected_by_chance(column: Sourced, strategy: str, real: pa.Array, known: Digests) -> float:
     """Return how many rows (given their folded real values) chance masks as a value of the column: each as likely
     as the values of its shape are many among those that its shape allows."""
-    shapes = column.real.remembered(("shapes", column.column), lambda: _shapes(column))
+
+    def count() -> Counter[str]:
+        found: Counter[str] = Counter()
+        for piece in column.real.pieces(column.column):
+            found.update(_shaped(column, folded(piece)))
+        return found
+
+    shapes = column.real.remembered(("shapes", column.column), count)
     total = max(known.values, 1)
     distinct = known.distinct / total
     found = 0.0
-    for shape, count in Counter(_shaped(column, real)).items():
-        room = _room(column, shape)
-        found += count * min(1.0, shapes[shape] * distinct / room) if room > 1 else 0.0
-    return found
-
-
-def _shapes(column: Sourced) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for piece in column.real.pieces(column.column):
-        found.update(_shaped(column, folded(piece)))
+    for shape, times in Counter(_shaped(column, real)).items():
+        local = shape.partition("@")[0] if column.name == "email" else shape
+        digits = local.count("9")
+        if column.name == "credit_card_number":
+            digits = max(0, digits - _CARD_KEPT)
+        room = 10.0**digits * float(_LETTERS) ** local.count("a")
+        found += times * min(1.0, shapes[shape] * distinct / room) if room > 1 else 0.0
     return found
 
 
@@ -347,11 +345,3 @@ def _all(values: list[str]) -> list[str]:
         if len(shaped) == len(values)
         else [one for value in values for one in _all([value.replace("\0", "")])]
     )
-
-
-def _room(column: Sourced, shape: str) -> float:
-    local = shape.partition("@")[0] if column.name == "email" else shape
-    digits = local.count("9")
-    if column.name == "credit_card_number":
-        digits = max(0, digits - _CARD_KEPT)
-    return 10.0**digits * float(_LETTERS) ** local.count("a")

@@ -53,41 +53,31 @@ class Moment:
             found = found.replace(hour=0, minute=0, second=0, microsecond=0)
         try:
             for unit, count in self.steps:
-                found = _moved(found, unit, count)
+                if unit not in ("years", "months"):
+                    found += timedelta(**{unit: count})
+                    continue
+                month = found.year * 12 + found.month - 1 + count * (12 if unit == "years" else 1)
+                year, month = month // 12, month % 12 + 1
+                day = min(found.day, monthrange(year, month)[1])
+                found = found.replace(year=year, month=month, day=day)
         except (OverflowError, ValueError):
             raise MomentError("It is outside the years 1 to 9999.") from None
         return found
 
 
-def _moved(point: datetime, unit: str, count: int) -> datetime:
-    if unit not in ("years", "months"):
-        return point + timedelta(**{unit: count})
-    month = point.year * 12 + point.month - 1 + count * (12 if unit == "years" else 1)
-    year, month = month // 12, month % 12 + 1
-    return point.replace(year=year, month=month, day=min(point.day, monthrange(year, month)[1]))
-
-
 @lru_cache(maxsize=1024)  # called in each request, for the few texts in templates
 def parse(source: str) -> Moment:
     """Reads ``source``. Raises `MomentError`."""
-    found = source.strip()
-    if found[:4].isdigit() and len(found) >= 8:
-        return _absolute(found)
-    return _relative(found)
-
-
-def _absolute(source: str) -> Moment:
-    try:
-        if _DATE_ONLY.fullmatch(source):
-            day = date.fromisoformat(source)
-            return Moment(datetime(day.year, day.month, day.day, tzinfo=UTC), midnight=True)
-        point = datetime.fromisoformat(source)
-        return Moment(point.replace(tzinfo=UTC) if point.tzinfo is None else point.astimezone(UTC))
-    except (ValueError, OverflowError):
-        raise MomentError(f'"{source}" is not a date or time.') from None
-
-
-def _relative(source: str) -> Moment:
+    source = source.strip()
+    if source[:4].isdigit() and len(source) >= 8:
+        try:
+            if _DATE_ONLY.fullmatch(source):
+                day = date.fromisoformat(source)
+                return Moment(datetime(day.year, day.month, day.day, tzinfo=UTC), midnight=True)
+            point = datetime.fromisoformat(source)
+            return Moment(point.replace(tzinfo=UTC) if point.tzinfo is None else point.astimezone(UTC))
+        except (ValueError, OverflowError):
+            raise MomentError(f'"{source}" is not a date or time.') from None
     anchor = _ANCHOR.match(source)
     at, steps, midnight = 0, [], False
     if anchor:

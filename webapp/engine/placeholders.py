@@ -65,15 +65,22 @@ class Pattern:
     def fill(self, column: Callable[[str], pa.Array], n: int) -> pa.Array:
         """``string[n]``; a blank value leaves nothing in its place."""
         if not self.holes:
-            text = "".join(part for part in self.parts if isinstance(part, str))
-            return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([text]))
+            whole = "".join(part for part in self.parts if isinstance(part, str))
+            return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([whole]))
         pieces: list[str | pa.Array] = []
         size = 0
         for part in self.parts:
-            piece = part if isinstance(part, str) else _filled(part, column)
-            size += len(piece.encode()) * n if isinstance(piece, str) else budget.size_of(piece)
+            if isinstance(part, str):
+                pieces.append(part)
+                size += len(part.encode()) * n
+            else:
+                value = column(part.name)
+                for step in part.filters:
+                    value = step(value)
+                value = text.decode(text.to_text(value))
+                pieces.append(value)
+                size += budget.size_of(value)
             budget.check(size)
-            pieces.append(piece)
         if len(pieces) == 1:
             return pc.fill_null(pieces[0], "")
         return pc.binary_join_element_wise(*pieces, "", null_handling="replace", null_replacement="")
@@ -120,41 +127,27 @@ def _filters(source: str, position: int) -> list[Filter]:
         if not match:
             raise PlaceholderError(f"This filter cannot be read: {source[at:].strip()}", position)
         name, argument = match.group(1), match.group(2) if match.group(2) is not None else match.group(3)
-        found.append(_filter(name, argument, position))
+        if name == "date":
+            if argument is None:
+                raise PlaceholderError("The date filter wants a format: date('YYYY-MM-DD').", position)
+            found.append(dates.formatter(argument))
+        elif name not in _PLAIN_FILTERS:
+            known = ", ".join([*_PLAIN_FILTERS, "date('...')"])
+            raise PlaceholderError(f"There is no filter {name}; there are {known}.", position)
+        elif argument is not None:
+            raise PlaceholderError(f"The filter {name} takes nothing in brackets.", position)
+        else:
+            found.append(_PLAIN_FILTERS[name])
         at = match.end()
     return found
-
-
-def _filter(name: str, argument: str | None, position: int) -> Filter:
-    if name == "date":
-        if argument is None:
-            raise PlaceholderError("The date filter wants a format: date('YYYY-MM-DD').", position)
-        return dates.formatter(argument)
-    if name not in _PLAIN_FILTERS:
-        known = ", ".join([*_PLAIN_FILTERS, "date('...')"])
-        raise PlaceholderError(f"There is no filter {name}; there are {known}.", position)
-    if argument is not None:
-        raise PlaceholderError(f"The filter {name} takes nothing in brackets.", position)
-    return _PLAIN_FILTERS[name]
-
-
-def _filled(hole: Hole, column: Callable[[str], pa.Array]) -> pa.Array:
-    value = column(hole.name)
-    for step in hole.filters:
-        value = step(value)
-    return text.decode(text.to_text(value))
-
-
-def _upper(column: pa.Array) -> pa.Array:
-    return pc.utf8_upper(text.decode(text.to_text(column)))
-
-
-def _lower(column: pa.Array) -> pa.Array:
-    return pc.utf8_lower(text.decode(text.to_text(column)))
 
 
 def _json(column: pa.Array) -> pa.Array:
     return json_texts(column)
 
 
-_PLAIN_FILTERS: dict[str, Filter] = {"json": _json, "upper": _upper, "lower": _lower}
+_PLAIN_FILTERS: dict[str, Filter] = {
+    "json": _json,
+    "upper": lambda column: pc.utf8_upper(text.decode(text.to_text(column))),
+    "lower": lambda column: pc.utf8_lower(text.decode(text.to_text(column))),
+}

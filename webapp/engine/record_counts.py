@@ -18,7 +18,7 @@ from webapp.engine import random
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import BoundPlan
-    from webapp.engine.layers import Column, Layer
+    from webapp.engine.layers import Layer
 
 Counts = Callable[["BoundPlan", np.uint64, np.ndarray], np.ndarray]
 
@@ -65,22 +65,17 @@ def _of_rows(
         if held.counts is None and held.layer is not None:
             more = _of_rows(bound, held.layer, f"{path}.", rows, None)
         else:
-            elements = _elements(bound, column, held, path, rows)
+            elements = rows.size
+            if held.counts is not None:
+                counts = held.counts(bound, bound.keys[path], rows)
+                if column.blank is not None:
+                    key = random.derive(bound.keys[path], random.BLANK_SALT)
+                    counts = counts[~random.blanks(key, rows, *column.blank)]
+                elements = int(counts.sum())
             inner = _most(bound, held.fields(bound))
             more = elements * (held.record + inner[0]), elements * (not held.record) + elements * inner[1]
         records, values = records + more[0], values + more[1]
     return records, values
-
-
-def _elements(bound: BoundPlan, column: Column, held: RecordCounts, path: str, rows: np.ndarray) -> int:
-    if held.counts is None:
-        return rows.size
-    counts = held.counts(bound, bound.keys[path], rows)
-    if column.blank is not None:
-        counts = counts[
-            ~random.blanks(random.derive(bound.keys[path], random.BLANK_SALT), rows, *column.blank)
-        ]
-    return int(counts.sum())
 
 
 def _most(bound: BoundPlan, layer: Layer) -> tuple[int, int]:

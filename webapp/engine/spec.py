@@ -243,24 +243,21 @@ class _Parser:
             parsed.append(self._field(item, f"{path}[{i}]", depth))
         found = tuple(field for field in parsed if field is not None)
         self.faults.extend(fault for field in found for fault in masking_settings.faults(field, found))
-        return self._reject_duplicates(found)
-
-    def _refuse(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
-        self.faults.append(Fault(path, code, message, hint))
-        return ()
-
-    def _reject_duplicates(self, fields: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
-        """The fields, those whose name is taken under another name, so that they are checked too."""
         seen: dict[str, str] = {}
         out = []
-        for field in fields:
+        for field in found:
             if field.name in seen:
                 text = f'The name "{field.name}" is taken by {seen[field.name]}.'
                 self._refuse(f"{field.path}.name", "duplicate", text, "Give each field its own name.")
+                # Under another name it is checked too.
                 field = replace(field, common=field.common.model_copy(update={"name": field.path}))
             seen.setdefault(field.name, field.path)
             out.append(field)
         return tuple(out)
+
+    def _refuse(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
+        self.faults.append(Fault(path, code, message, hint))
+        return ()
 
     def _field(self, raw: Any, path: str, depth: int) -> FieldSpec | None:
         if not isinstance(raw, dict):
@@ -268,16 +265,33 @@ class _Parser:
             return None
         before = len(self.faults)
         common = self._common(raw, path)
-        kind = self._type(raw.get("type"), path)
+        word = raw.get("type")
+        kind: type[FieldType] | None = None
+        if isinstance(word, str):  # else the common keys have reported it
+            kind = find(word)
+            if kind is None:
+                hint = did_you_mean(word.lower(), BY_NAME) or "GET /field-types lists every type."
+                self._refuse(f"{path}.type", "unknown_type", f'There is no field type "{word}".', hint)
         if common is None or kind is None or not isinstance(raw.get("options", {}), dict | None):
             return self._placeholder_field(raw.get("name"), path)
-        self._check_id(common.id, path)
+        if common.id is not None:
+            if not FIELD_ID.fullmatch(common.id):
+                self._refuse(f"{path}.id", "wrong_format", "A field id is fld_ and 26 characters of a ULID.")
+            elif common.id in self._ids:
+                self._refuse(f"{path}.id", "duplicate", f"This id is taken by {self._ids[common.id]}.")
+            self._ids.setdefault(common.id, path)
         if common.invalid is not None and depth > 1:
             text = "Only top-level fields support invalid data, not nested fields."
             hint = "Remove it, or set it for the enclosing field, which can be missing as a whole."
             self._refuse(f"{path}.invalid", "not_here", text, hint)
         of_itself = len(self.faults) > before
-        options, children, usable = self._options(kind, common.options, path, depth)
+        given = dict(common.options)
+        children: tuple[FieldSpec, ...] = ()
+        if "fields" in kind.Options.model_fields:
+            children = self.fields(given.pop("fields", None), f"{path}.options.fields", depth + 1)
+        elif ELEMENT in kind.Options.model_fields:
+            children = self._element(given.pop(ELEMENT, None), f"{path}.options.{ELEMENT}", depth + 1)
+        options, usable = self._salvaged(kind.Options, given, f"{path}.options", {})
         nests = not {"fields", ELEMENT}.isdisjoint(kind.Options.model_fields)
         if options is None or (nests and not children):
             return self._placeholder_field(common.name, path)
@@ -321,36 +335,6 @@ class _Parser:
         if common is None or common.name == name or not (isinstance(name, str) and name):
             return common
         return common.model_copy(update={"name": name})  # other fields may read it by its invalid name
-
-    def _type(self, raw: Any, path: str) -> type[FieldType] | None:
-        if not isinstance(raw, str):
-            return None  # the common keys have reported this error already
-        kind = find(raw)
-        if kind is None:
-            hint = did_you_mean(raw.lower(), BY_NAME) or "GET /field-types lists every type."
-            self._refuse(f"{path}.type", "unknown_type", f'There is no field type "{raw}".', hint)
-        return kind
-
-    def _check_id(self, field_id: str | None, path: str) -> None:
-        if field_id is None:
-            return
-        if not FIELD_ID.fullmatch(field_id):
-            self._refuse(f"{path}.id", "wrong_format", "A field id is fld_ and 26 characters of a ULID.")
-        elif field_id in self._ids:
-            self._refuse(f"{path}.id", "duplicate", f"This id is taken by {self._ids[field_id]}.")
-        self._ids.setdefault(field_id, path)
-
-    def _options(
-        self, kind: type[FieldType], options: Mapping[str, Any], path: str, depth: int
-    ) -> tuple[Any, tuple[FieldSpec, ...], Usable]:
-        raw = dict(options)
-        children: tuple[FieldSpec, ...] = ()
-        if "fields" in kind.Options.model_fields:
-            children = self.fields(raw.pop("fields", None), f"{path}.options.fields", depth + 1)
-        elif ELEMENT in kind.Options.model_fields:
-            children = self._element(raw.pop(ELEMENT, None), f"{path}.options.{ELEMENT}", depth + 1)
-        found, usable = self._salvaged(kind.Options, raw, f"{path}.options", {})
-        return found, children, usable
 
     def _salvaged(
         self, model: type[M], raw: dict[str, Any], path: str, stand_ins: Mapping[str, Any]

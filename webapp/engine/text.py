@@ -29,8 +29,12 @@ def to_text(column: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(column.indices, to_text(column.dictionary), safe=False)
     if pa.types.is_decimal(kind):
         return decimal_text(column)
-    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
-        return _clock_text(column)
+    if pa.types.is_time64(kind):
+        return _without_zero_fraction(column.cast(pa.string()))
+    if pa.types.is_timestamp(kind):
+        moments = column.cast(pa.timestamp("us")).cast(pa.string())
+        moments = _without_zero_fraction(pc.replace_substring(moments, " ", "T", max_replacements=1))
+        return pc.binary_join_element_wise(moments, "Z", "") if kind.tz else moments
     if pa.types.is_struct(kind) or pa.types.is_list(kind):
         spelled = json_texts(column)
         return (
@@ -60,18 +64,14 @@ def decimal_text(column: pa.Array) -> pa.Array:
     else:
         whole, rest = np.divmod(np.abs(units), 10**places)
         sign = pa.array(["", "-"]).take(pa.array((units < 0).astype(np.int8)))
+        if places <= _FRACTION_TABLE_PLACES:
+            table = pa.array([f"{i:0{places}d}" for i in range(10**places)])
+            padded = table.take(pa.array(rest))
+        else:
+            padded = pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1)
         point = pa.scalar(".")
-        plain = pc.binary_join_element_wise(
-            sign, pa.array(whole).cast(pa.string()), point, _padded(rest, places), ""
-        )
+        plain = pc.binary_join_element_wise(sign, pa.array(whole).cast(pa.string()), point, padded, "")
     return pc.if_else(column.is_valid(), plain, pa.scalar(None, pa.string())) if column.null_count else plain
-
-
-def _padded(rest: np.ndarray, places: int) -> pa.Array:
-    if places <= _FRACTION_TABLE_PLACES:
-        table = pa.array([f"{i:0{places}d}" for i in range(10**places)])
-        return table.take(pa.array(rest))
-    return pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1)
 
 
 def decimal_units(column: pa.Array) -> np.ndarray:
@@ -86,17 +86,6 @@ def decimals(units: np.ndarray, places: int) -> pa.Array:
     words[:, 0] = units
     words[:, 1] = units >> 63
     return pa.Array.from_buffers(pa.decimal128(38, places), units.size, [None, pa.py_buffer(words)])
-
-
-def _clock_text(column: pa.Array) -> pa.Array:
-    kind = column.type
-    if pa.types.is_time64(kind):
-        return _without_zero_fraction(column.cast(pa.string()))
-    spelled = pc.replace_substring(
-        column.cast(pa.timestamp("us")).cast(pa.string()), " ", "T", max_replacements=1
-    )
-    spelled = _without_zero_fraction(spelled)
-    return pc.binary_join_element_wise(spelled, "Z", "") if kind.tz else spelled
 
 
 def _without_zero_fraction(spelled: pa.Array) -> pa.Array:

@@ -76,7 +76,10 @@ def _widths(values: pa.Array) -> tuple[int, ...]:
 def write(path: Path, contents: Mapping[str, pa.Array], metadata: Mapping[str, str]) -> None:
     """Writes ``contents`` to ``path`` whole or not at all; readers of an older file there are not disturbed."""
     names = sorted(contents)
-    columns = [_one_row(contents[name]) for name in names]
+    columns = [  # in one row
+        pa.ListArray.from_arrays(pa.array([0, len(contents[name])], pa.int32()), contents[name])
+        for name in names
+    ]
     fields = [
         pa.field(name, column.type, nullable=False) for name, column in zip(names, columns, strict=True)
     ]
@@ -94,10 +97,6 @@ def write(path: Path, contents: Mapping[str, pa.Array], metadata: Mapping[str, s
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _one_row(values: pa.Array) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
 
 
 def read(path: Path) -> tuple[dict[str, pa.Array], dict[str, str]]:

@@ -62,17 +62,14 @@ def contents(package: str = EXTRACTOR) -> dict[str, pa.Array]:
         for locale, words in source().items():
             made[archive.word_column(name, locale)] = word_list(words, f"{name} of {locale or 'no locale'}")
     for name, source in extract.TABLES.items():
-        made[archive.table_column(name)] = _struct(name, source())
+        table = source()
+        columns = [column.combine_chunks() for column in table.columns]
+        if any(column.null_count for column in columns):
+            raise VocabularyError(f"Table {name} has blanks.")
+        made[archive.table_column(name)] = pa.StructArray.from_arrays(
+            columns, fields=[pa.field(f.name, f.type, nullable=False) for f in table.schema]
+        )
     return made
-
-
-def _struct(name: str, table: pa.Table) -> pa.StructArray:
-    columns = [column.combine_chunks() for column in table.columns]
-    if any(column.null_count for column in columns):
-        raise VocabularyError(f"Table {name} has blanks.")
-    return pa.StructArray.from_arrays(
-        columns, fields=[pa.field(f.name, f.type, nullable=False) for f in table.schema]
-    )
 
 
 def versions(package: str = EXTRACTOR) -> dict[str, str]:

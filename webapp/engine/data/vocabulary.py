@@ -81,12 +81,13 @@ class Vocabulary:
         """The rows of ``locale`` in the table ``name`` of (locale, name), in their order; None if it has none."""
         if locale is None or name not in self._tables:
             return None
-        return self.shared(("positioned", name, locale), lambda: self._positioned(name, locale))
 
-    def _positioned(self, name: str, locale: str) -> pa.Array | None:
-        table = self._tables[name]
-        found = table.filter(pc.equal(table.column("locale"), locale)).column("name").combine_chunks()
-        return found if len(found) else None
+        def find() -> pa.Array | None:
+            table = self._tables[name]
+            found = table.filter(pc.equal(table.column("locale"), locale)).column("name").combine_chunks()
+            return found if len(found) else None
+
+        return self.shared(("positioned", name, locale), find)
 
     def has_words(self, name: str, locale: str) -> bool:
         """Whether there is a list ``name`` of exactly that locale."""
