@@ -103,33 +103,28 @@ def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDa
         _check_duplicates(asked, f"{field.path}.invalid", faults)
         fields[field.name] = InvalidField(column, _chosen(can, asked), asked.share)
     if spec.invalid is not None:
-        fields |= _of_template(spec, spec.invalid, layer, set(fields), faults)
+        others = {
+            field.name: injectors_of(layer.columns[field.name])
+            for field in spec.fields
+            if field.name not in fields and field.name in layer.visible
+        }
+        anywhere = [kind for kind in KINDS if any(kind in makes for makes in others.values())]
+        for number, kind in enumerate(spec.invalid.kinds or ()):
+            if kind not in anywhere:
+                text = f"No field of this template can have {kind}."
+                hint = f"They can have: {join_kinds(anywhere)}."
+                faults.append(Fault(f"invalid.kinds[{number}]", "not_for_these_fields", text, hint))
+        if not anywhere and not spec.invalid.kinds:
+            text = "No field of this template supports invalid data."
+            faults.append(Fault("invalid", "not_for_these_fields", text, "Take invalid away."))
+        _check_duplicates(spec.invalid, "invalid", faults)
+        for name, makes in others.items():
+            chosen = _chosen(makes, spec.invalid)
+            if chosen:
+                fields[name] = InvalidField(layer.columns[name], chosen, None)
     visible = {name: one for name, one in fields.items() if name in layer.visible}
     share = spec.invalid.share if spec.invalid is not None else None
     return InvalidDataPlan(visible, share) if visible else None
-
-
-def _of_template(
-    spec: TemplateSpec, asked: Invalid, layer: Layer, own: set[str], faults: list[Fault]
-) -> dict[str, InvalidField]:
-    can = {
-        field.name: injectors_of(layer.columns[field.name]) for field in spec.fields if field.name not in own
-    }
-    can = {name: makes for name, makes in can.items() if name in layer.visible}
-    anywhere = [kind for kind in KINDS if any(kind in makes for makes in can.values())]
-    for place, kind in enumerate(asked.kinds or ()):
-        if kind not in anywhere:
-            text = f"No field of this template can have {kind}."
-            hint = f"They can have: {join_kinds(anywhere)}."
-            faults.append(Fault(f"invalid.kinds[{place}]", "not_for_these_fields", text, hint))
-    if not anywhere and not asked.kinds:
-        text = "No field of this template supports invalid data."
-        faults.append(Fault("invalid", "not_for_these_fields", text, "Take invalid away."))
-    _check_duplicates(asked, "invalid", faults)
-    found = {
-        name: InvalidField(layer.columns[name], _chosen(makes, asked), None) for name, makes in can.items()
-    }
-    return {name: one for name, one in found.items() if one.makes}
 
 
 def _chosen(can: Mapping[Kind, Make], asked: Invalid) -> dict[Kind, Make]:
@@ -466,6 +461,8 @@ _CALENDAR: Final = (
 
 
 def _outside(column: Column) -> Make | None:
+    """Return numbers outside the field's own least and largest; None if it has none, or if they depend on how many
+    rows there are."""
     made, dtype = column.type, column.dtype
     if column.formula is None and isinstance(made, Point):
 
@@ -475,24 +472,20 @@ def _outside(column: Column) -> Make | None:
             return _typed([found.outside(bit) for bit in bits.tolist()], dtype)
 
         return of_point
-    found = _range(column)
-    if found is None or not found.has_outside:
-        return None
-    return lambda here, good, bits: _typed([found.outside(bit) for bit in bits.tolist()], dtype)
-
-
-def _range(column: Column) -> Range | None:
-    """Least and largest number, where these are the field's own and no matter of how many rows there are."""
-    made, dtype = column.type, column.dtype
     if isinstance(made, Time):
         low, high = (getattr(made.options, end) for end in ("min", "max"))
-        return Range(_second(low), _second(high), 0, DAY_SECONDS - 1)
-    if not (pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)):
+        found = Range(_second(low), _second(high), 0, DAY_SECONDS - 1)
+    else:
+        counted = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
+        if not counted or isinstance(made, Reference) or column.formula is not None or made.needs:
+            return None
+        few, many = column.bounds(1), column.bounds(limits.MAX_OFFSET)
+        if few is None or few != many:
+            return None
+        found = Range(*few, *_held(dtype))
+    if not found.has_outside:
         return None
-    if isinstance(made, Reference) or column.formula is not None or made.needs:
-        return None
-    few, many = column.bounds(1), column.bounds(limits.MAX_OFFSET)
-    return None if few is None or few != many else Range(*few, *_held(dtype))
+    return lambda here, good, bits: _typed([found.outside(bit) for bit in bits.tolist()], dtype)
 
 
 def _second(clock: str) -> int:

@@ -59,9 +59,26 @@ def shifted(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) ->
         unit = _UNITS[kind.unit]
         low, high = (-_NANOSECONDS, _NANOSECONDS) if kind.unit == "ns" else (_FIRST, _LAST)
         return _moved(column.cast(pa.int64()), days, low * unit, high * unit, unit, np.int64).cast(kind)
-    if pa.types.is_string(kind):
-        return _texts(column, days, source)
-    raise NoDate(len(column) - column.null_count)
+    if not pa.types.is_string(kind):
+        raise NoDate(len(column) - column.null_count)
+    blank = pc.equal(column, "").fill_null(False)
+    column = pc.if_else(blank, pa.scalar(None, pa.string()), column)
+    if source is None:
+        front, rest = pc.utf8_slice_codeunits(column, 0, _ISO_DAY), pc.utf8_slice_codeunits(column, _ISO_DAY)
+        try:
+            day = front.cast(pa.date32())
+        except pa.ArrowInvalid:
+            raise NoDate(sum(not _is_day(one) for one in front.to_pylist())) from None
+        moved = _moved(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
+        made = pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
+    else:
+        parts = dates.parse(source)
+        moments = keys.over_distinct(column, lambda some: _read(some, parts))
+        unit = _UNITS["us"]
+        moved = _moved(moments, days, _FIRST * unit, (_LAST + 1) * unit - 1, unit, np.int64)
+        spelled = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
+        made = pc.if_else(column.is_valid(), text.decode(spelled), pa.scalar(None, pa.string()))
+    return pc.if_else(blank, "", made)
 
 
 def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
@@ -81,27 +98,6 @@ def _moved(column: pa.Array, days: np.ndarray, low: int, high: int, unit: int, k
         (values + steps < low) | (values + steps > high), -steps, steps
     )  # the calendar has an end
     return pa.array((values + steps).astype(kind), mask=column.is_null().to_numpy(zero_copy_only=False))
-
-
-def _texts(column: pa.Array, days: np.ndarray, source: str | None) -> pa.Array:
-    blank = pc.equal(column, "").fill_null(False)
-    column = pc.if_else(blank, pa.scalar(None, pa.string()), column)
-    if source is None:
-        front, rest = pc.utf8_slice_codeunits(column, 0, _ISO_DAY), pc.utf8_slice_codeunits(column, _ISO_DAY)
-        try:
-            day = front.cast(pa.date32())
-        except pa.ArrowInvalid:
-            raise NoDate(sum(not _is_day(one) for one in front.to_pylist())) from None
-        moved = _moved(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
-        made = pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
-    else:
-        parts = dates.parse(source)
-        moments = keys.over_distinct(column, lambda some: _read(some, parts))
-        steps = _UNITS["us"]
-        moved = _moved(moments, days, _FIRST * steps, (_LAST + 1) * steps - 1, steps, np.int64)
-        spelled = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
-        made = pc.if_else(column.is_valid(), text.decode(spelled), pa.scalar(None, pa.string()))
-    return pc.if_else(blank, "", made)
 
 
 def _is_day(front: str | None) -> bool:
@@ -298,7 +294,15 @@ def _change(
             message = f'Dates in the format "{source}" cannot be parsed, so they cannot be shifted.'
             hint = "Use a format with year, month and day."
             raise SpecError([Fault(f"{field.path}.masking.strategy", "not_for_this_type", message, hint)])
-        return lambda column, person: _shifted(key, column, person, source), False
+
+        def shift(column: pa.Array, person: pa.Array | None) -> pa.Array:
+            if person is None or len(person) != len(column):
+                raise ValueError("shifting dates needs a column of persons with the same length")
+            if isinstance(person, pa.ChunkedArray):
+                person = person.combine_chunks()
+            return shifted(Aes(key), text.decode(column), person, source)
+
+        return shift, False
     if strategy == "replace":
         made, apart = replace.maker(field, vocabulary, key, locale, now, bind_fields)
         return lambda column, _: keys.over_distinct(column, lambda some: made(Aes(key), some)), apart
@@ -350,14 +354,6 @@ def _preserved(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
         raise OverflowError from None
     message = f"Values of type {kind} have no format to preserve. Read them as text, or mask them with replace or null."
     raise MaskingError(field.path, "not_for_this_type", message)
-
-
-def _shifted(key: bytes, column: pa.Array, person: pa.Array | None, source: str | None) -> pa.Array:
-    if person is None or len(person) != len(column):
-        raise ValueError("shifting dates needs a column of persons with the same length")
-    if isinstance(person, pa.ChunkedArray):
-        person = person.combine_chunks()
-    return shifted(Aes(key), text.decode(column), person, source)
 
 
 def _guessable(

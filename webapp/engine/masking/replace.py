@@ -145,13 +145,7 @@ def shows(real: pa.Array, made: pa.Array) -> np.ndarray:
     inside = np.flatnonzero((lengths >= _SHOWS) & (pc.utf8_length(made).to_numpy() > lengths))
     some = pa.array(inside)
     pairs = zip(real.take(some).to_pylist(), made.take(some).to_pylist(), strict=True)
-    same[inside] |= np.fromiter((one in other for one, other in pairs), np.bool_, inside.size)
-    same |= _same_digits(real, made)
-    return same
-
-
-def _same_digits(real: pa.Array, made: pa.Array) -> np.ndarray:
-    same = np.zeros(len(real), np.bool_)
+    same[inside] |= np.fromiter((one in whole for one, whole in pairs), np.bool_, inside.size)
     (mine, first), (theirs, other) = _digits(real), _digits(made)
     sizes = np.diff(first)
     places = np.flatnonzero((sizes > 0) & (sizes == np.diff(other)))
@@ -162,7 +156,7 @@ def _same_digits(real: pa.Array, made: pa.Array) -> np.ndarray:
         alike = (
             mine[np.repeat(first[places], sizes) + along] == theirs[np.repeat(other[places], sizes) + along]
         )
-        same[places] = np.logical_and.reduceat(alike, starts)
+        same[places] |= np.logical_and.reduceat(alike, starts)
     return same
 
 

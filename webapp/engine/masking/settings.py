@@ -120,7 +120,16 @@ def faults(field: FieldSpec, beside: Sequence[FieldSpec]) -> list[Fault]:
         text = "domain requires consistent masking, but consistent is false."
         found.append(Fault(f"{path}.domain", "contradiction", text, "Remove domain, or consistent: false."))
     if field.common.unique or field.common.unique_together:
-        found += _of_unique(field, asked, f"{path}.strategy")
+        text = ""
+        if asked.strategy == "replace" and not carries_bits(field.type):
+            text = f"There are too few values of {field.type.label} to replace each one by a different one."
+        elif asked.strategy in ("shift", "redact", "null"):
+            text = f"{asked.strategy} may map two values to the same one, so unique is not possible."
+        if text:
+            fitting = (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
+            better = [one for one, fits in fitting if fits]
+            hint = f"Use {' or '.join(better)}, or remove unique." if better else "Remove unique."
+            found.append(Fault(f"{path}.strategy", "not_unique", text, hint))
     return found
 
 
@@ -163,20 +172,3 @@ def _of_person(field: FieldSpec, asked: Masking, beside: Sequence[FieldSpec], pa
         text = f'There is no other field "{asked.person}" here.'
         return [Fault(f"{path}.person", "unknown_field", text, did_you_mean(asked.person, names))]
     return []
-
-
-def _of_unique(field: FieldSpec, asked: Masking, path: str) -> list[Fault]:
-    strategy, text = asked.strategy, ""
-    if strategy == "replace" and not carries_bits(field.type):
-        text = f"There are too few values of {field.type.label} to replace each one by a different one."
-    elif strategy in ("shift", "redact", "null"):
-        text = f"{strategy} may map two values to the same one, so unique is not possible."
-    if not text:
-        return []
-    better = [
-        one
-        for one, fits in (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
-        if fits
-    ]
-    hint = f"Use {' or '.join(better)}, or remove unique." if better else "Remove unique."
-    return [Fault(path, "not_unique", text, hint)]

@@ -179,7 +179,20 @@ class BoundCardinality:
             return np.zeros(0, np.uint64), np.zeros(0, np.int64)
         slots = self.children_to_slots(children)
         if _contiguous(slots):
-            return self._owners_of_range(int(slots[0]), int(slots[-1]))
+            first, last = int(slots[0]), int(slots[-1])
+            block, end = self._line.block_of(first), self._line.block_of(last)
+            matrix, begins = self._range(block, end)
+            starts = (matrix[:, :_BLOCK] + begins[:, None]).ravel()
+            low = int(np.searchsorted(starts, first, "right")) - 1
+            high = int(np.searchsorted(starts, last, "right"))
+            starts = starts[low:high]
+            edges = np.append(starts, last + 1)
+            edges[0] = first
+            which = np.repeat(np.arange(high - low, dtype=np.int64), np.diff(edges))
+            positions = np.arange(first, last + 1, dtype=np.int64)
+            positions -= starts.take(which)
+            which += block * _BLOCK + low
+            return which.view(np.uint64), positions
         blocks = self._line.block(slots)
         within = (slots - self._line.begin(blocks)).astype(self._dtype)
         matrix, which = self._scattered(blocks)
@@ -209,21 +222,6 @@ class BoundCardinality:
     def children_to_slots(self, children: Rows) -> Rows:
         """Return the slot of each child row; the row itself if siblings are adjacent."""
         return random.permutation(self._layout_key, children, self.total) if self.mixed else children
-
-    def _owners_of_range(self, first: int, last: int) -> tuple[Rows, np.ndarray]:
-        block, end = self._line.block_of(first), self._line.block_of(last)
-        matrix, begins = self._range(block, end)
-        starts = (matrix[:, :_BLOCK] + begins[:, None]).ravel()
-        low = int(np.searchsorted(starts, first, "right")) - 1
-        high = int(np.searchsorted(starts, last, "right"))
-        starts = starts[low:high]
-        edges = np.append(starts, last + 1)
-        edges[0] = first
-        which = np.repeat(np.arange(high - low, dtype=np.int64), np.diff(edges))
-        positions = np.arange(first, last + 1, dtype=np.int64)
-        positions -= starts.take(which)
-        which += block * _BLOCK + low
-        return which.view(np.uint64), positions
 
     def _range(self, block: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts inside the blocks from ``block`` to ``end``, and where these begin (``int64``)."""

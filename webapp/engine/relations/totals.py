@@ -44,14 +44,22 @@ class Totals:
         if last - first == rows.size - 1 and bool((rows[1:] > rows[:-1]).all()):
             base, sums = self.before(first, units), np.cumsum(own())
             sums += base
-            self._remember(first, last, base, sums)
+            # What the rows behind these will ask for.
+            number = len(self._before)
+            while first <= number * _STEP <= last + 1:
+                place = number * _STEP - first
+                self._before[number] = int(sums[place - 1]) if place else base
+                number += 1
+            self._ends[last + 1] = int(sums[-1])
+            while len(self._ends) > limits.TOTAL_ENDS:
+                self._ends.popitem(last=False)
             return sums
         sums = np.empty(rows.size, np.int64)
         step = rows // np.uint64(_STEP)
         for number in np.unique(step).tolist():
             here, start = step == number, number * _STEP
-            place = (rows[here] - np.uint64(start)).astype(np.int64)
-            sums[here] = np.cumsum(units(start, int(place.max()) + 1))[place] + self.before(start, units)
+            places = (rows[here] - np.uint64(start)).astype(np.int64)
+            sums[here] = np.cumsum(units(start, int(places.max()) + 1))[places] + self.before(start, units)
         return sums
 
     def before(self, row: int, units: Units) -> int:
@@ -67,16 +75,6 @@ class Totals:
             known += 1
             self._before[known] = total
         return total + int(units(step * _STEP, rest).sum()) if rest else total
-
-    def _remember(self, first: int, last: int, base: int, sums: np.ndarray) -> None:
-        step = len(self._before)
-        while first <= step * _STEP <= last + 1:
-            place = step * _STEP - first
-            self._before[step] = int(sums[place - 1]) if place else base
-            step += 1
-        self._ends[last + 1] = int(sums[-1])
-        while len(self._ends) > limits.TOTAL_ENDS:
-            self._ends.popitem(last=False)
 
 
 _KEPT: OrderedDict[Hashable, tuple[Totals, Any]] = OrderedDict()
@@ -252,7 +250,16 @@ class Reduction:
         if self._kind == "count":
             return
         if self._kind in ("sum", "avg"):
-            self._add(here, values if valid is None else np.where(valid, values, 0), starts, sizes)
+            values = values if valid is None else np.where(valid, values, 0)
+            # A partial sum may exceed 64 bits although the total does not. Only the total is checked, so that the
+            # result does not depend on where pieces end. The words are kept from the first piece on that could make
+            # it happen.
+            if self._words is None and _may_overflow(values, int(self._sizes.max())):
+                self._words = self._found >> 32, self._found & _LOW_32
+            if self._words is not None:
+                for kept, more in zip(self._words, _words(values, starts, sizes), strict=True):
+                    kept[here] += more
+            self._found[here] += _ranges(values, starts, sizes)
             return
         found, having = _KINDS[self._kind](values, valid, starts, sizes)
         old = self._found[here]
@@ -264,16 +271,6 @@ class Reduction:
             better = np.minimum if self._kind == "min" else np.maximum
             found = np.where(before & having, better(old, found), np.where(before, old, found))
         self._found[here] = found
-
-    def _add(self, here: slice, values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:
-        # A partial sum may exceed 64 bits although the total does not. Only the total is checked, so that the result
-        # does not depend on where pieces end. The words are kept from the first piece on that could make it happen.
-        if self._words is None and _may_overflow(values, int(self._sizes.max())):
-            self._words = self._found >> 32, self._found & _LOW_32
-        if self._words is not None:
-            for kept, more in zip(self._words, _words(values, starts, sizes), strict=True):
-                kept[here] += more
-        self._found[here] += _ranges(values, starts, sizes)
 
     def result(self) -> Folded:
         """Of all parents. Raises `Overflow`, and `ValueError` while children are missing."""
