@@ -176,12 +176,6 @@ def _matrix(texts: pa.StringArray) -> np.ndarray:
     return joined.reshape(len(texts), -1).copy()
 
 
-def _with_luhn(texts: pa.StringArray) -> pa.StringArray:
-    """Digits of one width, each with its Luhn check digit after it."""
-    characters = _matrix(texts)
-    return text_of(np.column_stack([characters, _luhn(characters - 48)]))
-
-
 def _luhn(digits: np.ndarray) -> np.ndarray:
     numbers = digits.astype(np.int64)
     numbers[:, ::-1][:, ::2] *= 2
@@ -284,10 +278,12 @@ def _siret(siren: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     """The company's nine digits, four of the establishment and a check digit."""
     company = pc.struct_field(pc.extract_regex(siren, "^(?:FR[0-9]{2})?(?P<x>[0-9]{9})$"), "x")
     rest = pc.utf8_slice_codeunits(own, 9, 13)
-    return _where(
-        pc.is_valid(company),
-        lambda at: _with_luhn(pc.binary_join_element_wise(company.take(at), rest.take(at), "")),
-    )
+
+    def make(at: pa.Int64Array) -> pa.StringArray:
+        characters = _matrix(pc.binary_join_element_wise(company.take(at), rest.take(at), ""))
+        return text_of(np.column_stack([characters, _luhn(characters - 48)]))
+
+    return _where(pc.is_valid(company), make)
 
 
 def _isin(cusip: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
@@ -593,12 +589,9 @@ def _temperature(weather: pa.StringArray, own: pa.StringArray) -> pa.StringArray
 
 
 def _device_os(brand: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-    return _chosen(pc.coalesce(_device_family(brand), pa.scalar("Android")), own, tables.DEVICE_SYSTEMS)
-
-
-def _device_family(brand: pa.StringArray) -> pa.StringArray:
     known = pa.array(list(tables.DEVICE_FAMILIES))
-    return pa.array(list(tables.DEVICE_FAMILIES.values())).take(pc.index_in(brand, known))
+    family = pa.array(list(tables.DEVICE_FAMILIES.values())).take(pc.index_in(brand, known))
+    return _chosen(pc.coalesce(family, pa.scalar("Android")), own, tables.DEVICE_SYSTEMS)
 
 
 def _values(name: str) -> list[str]:

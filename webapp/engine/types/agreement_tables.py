@@ -18,18 +18,14 @@ def accounts(vocabulary: Vocabulary) -> dict[str, tuple[int, int]]:
     """Return the position of the account number in the IBANs of each country (SWIFT IBAN Registry): the longest part
     of the structure, and the check digit after it."""
     found = {}
-    for country, structure in _structures(vocabulary):
+    table = vocabulary.table("iban")
+    for country, structure in zip(table["country"].to_pylist(), table["structure"].to_pylist(), strict=True):
         widths = [int(count) for count, _ in PIECE.findall(structure)]
         place = widths.index(6 if country == "IS" else max(widths))
         start = 4 + sum(widths[:place])
         checked = country in ("DK", "FO", "GL", "NO", "SE")
         found[country] = start, start + widths[place] + checked
     return found
-
-
-def _structures(vocabulary: Vocabulary) -> list[tuple[str, str]]:
-    table = vocabulary.table("iban")
-    return list(zip(table["country"].to_pylist(), table["structure"].to_pylist(), strict=True))
 
 
 CAR_MAKERS = _table(

@@ -78,9 +78,13 @@ def _iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool =
     structure = dict(zip(table["country"].to_pylist(), table["structure"].to_pylist(), strict=True))[country]
     kinds = "".join(("a" if kind == "a" else "n") * int(count) for count, kind in PIECE.findall(structure))
     parts: list[Part] = [country, codes.iban(kinds)]
-    inside, at = _inside(vocabulary, country), 4
+    # The fixed parts of the country's numbers, by position in the IBAN
+    inside = _schemes().get(country, {})
+    if country == "BE":
+        inside = {4: Pick(tuple(vocabulary.words("belgian_bank").to_pylist())), **inside}
     if of_bank and kinds.startswith("aaaa"):
         inside = {4: LETTERS[0], 6: LETTERS[1], **inside}
+    at = 4
     while at < len(kinds) + 4:
         part = inside.get(at)
         if part is None:
@@ -90,14 +94,6 @@ def _iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool =
         parts.append(part)
         at += width_of(part)
     return Code(*parts, every=4 if formatted else 0)
-
-
-def _inside(vocabulary: Vocabulary, country: str) -> dict[int, Part]:
-    """The fixed parts of a country's numbers, by position in the IBAN."""
-    made = _schemes().get(country, {})
-    if country == "BE":
-        made = {4: Pick(tuple(vocabulary.words("belgian_bank").to_pylist())), **made}
-    return made
 
 
 def _from(first: int, *weights: int) -> list[int]:
@@ -317,7 +313,16 @@ class Bank(GroupKind):
         """The group of places whose countries the banks have; None where the bank decides its country."""
         self.countries = self._agreed(fields, compiler)
         if compiler.vocabulary.engine >= 2 and not any(_asked(field, compiler) for field in fields):
-            self._settle(fields, compiler)
+            # The countries of the places that go with the group, if there are some
+            place = place_of(fields[0], compiler)
+            if place is not None:
+                own = [field for field in compiler.members(*place) if field.type.group_kind == "place"]
+                country = country_of_group(own, compiler)
+                if country is not None:
+                    self.countries = (country,)
+                else:
+                    self.placed = place
+                    self.countries = tuple(geography_of(compiler.vocabulary).countries["alpha2"].to_pylist())
         known = {country: row for row, country in enumerate(self.names.countries)}
         self.of_names = np.array([known.get(country, -1) for country in self.countries], np.int64)
         here = {row: place for place, row in enumerate(self.of_names.tolist())}
@@ -330,19 +335,6 @@ class Bank(GroupKind):
         self.by_name = self.distinct() if unique else None
         """If names are unique: the banks that may be drawn, each with a different name."""
 
-    def _settle(self, fields: Sequence[FieldSpec], compiler: Compiler) -> None:
-        """Take the countries of the places that go with the group, if there are some."""
-        place = place_of(fields[0], compiler)
-        if place is None:
-            return
-        own = [field for field in compiler.members(*place) if field.type.group_kind == "place"]
-        country = country_of_group(own, compiler)
-        if country is not None:
-            self.countries = (country,)
-            return
-        self.placed = place
-        self.countries = tuple(geography_of(compiler.vocabulary).countries["alpha2"].to_pylist())
-
     def country(self, context: ColumnContext) -> np.ndarray:
         """``int64[n]``: the country of each row, a row of `countries`."""
         if self.placed is not None:
@@ -352,7 +344,8 @@ class Bank(GroupKind):
         return row
 
     def _agreed(self, fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
-        possible = list(_possible(fields, compiler))
+        first, *others = {field.type: _known(field.type, compiler) for field in fields}.values()
+        possible = [country for country in first if all(country in known for known in others)]
         for field in fields:
             asked = _asked(field, compiler)
             kept = [country for country in possible if not asked or country in asked]
@@ -414,12 +407,6 @@ def _known(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
     if kind is BankName:
         return names_of(compiler.vocabulary).countries
     return (countries if kind.name == "iban" else bic_countries)(compiler.vocabulary)
-
-
-def _possible(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
-    """The countries that every type among the fields knows."""
-    first, *others = {field.type: _known(field.type, compiler) for field in fields}.values()
-    return tuple(country for country in first if all(country in known for known in others))
 
 
 def _asked(field: FieldSpec, compiler: Compiler) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -109,24 +108,19 @@ class Enum(_Listed):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._weighted: engine_random.Weighted | None = None
-        if options.weights is not None:
-            self._weigh(options.weights, compiler)
-
-    def _weigh(self, weights: tuple[Decimal, ...], compiler: Compiler) -> None:
-        count = len(self.options.values)
+        if options.weights is None:
+            return
+        weights, count = options.weights, len(options.values)
         if len(weights) != count:
             message = f"There are {count} values and {len(weights)} weights."
-            compiler.fault(
-                self.field, "options.weights", "wrong_length", message, "Give one weight for each value."
-            )
+            hint = "Give one weight for each value."
+            compiler.fault(field, "options.weights", "wrong_length", message, hint)
             return
         for i, weight in enumerate(weights):
             if weight < 0:
-                compiler.fault(self.field, f"options.weights[{i}]", "wrong_value", "A weight is 0 or more.")
+                compiler.fault(field, f"options.weights[{i}]", "wrong_value", "A weight is 0 or more.")
         if min(weights) >= 0 and not any(weights):
-            compiler.fault(
-                self.field, "options.weights", "wrong_value", "At least one weight is more than 0."
-            )
+            compiler.fault(field, "options.weights", "wrong_value", "At least one weight is more than 0.")
         elif min(weights) >= 0:
             self._weighted = engine_random.Weighted(whole(weights))
 
@@ -235,7 +229,15 @@ class Mapped(FieldType):
         source = context.column(self.options.field)
         if not pa.types.is_dictionary(source.type):
             return self._pool.at(self._places(source))
-        places = self._pool_places(source.dictionary)
+        # The places of a pool and then the default's are looked up once as long as the pool lives.
+        pool = source.dictionary
+        address = (*(buffer.address if buffer else 0 for buffer in pool.buffers()), pool.offset, len(pool))
+        known = self._known.get(address)
+        if known is None:
+            known = self._known[address] = (pool, np.append(self._places(pool), len(self._keys)))
+            while len(self._known) > _POOLS_KEPT:
+                self._known.popitem(last=False)
+        places = known[1]
         indices = source.indices
         if indices.null_count:
             indices = pc.fill_null(indices, len(places) - 1)
@@ -248,13 +250,3 @@ class Mapped(FieldType):
         """Which entry of the map each value has; the last one, the default, where it has none."""
         found = pc.index_in(text.to_text(column), value_set=self._keys)
         return pc.fill_null(found, len(self._keys)).to_numpy()
-
-    def _pool_places(self, pool: pa.Array) -> np.ndarray:
-        """`_places` of a pool and then the default's, looked up once as long as the pool lives."""
-        address = (*(buffer.address if buffer else 0 for buffer in pool.buffers()), pool.offset, len(pool))
-        known = self._known.get(address)
-        if known is None:
-            known = self._known[address] = (pool, np.append(self._places(pool), len(self._keys)))
-            while len(self._known) > _POOLS_KEPT:
-                self._known.popitem(last=False)
-        return known[1]

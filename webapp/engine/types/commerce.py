@@ -390,17 +390,14 @@ class ProductKind(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         person.check_locales(fields, compiler)
-        self._goods = catalogue(compiler, fields)
+        goods = self._goods = catalogue(compiler, fields)
         unique = {field.type for field in fields if field.common.unique}
-        self._size = next((size for kind, size in self._sizes() if kind in unique), None)
-
-    def _sizes(self) -> list[tuple[type[FieldType], int]]:
-        goods = self._goods
-        return [
+        sizes: list[tuple[type[FieldType], int]] = [
             (ProductCategory, len(goods.categories)),
             (Product, len(goods.things)),
             (ProductName, goods.size),
         ]
+        self._size = next((size for kind, size in sizes if kind in unique), None)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
         goods, things, unmet = self._goods, np.arange(len(self._goods.things)), []
@@ -432,10 +429,6 @@ class ProductKind(GroupKind):
         return Goods(thing, goods.some_epithet(thing, draws))
 
 
-def _in_language(goods: Catalogue, locale: str | None) -> bool:
-    return locale is None or locale.startswith("en") or isinstance(goods, LocalCatalogue)
-
-
 class _ProductField(FieldType):
     category = "company"
     group_kind = "product"
@@ -447,7 +440,8 @@ class _ProductField(FieldType):
         group = compiler.group_of(field)
         self._goods = catalogue(compiler, group)
         locale = person.locale_of_group(group, compiler, None)
-        if self.localised and compiler.vocabulary.engine >= 2 and not _in_language(self._goods, locale):
+        in_language = locale is None or locale.startswith("en") or isinstance(self._goods, LocalCatalogue)
+        if self.localised and compiler.vocabulary.engine >= 2 and not in_language:
             compiler.warn_english(field, locale)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:

@@ -270,7 +270,17 @@ class _Number(PlaceField):
             return
         self._fixed = self.kind() == "landline" and self.geography.line is not None
         if self._fixed and self.geography.line is not None and not options.format.count("#"):
-            self._warn_of_mobiles(compiler, self.geography.line.count)
+            # Rows of places whose area codes are not known have mobile numbers.
+            cities = pool_of_group(self.members, compiler).cities
+            without = np.count_nonzero(self.geography.line.count[cities] == 0)
+            if without:
+                places = (
+                    "these places" if without == cities.size else f"{without:,} of {cities.size:,} places"
+                )
+                text = (
+                    f"{self.label}: no landlines are known for {places}, so their rows have mobile numbers."
+                )
+                compiler.warn(field, "no_landlines", text)
         self._pattern = options.format if "#" in options.format else None
         self._space = None
         if self._pattern:
@@ -285,15 +295,6 @@ class _Number(PlaceField):
             cities = pool_of_group(self.members, compiler).cities
             space = self.geography.line_space if self._fixed else self.geography.phone_space
             self._space = int(space[cities].min(initial=1 << 40)) or None
-
-    def _warn_of_mobiles(self, compiler: Compiler, lines: np.ndarray) -> None:
-        """Record that rows of places whose area codes are not known have mobile numbers."""
-        cities = pool_of_group(self.members, compiler).cities
-        without = np.count_nonzero(lines[cities] == 0)
-        if without:
-            places = "these places" if without == cities.size else f"{without:,} of {cities.size:,} places"
-            text = f"{self.label}: no landlines are known for {places}, so their rows have mobile numbers."
-            compiler.warn(self.field, "no_landlines", text)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern:
@@ -324,11 +325,8 @@ class _Number(PlaceField):
         return (self._heads, head), (self.geography.phone_tails, lookup(self._tail_start, head) + digits)
 
     def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
-        if not places.complete:
-            return self._where_known(places, head, digits)
-        return text_parts.joined(*self._parts(head, digits))
-
-    def _where_known(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
+        if places.complete:
+            return text_parts.joined(*self._parts(head, digits))
         known = places.has_phone
         head = np.where(known, head, np.uint64(0))
         number = text_parts.joined(*self._parts(head, digits))

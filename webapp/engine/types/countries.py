@@ -163,26 +163,22 @@ def local_texts(
         return vocabulary.shared(
             ("local languages", locale), lambda: _of_country(_local_languages(vocabulary, geography, locale))
         )
-    names = vocabulary.positioned("continent_name", locale) if make is continents else None
     if make is nationalities:
-        return _local_nationality(vocabulary, geography, locale)
+        # That of the locale's country in its language; no other country has one in it.
+        names = vocabulary.positioned("nationality_name", locale)
+        if names is None:
+            return None
+        own = locale.partition("_")[2]
+        codes = geography.countries["alpha2"].to_pylist()
+        texts = [names[0].as_py() if code == own else "" for code in codes]
+        return vocabulary.shared(("local nationality", locale), lambda: _of_country(texts))
+    names = vocabulary.positioned("continent_name", locale) if make is continents else None
     if names is not None:
         local = dict(zip(CONTINENTS, names.to_pylist(), strict=True))
         return vocabulary.shared(
             ("local continents", locale), lambda: _of_country([local[name] for name in continents(geography)])
         )
     return None
-
-
-def _local_nationality(vocabulary: Vocabulary, geography: Geography, locale: str) -> OfCountry | None:
-    """That of the locale's country in its language; no other country has one in it."""
-    names = vocabulary.positioned("nationality_name", locale)
-    if names is None:
-        return None
-    own = locale.partition("_")[2]
-    codes = geography.countries["alpha2"].to_pylist()
-    texts = [names[0].as_py() if code == own else "" for code in codes]
-    return vocabulary.shared(("local nationality", locale), lambda: _of_country(texts))
 
 
 def _local_languages(vocabulary: Vocabulary, geography: Geography, locale: str) -> list[str]:

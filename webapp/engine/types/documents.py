@@ -281,16 +281,13 @@ class NationalId(ByCountry):
         if self._person and self._country in national_ids.NAMED and words.engine >= 3:
             self._names_of = words
             self.use(national_ids.named(words, self._country, unique))
-        if unique and self.code.given and self._country is not None:
-            self._number_days(compiler)
-
-    def _number_days(self, compiler: Compiler) -> None:
-        """Prepare unique numbers: which of them each day of birth has."""
-        self._numbers = self.code.capacity
-        if compiler.vocabulary.engine < 3:
+        if not unique or not self.code.given or self._country is None:
             return
-        assert self._country is not None  # the caller knows it
-        most, self._place = national_ids.alike(compiler.vocabulary, self._country, self.code)
+        # Which of the unique numbers each day of birth has
+        self._numbers = self.code.capacity
+        if words.engine < 3:
+            return
+        most, self._place = national_ids.alike(words, self._country, self.code)
         self._numbers //= most
         if self._person is not None:
             people = compiler.need_group(self._person)

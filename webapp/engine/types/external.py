@@ -140,7 +140,9 @@ class Outside(FieldType):
     def picked(self, index: np.ndarray, there: np.ndarray | None) -> pa.Array:
         """Values number ``index``; where ``there`` is false, what stands for an answer without rows."""
         if there is not None and not there.any():
-            return self._masked(self._instead(index.size))
+            if self._default is None:
+                return self._masked(pa.nulls(index.size, self.dtype))
+            return self._masked(pooled(self._default, np.zeros(index.size, np.int64)))
         if len(self._pool) <= _POOLED:
             made: pa.Array = pooled(self._pool, index)
         else:
@@ -155,11 +157,6 @@ class Outside(FieldType):
     def stood_in(self, n: int) -> pa.Array:
         """Return the placeholder value in every row."""
         return self._masked(pooled(self._pool, np.zeros(n, np.int64)))
-
-    def _instead(self, n: int) -> pa.Array:
-        if self._default is None:
-            return pa.nulls(n, self.dtype)
-        return pooled(self._default, np.zeros(n, np.int64))
 
     def _masked(self, made: pa.Array) -> pa.Array:
         """A sensitive value is replaced here already, so that no field that reads it comes to know it."""
@@ -280,9 +277,14 @@ class DbResponse(Outside):
                 context.env.recorder.note(self._key, self.field.path, keys, columns)
             return self.stood_in(context.n)
         place = pc.index_in(keys, value_set=answer.keys)
-        if place.null_count:
-            return self._partly(context, answer, place)
-        return self._of_sets(context, answer, place.to_numpy())
+        if not place.null_count:
+            return self._of_sets(context, answer, place.to_numpy())
+        # Rows whose set of values was not requested, as in a preview that makes no calls, are null.
+        unknown = place.is_null().to_numpy(zero_copy_only=False)
+        if unknown.all():
+            return pa.nulls(context.n, self.dtype)
+        made = self._of_sets(context, answer, pc.fill_null(place, 0).to_numpy())
+        return postprocess.blanked(made, unknown)
 
     def _of_sets(self, context: ColumnContext, answer: Answer, place: np.ndarray) -> pa.Array:
         assert self._counts is not None  # an answer to a query with fields in it has them
@@ -291,14 +293,6 @@ class DbResponse(Outside):
         there = counts > 0
         index = np.where(there, answer.starts[place] + drawn, 0)
         return self.picked(index, None if there.all() else there)
-
-    def _partly(self, context: ColumnContext, answer: Answer, place: pa.Array) -> pa.Array:
-        """Set rows whose set of values was not requested to null, as in a preview that makes no calls."""
-        unknown = place.is_null().to_numpy(zero_copy_only=False)
-        if unknown.all():
-            return pa.nulls(context.n, self.dtype)
-        made = self._of_sets(context, answer, pc.fill_null(place, 0).to_numpy())
-        return postprocess.blanked(made, unknown)
 
     def unique_hint(self) -> str:
         return "What is fetched may repeat. Keys of a table can be unique: use the type foreign_key."
@@ -492,7 +486,11 @@ class Ai(Outside):
         recorder = context.env.recorder
         if answer is None and recorder is None:
             return self.stood_in(context.n)
-        columns = self._values(context)
+        # Rendered prompt, seed and row are the key of an answer.
+        prompts = text.decode(self._pattern.fill(context.column, context.n))
+        columns = [prompts, pa.array([context.env.seed] * context.n, pa.string())]
+        if not self.options.same_for_equal_prompts:
+            columns.append(pa.array([str(row) for row in context.rows.tolist()], pa.string()))
         keys = external_values.keys_of(columns)
         if answer is None:
             assert recorder is not None
@@ -508,14 +506,6 @@ class Ai(Outside):
         there = self._states[index] != _DEFAULT
         made = self.picked(index, None if there.all() else there)
         return postprocess.blanked(made, unknown) if unknown.any() else made
-
-    def _values(self, context: ColumnContext) -> list[pa.Array]:
-        """Rendered prompt, seed and row: the key of an answer."""
-        prompts = text.decode(self._pattern.fill(context.column, context.n))
-        values = [prompts, pa.array([context.env.seed] * context.n, pa.string())]
-        if not self.options.same_for_equal_prompts:
-            values.append(pa.array([str(row) for row in context.rows.tolist()], pa.string()))
-        return values
 
     # --- Answers ------------------------------------------------------------------------------------------------
 
@@ -662,7 +652,9 @@ class ApiResponse(Outside):
         answer = self._answer
         if not self.needs:
             return self.stood_in(context.n) if answer is None else self._of(np.zeros(context.n, np.int64))
-        paths = self._paths(context)
+        # The path of each row; null if a value in it is null: then no request is made.
+        pieces = [part if isinstance(part, str) else _encoded(part, context) for part in self._pattern.parts]
+        paths: pa.Array = pieces[0] if len(pieces) == 1 else budget.joined(pieces, context.n)
         if answer is None:
             if context.env.recorder is not None:
                 asked = paths.drop_null()
@@ -678,11 +670,6 @@ class ApiResponse(Outside):
     def _of(self, place: np.ndarray) -> pa.Array:
         there = self._states[place] != _DEFAULT
         return self.picked(place, None if there.all() else there)
-
-    def _paths(self, context: ColumnContext) -> pa.Array:
-        """``string[n]``: the path of each row; null if a value in it is null; then no request is made."""
-        pieces = [part if isinstance(part, str) else _encoded(part, context) for part in self._pattern.parts]
-        return pieces[0] if len(pieces) == 1 else budget.joined(pieces, context.n)
 
     # --- Answers ------------------------------------------------------------------------------------------------
 
@@ -756,7 +743,8 @@ class ApiResponse(Outside):
         """The values as one Arrow array, and whether they are JSON documents; None after a fault."""
         sorts = {_sort(value) for value in values if value is not None}
         if not sorts:
-            return pa.nulls(len(values), _natural(self.options.default)), False
+            default = self.options.default
+            return pa.nulls(len(values), pa.null() if default is None else pa.array([default]).type), False
         if self.options.kind is not None or sorts == {"objects or arrays"}:
             return self._spelled(values), sorts == {"objects or arrays"}
         if len(sorts) > 1:
@@ -778,7 +766,11 @@ class ApiResponse(Outside):
 
     def _spelled(self, values: Sequence[Any]) -> pa.Array:
         """Return values as texts; points in time with a time zone stay so if that kind is requested."""
-        made = pa.array([_text(value) for value in values], pa.string())
+        texts = [
+            value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+            for value in values
+        ]
+        made = pa.array(texts, pa.string())
         if self.options.kind == "datetime":
             for zone in (None, "UTC"):
                 try:
@@ -810,14 +802,6 @@ def _sort(value: Any) -> str:
     if isinstance(value, int | float):
         return "numbers"
     return "texts" if isinstance(value, str) else "objects or arrays"
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
-
-
-def _natural(default: Any) -> pa.DataType:
-    return pa.array([default]).type if default is not None else pa.null()
 
 
 def _is_json(default: Any) -> bool:
@@ -895,8 +879,14 @@ class DatasetColumn(Outside):
         self._known = answer is not None
         if answer is not None and answer.taken is not None:
             self._read(answer, compiler)
-        if field.common.unique and self._known and self.space() is not None:
-            self._refuse_doubles(compiler)
+        if (
+            field.common.unique
+            and self._known
+            and self.space() is not None
+            and (len(self._pool.unique()) < len(self._pool) or self._pool.null_count)
+        ):
+            message = f'"{options.file}" has values twice in "{options.column}", or blanks.'
+            compiler.fault(field, "unique", "not_unique", message, "Remove unique, or choose another column.")
 
     def _read(self, answer: Answer, compiler: Compiler) -> None:
         assert answer.taken is not None
@@ -948,13 +938,6 @@ class DatasetColumn(Outside):
         if self.redacted or self.options.mode == "lookup":
             return None
         return self._rows if self._known else limits.MAX_PARENTS
-
-    def _refuse_doubles(self, compiler: Compiler) -> None:
-        if len(self._pool.unique()) < len(self._pool) or self._pool.null_count:
-            message = f'"{self.options.file}" has values twice in "{self.options.column}", or blanks.'
-            compiler.fault(
-                self.field, "unique", "not_unique", message, "Remove unique, or choose another column."
-            )
 
     def unique_hint(self) -> str:
         return "Looked-up values can repeat, and all redacted values are equal: remove unique."
@@ -1072,7 +1055,14 @@ class Existing(GroupKind):
         said = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
         self.answer = compiler.ask(first, Question(options.connection_id, "keys", said))
         self.rows = 1 if self.answer is None else self.answer.table.num_rows
-        self._blank = _share(fields, compiler)
+        shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
+        if len(shares) > 1:
+            text = "The fields of a group are blank together, and two of them state different shares."
+            compiler.fault(
+                list(shares.values())[1], "percent_blank", "contradiction", text, "State one share."
+            )
+        share = Fraction(max(shares, default=0))
+        self._blank = (share.numerator, share.denominator) if share else None
         self._choice: np.ndarray | None = None
         unique = [field for field in fields if field.common.unique]
         if unique and self.answer is not None and set(columns) <= set(self.answer.table.column_names):
@@ -1116,15 +1106,6 @@ class Existing(GroupKind):
 def _key_options(field: FieldSpec) -> ForeignKey.Options:
     assert isinstance(field.options, ForeignKey.Options)  # no other type is in a group of existing keys
     return field.options
-
-
-def _share(fields: tuple[FieldSpec, ...], compiler: Compiler) -> tuple[int, int] | None:
-    shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
-    if len(shares) > 1:
-        text = "The fields of a group are blank together, and two of them state different shares."
-        compiler.fault(list(shares.values())[1], "percent_blank", "contradiction", text, "State one share.")
-    share = Fraction(max(shares, default=0))
-    return (share.numerator, share.denominator) if share else None
 
 
 def _first_of_each(table: pa.Table, columns: list[str]) -> np.ndarray:

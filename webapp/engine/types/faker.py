@@ -195,20 +195,16 @@ def _typed(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
             moments = [None if one is None else datetime.fromisoformat(one) for one in values]
             return pa.array(moments, pa.timestamp("us")), False
         case "decimal":
-            made = _decimals(values)
-            if made is not None:
-                return made, False
+            numbers = [None if one is None else Decimal(one) for one in values]
+            there = [one for one in numbers if one is not None]
+            places = max(max(-int(one.as_tuple().exponent), 0) for one in there)
+            if (
+                places <= limits.MAX_DECIMALS
+                and max(one.adjusted() for one in there) + 1 + places <= _DECIMAL_DIGITS
+            ):
+                return pa.array(numbers, pa.decimal128(_DECIMAL_DIGITS, places)), False
     spelled = [None if one is None else one if isinstance(one, str) else json.dumps(one) for one in values]
     return pa.array(spelled, pa.string()), kind == "json"
-
-
-def _decimals(values: list[str | None]) -> pa.Array | None:
-    numbers = [None if one is None else Decimal(one) for one in values]
-    there = [one for one in numbers if one is not None]
-    places = max(max(-int(one.as_tuple().exponent), 0) for one in there)
-    if places > limits.MAX_DECIMALS or max(one.adjusted() for one in there) + 1 + places > _DECIMAL_DIGITS:
-        return None
-    return pa.array(numbers, pa.decimal128(_DECIMAL_DIGITS, places))
 
 
 def _pool(values: pa.Array, json_text: bool) -> listed.Pool:

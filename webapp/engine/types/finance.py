@@ -458,15 +458,12 @@ class AccountNumber(CodeType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         length = options.length
-        self.use(compiler.vocabulary.shared(("account", length), lambda: _account(length)))
+        rest = [Run(DIGITS, length - 1)] if length > 1 else []
+        self.use(compiler.vocabulary.shared(("account", length), lambda: Code(Run(DIGITS[1:]), *rest)))
 
     @classmethod
     def capacity(cls) -> int:
         return 9 * 10**9
-
-
-def _account(length: int) -> Code:
-    return Code(Run(DIGITS[1:]), *([Run(DIGITS, length - 1)] if length > 1 else []))
 
 
 class AccountName(PoolType):
@@ -481,15 +478,16 @@ class AccountName(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared("account names", _account_names))
+        self.use(
+            compiler.vocabulary.shared(
+                "account names",
+                lambda: pa.array([f"{owner} {purpose}" for purpose in _PURPOSES for owner in _OWNERS]),
+            )
+        )
 
     @classmethod
     def capacity(cls) -> int:
         return len(_OWNERS) * len(_PURPOSES)
-
-
-def _account_names() -> pa.Array:
-    return pa.array([f"{owner} {purpose}" for purpose in _PURPOSES for owner in _OWNERS])
 
 
 class RoutingNumber(CodeType):

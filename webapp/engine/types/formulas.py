@@ -24,7 +24,6 @@ from webapp.errors import Fault
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext
     from webapp.engine.compiler import Compiler
-    from webapp.engine.layers import Column
     from webapp.engine.spec import FieldSpec
 
 
@@ -186,15 +185,14 @@ class Case(Reckoned):
         return compile_formula(self._compiler, self.field, option, source, salts=self._salts)
 
     def _value(self, option: str, value: Any, formula: str | None) -> Expression | Node | None:
-        if formula is None:
-            return self._literal(option, value)
-        if value is not None:
-            text = "Here is a value and a formula; one of them can hold."
-            self._compiler.fault(self.field, f"{option}_formula", "ambiguous", text, "Take one of them away.")
-            return None
-        return self._formula(f"{option}_formula", formula)
-
-    def _literal(self, option: str, value: Any) -> Node | None:
+        if formula is not None:
+            if value is not None:
+                text = "Here is a value and a formula; one of them can hold."
+                self._compiler.fault(
+                    self.field, f"{option}_formula", "ambiguous", text, "Take one of them away."
+                )
+                return None
+            return self._formula(f"{option}_formula", formula)
         if value is None:
             return literal(formulas_types.NULL, None, 1)
         pool = postprocess.fixed(value, pa.int64())
@@ -203,18 +201,15 @@ class Case(Reckoned):
             self._compiler.fault(self.field, option, "wrong_type", text, "Write JSON as a text.")
             return None
         if isinstance(value, float):
-            return self._decimal(option, value)
+            places = len(repr(value).partition(".")[2]) if "e" not in repr(value) else limits.MAX_DECIMALS
+            units = vectors.units_of(value, places) if places <= limits.MAX_DECIMALS else None
+            if units is None:
+                text = f"{value} has more digits than a number may have here."
+                self._compiler.fault(self.field, option, "out_of_range", text, "Write fewer digits.")
+                return None
+            return literal(formulas_types.number(places), units, 1)
         kind = formulas_types.of_arrow(pool.type)
         return literal(kind, vectors.single(kind, vectors.load(pool, kind)), 1)
-
-    def _decimal(self, option: str, value: float) -> Node | None:
-        places = len(repr(value).partition(".")[2]) if "e" not in repr(value) else limits.MAX_DECIMALS
-        units = vectors.units_of(value, places) if places <= limits.MAX_DECIMALS else None
-        if units is None:
-            text = f"{value} has more digits than a number may have here."
-            self._compiler.fault(self.field, option, "out_of_range", text, "Write fewer digits.")
-            return None
-        return literal(formulas_types.number(places), units, 1)
 
     def _together(self, tests: list[Expression], values: list[Expression | Node]) -> Expression | None:
         nodes = [one.node if isinstance(one, Expression) else one for one in values]
@@ -306,7 +301,12 @@ class Derived(Reckoned):
         self._made: dict[str, Expression] = {}
         self._proof: uniqueness.Proof | None = None
         if self._is_formula(options.value):
-            self._reckon(options.value, compiler)
+            before = len(compiler.faults)
+            self.use(compile_formula(compiler, field, "options.value", options.value))
+            for place in range(before, len(compiler.faults)):
+                fault = compiler.faults[place]
+                hint = " ".join(filter(None, (fault.hint, _NO_BRACES)))
+                compiler.faults[place] = replace(fault, hint=hint)
             return
         try:
             self._pattern = placeholders.parse(options.value)
@@ -322,14 +322,6 @@ class Derived(Reckoned):
     def _is_formula(self, source: str) -> bool:
         return "{{" not in source
 
-    def _reckon(self, source: str, compiler: Compiler) -> None:
-        before = len(compiler.faults)
-        self.use(compile_formula(compiler, self.field, "options.value", source))
-        for place in range(before, len(compiler.faults)):
-            fault = compiler.faults[place]
-            hint = " ".join(filter(None, (fault.hint, _NO_BRACES)))
-            compiler.faults[place] = replace(fault, hint=hint)
-
     def _fill_holes(self, pattern: placeholders.Pattern, compiler: Compiler) -> None:
         needs: list[str] = []
         parts: list[uniqueness.Part] = []
@@ -340,10 +332,21 @@ class Derived(Reckoned):
             elif part.quoted or _names_field(part.name, compiler):
                 column = compiler.require(self.field, "options.value", part.name)
                 needs.append(part.name)
-                own = compiler.level_of(part.name) == 0 and not part.filters
-                parts.append((None, _spelled(column) if column is not None and own else None))
+                proof = None
+                if column is not None and compiler.level_of(part.name) == 0 and not part.filters:
+                    proof = uniqueness.of_column(column)
+                    proof = proof and proof.as_text(formulas_types.of_arrow(column.dtype))
+                parts.append((None, proof))
             else:
-                made = self._made.get(part.name) or self._expression(part, salts, compiler)
+                made = self._made.get(part.name) or compile_formula(
+                    compiler,
+                    self.field,
+                    "options.value",
+                    part.name,
+                    salts=salts,
+                    offset=part.start,
+                    single=False,
+                )
                 if made is not None:
                     self._made[part.name] = made
                     needs.extend(made.needs)
@@ -351,11 +354,6 @@ class Derived(Reckoned):
                     parts.append((None, proof))
         self.needs = tuple(dict.fromkeys(needs))
         self._proof = uniqueness.of_parts(parts)
-
-    def _expression(self, hole: placeholders.Hole, salts: list[int], compiler: Compiler) -> Expression | None:
-        return compile_formula(
-            compiler, self.field, "options.value", hole.name, salts=salts, offset=hole.start, single=False
-        )
 
     @property
     def compiled(self) -> list[Expression]:
@@ -429,8 +427,3 @@ def _names_field(name: str, compiler: Compiler) -> bool:
     return (
         bool(_PLAIN_NAME.fullmatch(bare)) and not _WORDS.intersection(bare.split()) and bare not in BUILT_IN
     )
-
-
-def _spelled(column: Column) -> uniqueness.Proof | None:
-    proof = uniqueness.of_column(column)
-    return proof and proof.as_text(formulas_types.of_arrow(column.dtype))

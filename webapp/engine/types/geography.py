@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -310,9 +310,14 @@ class Geography:
         locales = sorted({*self.countries["street_locale"].to_pylist(), *self.spoken_beside})
         lists = [self._vocabulary.words("street", locale) for locale in locales]
         names = pa.concat_arrays(lists)
-        more = _counted() if self._vocabulary.engine >= 2 else []
-        numbers = pa.array(_house_numbers() + more)
+        rows = [str(number) for number in range(1, _LONGEST_ROW + 1)]
+        blocks = ["-".join(map(str, block)) for block in product(*(range(1, most + 1) for most in _BLOCKS))]
+        more: list[str] = []
+        if self._vocabulary.engine >= 2:
+            more = [form.format(number) for form in _COUNTED.values() for number in range(1, _SHORT_ROW + 1)]
+        numbers = pa.array(rows + blocks + more)
         styles = [_style(locale) for locale in locales]
+        sizes = np.array([len(words) for words in lists], np.uint64)
         blank = pa.scalar(" ")
         return Streets(
             before=pa.concat_arrays(
@@ -320,9 +325,14 @@ class Geography:
             ),
             after=pa.concat_arrays([names, numbers]),
             names=names,
-            streets=_ranges([len(words) for words in lists]),
+            streets=Range(np.cumsum(sizes) - sizes, sizes),
             numbers=Range(*(np.array(column, np.uint64) for column in zip(*styles, strict=True))),
-            number_first=np.array([_number_first(locale) for locale in locales]),
+            number_first=np.array(
+                [
+                    not locale.endswith(OWN) and locale.partition("_")[0] in (*_NUMBER_FIRST, *SCRIPTED)
+                    for locale in locales
+                ]
+            ),
             unspaced=np.array([locale in _UNSPACED for locale in locales]),
             locale_of=np.array(
                 [locales.index(locale) for locale in self.countries["street_locale"].to_pylist()]
@@ -373,20 +383,6 @@ def geography_of(vocabulary: Vocabulary) -> Geography:
     return vocabulary.shared(("geography",), lambda: Geography(vocabulary))
 
 
-def _house_numbers() -> list[str]:
-    rows = [str(number) for number in range(1, _LONGEST_ROW + 1)]
-    return rows + ["-".join(map(str, block)) for block in product(*(range(1, most + 1) for most in _BLOCKS))]
-
-
-def _counted() -> list[str]:
-    return [form.format(number) for form in _COUNTED.values() for number in range(1, _SHORT_ROW + 1)]
-
-
-def _number_first(locale: str) -> bool:
-    language = locale.partition("_")[0]
-    return not locale.endswith(OWN) and language in (*_NUMBER_FIRST, *SCRIPTED)
-
-
 def _replaced(
     texts: pa.StringArray, here: np.ndarray, names: pa.StringArray
 ) -> tuple[pa.StringArray, np.ndarray]:
@@ -406,7 +402,7 @@ def _folded(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _style(locale: str) -> tuple[int, int]:
-    """Return the range of a locale's house numbers in `_house_numbers`, as (start, count)."""
+    """Return the range of a locale's house numbers among those of `Geography.streets`, as (start, count)."""
     plain = locale.removesuffix(OWN)
     if plain in _COUNTED and plain != locale:
         return _LONGEST_ROW + prod(_BLOCKS) + list(_COUNTED).index(plain) * _SHORT_ROW, _SHORT_ROW
@@ -417,11 +413,6 @@ def _style(locale: str) -> tuple[int, int]:
 
 def _followed(texts: pa.StringArray, end: pa.Scalar) -> pa.StringArray:
     return pc.binary_join_element_wise(texts, end, "")
-
-
-def _ranges(counts: Sequence[int]) -> Range:
-    sizes = np.array(counts, np.uint64)
-    return Range(np.cumsum(sizes) - sizes, sizes)
 
 
 def _texts(table: pa.Table, name: str) -> pa.StringArray:

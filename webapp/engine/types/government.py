@@ -77,10 +77,6 @@ def _complement_or_zero(rest: int) -> str:
     return str(-rest % 11 % 10)
 
 
-def _british(rest: int) -> str:
-    return "21987654321"[rest]
-
-
 def _turkish(position: int, character: str) -> int:
     place = 9 - position
     moved = (int(character) + place) % 10
@@ -89,10 +85,6 @@ def _turkish(position: int, character: str) -> int:
 
 def _austrian(position: int, character: str) -> int:
     return int("0246813579"[int(character)]) if position % 2 else int(character)
-
-
-def _french_key(rest: int) -> str:
-    return f"{(rest + 12) % 97:02d}"
 
 
 def _korean(position: int, character: str) -> int:
@@ -194,7 +186,8 @@ TAX: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
     "ES": ("NIF", lambda _: (digits(8), _SPANISH_CHECK)),
     "FI": ("Y-tunnus", lambda _: (*_FINNISH[:1], Gap("-"), *_FINNISH[1:])),
     "FR": ("SPI", lambda _: (Run("0123"), digits(9), _FRENCH_CHECK)),
-    "GB": ("UTR", lambda _: (weighted((0, 6, 7, 8, 9, 10, 5, 4, 3, 2), 11, _british), digits(9))),
+    "GB": ("UTR", lambda _: (
+        weighted((0, 6, 7, 8, 9, 10, 5, 4, 3, 2), 11, lambda rest: "21987654321"[rest]), digits(9))),
     "GR": ("AFM", lambda _: _GREEK),
     "HR": ("OIB", lambda _: (digits(10), codes.mod_11_10())),
     "HU": ("Adószám", lambda _: (*_HUNGARIAN, Gap("-2-41"))),
@@ -242,7 +235,8 @@ VAT: dict[str, Callable[[], Parts]] = {
     "EE": lambda: (Gap("EE"), digits(8), weighted((3, 7, 1, 3, 7, 1, 3, 7), 10, complement(10))),
     "ES": lambda: (Gap("ES"), Gap("B"), digits(7), codes.luhn(7)),
     "FI": lambda: (Gap("FI"), *_FINNISH),
-    "FR": lambda: (Gap("FR"), weighted((0, 0, *(pow(10, 10 - place, 97) for place in range(9))), 97, _french_key),
+    "FR": lambda: (Gap("FR"), weighted((0, 0, *(pow(10, 10 - place, 97) for place in range(9))), 97,
+                                       lambda rest: f"{(rest + 12) % 97:02d}"),
                    _FIRST, digits(7), codes.luhn(8, 2)),
     "GB": lambda: (Gap("GB"), _FIRST, digits(6), _BRITISH_CHECK),
     "GR": lambda: (Gap("EL"), *_GREEK),

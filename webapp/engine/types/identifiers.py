@@ -97,26 +97,20 @@ class Uuid(_Identifier):
         return _milliseconds(env)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return uuid_text(
-            *(self._version_7(context) if self.options.version == 7 else self._version_4(context))
-        )
-
-    def _version_4(self, context: ColumnContext) -> tuple[np.ndarray, np.ndarray]:
-        high, low = words(context, 2)
-        # The four bits that the version displaces go into the low half, which keeps all 64 of `high`.
-        low &= ~_NIBBLE
-        low |= (high >> _U12) & _NIBBLE
-        high &= _NOT_VERSION
-        high |= _VERSION_4
-        return high, _with_variant(low)
-
-    def _version_7(self, context: ColumnContext) -> tuple[np.ndarray, np.ndarray]:
-        low, high = words(context, 2)
-        high &= np.uint64(0xFFC)
-        high |= low >> np.uint64(62)
-        high |= _VERSION_7
-        high |= ((context.rows + np.uint64(context.state)) & _CLOCK) << _U16
-        return high, _with_variant(low)
+        if self.options.version == 7:
+            low, high = words(context, 2)
+            high &= np.uint64(0xFFC)
+            high |= low >> np.uint64(62)
+            high |= _VERSION_7
+            high |= ((context.rows + np.uint64(context.state)) & _CLOCK) << _U16
+        else:
+            high, low = words(context, 2)
+            # The four bits that the version displaces go into the low half, which keeps all 64 of `high`.
+            low &= ~_NIBBLE
+            low |= (high >> _U12) & _NIBBLE
+            high &= _NOT_VERSION
+            high |= _VERSION_4
+        return uuid_text(high, _with_variant(low))
 
 
 def _with_variant(low: np.ndarray) -> np.ndarray:
@@ -266,12 +260,9 @@ def words(context: ColumnContext, count: int) -> np.ndarray:
 def texts(letters: np.ndarray, width: int) -> pa.Array:
     """Return ``string[n]`` from a contiguous array of ``n * width`` bytes of ASCII, of any item type."""
     n = letters.nbytes // width
-    return pa.StringArray.from_buffers(n, pa.py_buffer(_offsets(n, width)), pa.py_buffer(letters))
-
-
-def _offsets(n: int, width: int) -> np.ndarray:
     kept = _kept_offsets(width)
-    return kept[: n + 1] if n < kept.size else np.arange(0, (n + 1) * width, width, dtype=np.int32)
+    offsets = kept[: n + 1] if n < kept.size else np.arange(0, (n + 1) * width, width, dtype=np.int32)
+    return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(letters))
 
 
 @cache
@@ -577,7 +568,19 @@ class BitcoinAddress(FieldType):
     def fill(self, context: ColumnContext) -> pa.Array:
         if self.options.format in _SEGWIT:
             return self._code.text(context)
-        return _legacy(_LEGACY[self.options.format][self.options.network], context)
+        # A byte of the version, 20 of a hash and 4 of its checksum, in base 58
+        body = np.empty((context.n, 1 + _HASH), np.uint8)
+        body[:, 0] = _LEGACY[self.options.format][self.options.network]
+        body[:, 1:] = np.ascontiguousarray(words(context, 3).T).view(np.uint8)[:, :_HASH]
+        data = body.tobytes()
+        sha256 = hashlib.sha256
+        sums = b"".join(
+            [sha256(sha256(data[at : at + 21]).digest()).digest()[:4] for at in range(0, len(data), 21)]
+        )
+        whole = np.zeros((context.n, 28), np.uint8)
+        whole[:, 3:24] = body
+        whole[:, 24:] = np.frombuffer(sums, np.uint8).reshape(-1, 4)
+        return _base58(whole)
 
     def space(self) -> int | None:
         # In base 58 capitals and small letters are different digits: addresses may differ only in case.
@@ -660,22 +663,6 @@ def _polymod(values: list[int], start: int = 1) -> int:
             if top >> bit & 1:
                 state ^= generator
     return state
-
-
-def _legacy(version: int, context: ColumnContext) -> pa.Array:
-    """Addresses in base 58: a byte, 20 of a hash and 4 of its checksum."""
-    body = np.empty((context.n, 1 + _HASH), np.uint8)
-    body[:, 0] = version
-    body[:, 1:] = np.ascontiguousarray(words(context, 3).T).view(np.uint8)[:, :_HASH]
-    data = body.tobytes()
-    sha256 = hashlib.sha256
-    sums = b"".join(
-        [sha256(sha256(data[at : at + 21]).digest()).digest()[:4] for at in range(0, len(data), 21)]
-    )
-    whole = np.zeros((context.n, 28), np.uint8)
-    whole[:, 3:24] = body
-    whole[:, 24:] = np.frombuffer(sums, np.uint8).reshape(-1, 4)
-    return _base58(whole)
 
 
 def _base58(data: np.ndarray) -> pa.Array:

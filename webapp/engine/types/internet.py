@@ -44,10 +44,6 @@ def is_domain(text: str) -> bool:
     return _TLD.fullmatch(text) is not None
 
 
-def _endings(tld: str | None) -> tuple[str, ...]:
-    return RESERVED if tld is None else (f".{tld.lower().lstrip('.')}",)
-
-
 class DomainName(IndexedType):
     """Two words, perhaps a third after a hyphen, under a domain that is reserved for examples or under ``tld``; in a
     group the name of the row's company."""
@@ -80,7 +76,8 @@ class DomainName(IndexedType):
         if options.tld is not None and not is_domain(options.tld):
             text = f'"{options.tld}" cannot be the end of a domain name.'
             compiler.fault(field, "options.tld", "wrong_format", text, "Write it as com or co.uk.")
-        vocabulary, endings = compiler.vocabulary, _endings(options.tld)
+        vocabulary = compiler.vocabulary
+        endings = RESERVED if options.tld is None else (f".{options.tld.lower().lstrip('.')}",)
         self._names = vocabulary.words("site_name")
         self._ends = vocabulary.shared(("site ends", endings), lambda: _site_ends(vocabulary, endings))
         self._plain = len(endings)
@@ -141,7 +138,10 @@ class Url(DomainName):
         super().__init__(field, options, compiler)
         vocabulary = compiler.vocabulary
         self._pages = vocabulary.shared("pages", lambda: _pages(vocabulary))
-        self._names = vocabulary.shared("secure sites", lambda: _secure(vocabulary))
+        self._names = vocabulary.shared(
+            "secure sites",
+            lambda: pc.binary_join_element_wise(_SCHEME, vocabulary.words("site_name"), ""),
+        )
         assert self.max_length is not None  # a domain name's is known
         self.max_length += len(_SCHEME) + vocabulary.shared("longest page", lambda: longest(self._pages))
 
@@ -152,10 +152,6 @@ class Url(DomainName):
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         return joined(*self.parts(index), (self._pages, context.below(len(self._pages), 1)))
-
-
-def _secure(vocabulary: Vocabulary) -> pa.Array:
-    return pc.binary_join_element_wise(_SCHEME, vocabulary.words("site_name"), "")
 
 
 def _pages(vocabulary: Vocabulary) -> pa.Array:
@@ -442,12 +438,10 @@ class Ipv4(IndexedType):
                 text = "A network says by itself whether it is private."
                 compiler.fault(field, "options.private", "conflict", text, "Give cidr or private.")
             self._network = _hosts(field, options.cidr, compiler)
-        self.size = self._count()
-
-    def _count(self) -> int:
         if self._network:
-            return self._network[1]
-        return sum(size for _, size in _PRIVATE) if self.options.private else _public().size << 16
+            self.size = self._network[1]
+        else:
+            self.size = sum(size for _, size in _PRIVATE) if options.private else _public().size << 16
 
     @classmethod
     def capacity(cls) -> int:
@@ -634,7 +628,10 @@ class Hostname(IndexedType):
             text = f'"{options.domain}" cannot be the end of a host name.'
             compiler.fault(field, "options.domain", "wrong_format", text, "Write it as corp.internal.")
         vocabulary = compiler.vocabulary
-        self._hosts = vocabulary.shared("hosts", _host_names)
+        self._hosts = vocabulary.shared(
+            "hosts",
+            lambda: pa.array([f"{use}-{number:02d}." for number in range(1, 100) for use in _PURPOSES]),
+        )
         if options.domain is None:
             self._sites, self._ends = vocabulary.words("site_name"), _reserved()
         else:
@@ -644,10 +641,6 @@ class Hostname(IndexedType):
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         return joined(*_parts(index, self._hosts, self._sites, self._ends))
-
-
-def _host_names() -> pa.StringArray:
-    return pa.array([f"{purpose}-{number:02d}." for number in range(1, 100) for purpose in _PURPOSES])
 
 
 @cache
@@ -864,13 +857,12 @@ class BundleId(IndexedType):
         vocabulary = compiler.vocabulary
         self._starts = vocabulary.shared("bundle starts", lambda: pa.array(["com.", "io.", "org.", "net."]))
         self._sites = vocabulary.words("site_name")
-        self._ends = vocabulary.shared("bundle ends", lambda: _programs(vocabulary))
+        self._ends = vocabulary.shared(
+            "bundle ends",
+            lambda: pa.array([f".{kind}" for kind in vocabulary.words("site_kind").to_pylist()]),
+        )
         self.size = len(self._starts) * len(self._sites) * len(self._ends)
         self.max_length = sum(map(longest, (self._starts, self._sites, self._ends)))
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         return joined(*_parts(index, self._starts, self._sites, self._ends))
-
-
-def _programs(vocabulary: Vocabulary) -> pa.StringArray:
-    return pa.array([f".{kind}" for kind in vocabulary.words("site_kind").to_pylist()])

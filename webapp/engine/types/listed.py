@@ -166,17 +166,13 @@ class Listed(IndexedType):
         return text_parts.joined(*parts) if len(parts) > 1 else joining.chosen(*parts[0])
 
 
-def _example(pattern: str) -> str:
-    """The value in the middle of each group."""
-    parts = _GROUP.split(pattern)
-    return "".join(_group(part).middle if place % 2 else part for place, part in enumerate(parts))
-
-
 class _Example:
     """The example of a listed type, made when it is asked for."""
 
     def __get__(self, owner: object, kind: type[Listed]) -> str:
-        return _example(kind.line.pattern)
+        # The value in the middle of each group
+        parts = _GROUP.split(kind.line.pattern)
+        return "".join(_group(part).middle if place % 2 else part for place, part in enumerate(parts))
 
 
 def _listed(line: Line) -> type[FieldType]:

@@ -256,11 +256,6 @@ def _taiwanese(position: int, character: str) -> int:
     return int(character) * (9 - position)
 
 
-def _ukrainian_day() -> Given:
-    numbers_of_days = np.arange(DAYS) + 1
-    return Given(BIRTH, _spelled([(numbers_of_days, 5)]))
-
-
 def _sri_lankan_day() -> Given:
     years = _calendar()[0]
     starts = np.searchsorted(years, years)
@@ -411,7 +406,8 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "TW": ("ID number", lambda: Code(
         Run("ABCDEFGHJKMNOPQTUVWXZ"), _by_sex("2", "1"), digits(7),
         Check(10, _taiwanese, tuple(str(-rest % 10) for rest in range(10))))),
-    "UA": ("RNTRC", lambda: Code(_ukrainian_day(), digits(3), _parity(), weighted(
+    "UA": ("RNTRC", lambda: Code(
+        Given(BIRTH, _spelled([(np.arange(DAYS) + 1, 5)])), digits(3), _parity(), weighted(
         (-1, 5, 7, 9, 4, 6, 10, 5, 7), 11, lambda rest: str(rest % 10)))),
     "UZ": ("PINFL", lambda: Code(_century(), _born("dmy"), digits(3), digits(3), weighted(
         (7, 3, 1, 7, 3, 1, 7, 3, 1, 7, 3, 1, 7), 10, lambda rest: str(rest)))),

@@ -232,7 +232,17 @@ class Spread:
         self._base, self._step = 0, 1
         self._draw: distributions.Draw | None = None
         before = len(compiler.faults)
-        low, high = self._range()
+        low, high = self._units.of("min", options.min), self._units.of("max", options.max)
+        if low is not None and high is not None and low > high:
+            text = f"min ({options.min}) is larger than max ({options.max})."
+            self._fault("min", "min_above_max", text, "Swap them.")
+        step = self._units.of("step", getattr(options, "step", None))
+        if step is not None:
+            self._step = step
+            if step <= 0:
+                self._fault(
+                    "step", "wrong_value", "A step is larger than 0.", "Leave it out for every value."
+                )
         self._check_parameters()
         if len(compiler.faults) > before:
             return
@@ -269,26 +279,11 @@ class Spread:
     def _fault(self, option: str, code: str, message: str, hint: str = "") -> None:
         self._compiler.fault(self._field, f"options.{option}", code, message, hint)
 
-    def _range(self) -> tuple[int | None, int | None]:
-        options = self._options
-        low, high = self._units.of("min", options.min), self._units.of("max", options.max)
-        if low is not None and high is not None and low > high:
-            text = f"min ({options.min}) is larger than max ({options.max})."
-            self._fault("min", "min_above_max", text, "Swap them.")
-        step = self._units.of("step", getattr(options, "step", None))
-        if step is not None:
-            self._step = step
-            if step <= 0:
-                self._fault(
-                    "step", "wrong_value", "A step is larger than 0.", "Leave it out for every value."
-                )
-        return low, high
-
     def _check_parameters(self) -> None:
         options = self._options
         takes = _TAKES[options.distribution]
         for option in _PARAMETERS:
-            value = self._given(option)
+            value = getattr(options, "lambda_" if option == "lambda" else option, None)
             if value is None:
                 continue
             if option not in takes:
@@ -299,9 +294,6 @@ class Spread:
                 self._fault(option, "wrong_value", f"{option} is larger than 0.")
         if "lambda" in takes and options.mean is not None and options.lambda_ is not None:
             self._fault("lambda", "conflict", "mean and lambda say the same thing.", "Give one of them.")
-
-    def _given(self, option: str) -> Decimal | None:
-        return getattr(self._options, "lambda_" if option == "lambda" else option, None)
 
     # Each of these sets what `draw` needs for one distribution.
 

@@ -522,7 +522,13 @@ class Person(GroupKind):
         self.names = names_of(compiler.vocabulary, self.locale)
         self.jobs = jobs_of(compiler.vocabulary)
         self._vocabulary = compiler.vocabulary
-        self._sex = _asked_sex(fields, compiler)
+        asked = [(field, sex) for field in fields if (sex := getattr(field.options, "sex", None))]
+        if len({sex for _, sex in asked}) > 1:
+            text = "Fields that share one person have one sex."
+            compiler.fault(
+                asked[-1][0], "options.sex", "conflict", text, "Give one of them a separate group."
+            )
+        self._sex = SEXES.index(asked[0][1]) if asked else None
         self._ages = asked_ages(fields, compiler)
         self._numbered: tuple[int, int, int] | None = None
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
@@ -568,7 +574,8 @@ class Person(GroupKind):
             found: Any = None
             match types[name]:
                 case "sex" | "gender":
-                    sex = found = _sex_called(text)
+                    known = {"female": FEMALE, "f": FEMALE, "male": MALE, "m": MALE}
+                    sex = found = known.get(text.lower())
                 case "first_name":
                     first = found = joining.where(self.names.first, text)
                 case "last_name":
@@ -601,7 +608,13 @@ class Person(GroupKind):
             unmet.extend(fixed)
             narrowed = whole
         return replace(narrowed, born=born), [
-            _unmet(name, fixed[name], self.locale) for name in dict.fromkeys(unmet)
+            Fault(
+                f"overrides.{name}",
+                "no_match",
+                f'No person of {self.locale} fits "{fixed[name]}"; the other fields of the group do not follow it.',
+                "",
+            )
+            for name in dict.fromkeys(unmet)
         ]
 
     def draw(self, draws: RandomStream, state: Narrowed) -> People:
@@ -679,29 +692,12 @@ def _locales_named(fields: Sequence[FieldSpec], compiler: Compiler) -> dict[str,
     return {locale: field for locale, field in named.items() if locale is not None}
 
 
-def _asked_sex(fields: tuple[FieldSpec, ...], compiler: Compiler) -> int | None:
-    asked = [(field, sex) for field in fields if (sex := getattr(field.options, "sex", None))]
-    if len({sex for _, sex in asked}) > 1:
-        text = "Fields that share one person have one sex."
-        compiler.fault(asked[-1][0], "options.sex", "conflict", text, "Give one of them a separate group.")
-    return SEXES.index(asked[0][1]) if asked else None
-
-
-def _sex_called(text: str) -> int | None:
-    return {"female": FEMALE, "f": FEMALE, "male": MALE, "m": MALE}.get(text.lower())
-
-
 def _candidates(places: np.ndarray | None, starts: np.ndarray, counts: np.ndarray) -> Candidates:
     if places is None or not places.size:
         return Candidates(None, starts, counts)
     female = int(np.searchsorted(places, int(starts[MALE])))
     kept = np.array([female, places.size - female], np.uint64)
     return Candidates(places.astype(np.uint64), np.array([0, female], np.uint64), kept)
-
-
-def _unmet(name: str, value: Any, locale: str) -> Fault:
-    text = f'No person of {locale} fits "{value}"; the other fields of the group do not follow it.'
-    return Fault(f"overrides.{name}", "no_match", text, "")
 
 
 SUFFIX_DIGITS = 16
@@ -1191,13 +1187,9 @@ def _distinct(names: Names, pool: str, sex: int | None) -> np.ndarray:
     first, end = 0, len(folded)
     if sex is not None:
         first, end = int(starts[sex]), int(starts[sex] + counts[sex])
-    return _firsts(folded.slice(first, end - first)) + np.uint64(first)
-
-
-def _firsts(folded: pa.Array) -> np.ndarray:
-    """``uint64[k]``: the first place of each text."""
-    seen = folded.dictionary_encode().indices.to_numpy()
-    return np.unique(seen, return_index=True)[1].astype(np.uint64)
+    seen = folded.slice(first, end - first).dictionary_encode().indices.to_numpy()
+    # The first place of each text
+    return np.unique(seen, return_index=True)[1].astype(np.uint64) + np.uint64(first)
 
 
 def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -1216,7 +1208,10 @@ def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarra
         if name not in taken and not (apart and " " in name):
             taken.add(name)
             firsts[FEMALE if place < women else MALE].append(place)
-    usual = _usual_length(family) if not names.between else None
+    usual = None
+    if not names.between:
+        lengths = [len(text) for text in family]
+        usual = max(sorted(set(lengths)), key=lengths.count)
     made = []
     for sex in (FEMALE, MALE):
         start, count = int(names.last_starts[sex]), int(names.last_counts[sex])
@@ -1229,11 +1224,6 @@ def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarra
                 seen.setdefault(text, place)
         made.append((np.array(firsts[sex], np.uint64), np.array(list(seen.values()), np.uint64)))
     return made[FEMALE], made[MALE]
-
-
-def _usual_length(texts: list[str]) -> int:
-    lengths = [len(text) for text in texts]
-    return max(sorted(set(lengths)), key=lengths.count)
 
 
 _MARITAL = ("Single", "Married", "Divorced", "Widowed")

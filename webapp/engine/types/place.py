@@ -267,7 +267,15 @@ class Place(GroupKind):
         narrowed = self._narrowed(list(found.values())) if found else self._whole.pool
         unmet = [name for name in fixed if narrowed is None or name not in found]
         chosen = self._whole if narrowed is None else Chosen(narrowed, code)
-        return chosen, [_unmet(name, fixed[name]) for name in unmet]
+        return chosen, [
+            Fault(
+                f"overrides.{name}",
+                "no_match",
+                f'No place fits "{fixed[name]}" here; the other fields of the group do not follow it.',
+                "",
+            )
+            for name in unmet
+        ]
 
     def draw(self, draws: RandomStream, state: Chosen) -> Places:
         return Places(draws, self._salts, self._geography, state, self._anchor, self._spoken)
@@ -309,7 +317,13 @@ class Place(GroupKind):
             case "time_zone":
                 return np.flatnonzero(np.isin(tables.time_zone, joining.where(tables.zone_names, text)))
             case "phone_number" | "mobile":
-                return self._cities_with_number(text)
+                # The calling code that an international number begins with tells its country.
+                if not text.startswith("+"):
+                    return None
+                digits = "".join(ch for ch in text if ch.isdigit())
+                codes = tables.countries["calling_code"].to_pylist()
+                rows = [row for row, code in enumerate(codes) if code and digits.startswith(code)]
+                return np.flatnonzero(np.isin(tables.country, rows))
             case "airport_code" | "airport_name":
                 return airports_of(tables.vocabulary).cities_with(text)
             case (
@@ -341,15 +355,6 @@ class Place(GroupKind):
         for head, _ in found:
             fits |= (first <= np.uint64(head)) & (np.uint64(head) < first + tables.postal.count)
         return np.flatnonzero(fits), found[0] if found else None
-
-    def _cities_with_number(self, text: str) -> np.ndarray | None:
-        """Cities of the countries whose calling code an international number begins with."""
-        digits = "".join(ch for ch in text if ch.isdigit())
-        if not text.startswith("+"):
-            return None
-        codes = self._geography.countries["calling_code"].to_pylist()
-        rows = [row for row, code in enumerate(codes) if code and digits.startswith(code)]
-        return np.flatnonzero(np.isin(self._geography.country, rows))
 
 
 def country_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | None:
@@ -412,11 +417,6 @@ def pool_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> Pool:
     if country is not None or not unique_phones(fields) or anchored(fields) is not None:
         return pool
     return Pool(pool.cities[geography.phone_space[pool.cities] >= UNIQUE_PHONES], pool.complete)
-
-
-def _unmet(name: str, value: Any) -> Fault:
-    text = f'No place fits "{value}" here; the other fields of the group do not follow it.'
-    return Fault(f"overrides.{name}", "no_match", text, "")
 
 
 COORDINATE_PLACES = 5
@@ -1072,21 +1072,17 @@ class AddressLine2(IndexedType):
         locale = compiler.locale_of(field)
         language = (locale or "en").partition("_")[0]
         if language not in _WORDS or (language in _LATER and compiler.vocabulary.engine < 2):
-            self._unknown(field, locale, compiler)
+            text = f"No words for flats and floors are known for {locale}"
+            if field.common.locale:
+                hint = f"Known languages: {', '.join(sorted(_WORDS))}."
+                compiler.fault(field, "locale", "not_for_this_type", f"{text}.", hint)
+            else:
+                message = f"{self.label}: {text}, so these are English."
+                compiler.warn(field, "other_language", message, "Set locale.")
             language = "en"
         self._pool = _lines(language)
         self.size = len(self._pool)
         self.max_length = max(map(len, _WORDS[language])) - len("{}") + len(str(_NUMBERS))
-
-    def _unknown(self, field: FieldSpec, locale: str | None, compiler: Compiler) -> None:
-        text = f"No words for flats and floors are known for {locale}"
-        if field.common.locale:
-            hint = f"Known languages: {', '.join(sorted(_WORDS))}."
-            compiler.fault(field, "locale", "not_for_this_type", f"{text}.", hint)
-        else:
-            compiler.warn(
-                field, "other_language", f"{self.label}: {text}, so these are English.", "Set locale."
-            )
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         return joining.chosen(self._pool, index)

@@ -21,14 +21,6 @@ _CYRILLIC = "ABCEHKMOPTXY"
 """Letters that Cyrillic and Latin script share."""
 
 
-def _heads(listed: str) -> dict[str, tuple[str, ...]]:
-    made = {}
-    for part in listed.split(";"):
-        region, *codes = part.split()
-        made[region] = tuple(code.replace("_", " ") for code in codes)
-    return made
-
-
 @dataclass(frozen=True)
 class Plates:
     """``mask`` is what varies: # a digit, @ a letter of ``letters``, % an age identifier of Great Britain. ``heads``
@@ -46,10 +38,11 @@ class Plates:
 def _with(
     mask: str, listed: str, letters: str = _LETTERS, *, between: str = "", after: bool = False
 ) -> Plates:
-    heads = {
-        region: tuple((f"{between}{code}" if after else f"{code}{between}") for code in codes)
-        for region, codes in _heads(listed).items()
-    }
+    heads = {}
+    for part in listed.split(";"):
+        region, *codes = part.split()
+        spaced = [code.replace("_", " ") for code in codes]
+        heads[region] = tuple(f"{between}{code}" if after else f"{code}{between}" for code in spaced)
     return Plates(mask, letters, heads, after)
 
 

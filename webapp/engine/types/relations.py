@@ -495,8 +495,11 @@ class Relation(GroupKind):
 
     def draw(self, draws: RandomStream, state: Any) -> ParentRows:
         if self.counts is not None:
-            return ParentRows(*_swapped(self.bound_cardinality(draws.key).owners(draws.rows)))
-        valid = self._valid(draws)
+            rows, position = self.bound_cardinality(draws.key).owners(draws.rows)
+            return ParentRows(rows, None, position)
+        valid = None
+        if self._blank is not None:
+            valid = ~engine_random.blanks(self._blank_key(draws), draws.rows, *self._blank)
         if self.rows == 0:
             return ParentRows(np.zeros(draws.n, np.uint64), np.zeros(draws.n, np.bool_))
         key = engine_random.derive(draws.key, _CHOICE_SALT)
@@ -511,11 +514,6 @@ class Relation(GroupKind):
             rank = engine_random.filled_rank(self._blank_key(draws), draws.rows, *self._blank)
             rank = np.maximum(rank, 0).view(np.uint64)
         return ParentRows(match(key, rank, self.rows), valid)
-
-    def _valid(self, draws: RandomStream) -> np.ndarray | None:
-        if self._blank is None:
-            return None
-        return ~engine_random.blanks(self._blank_key(draws), draws.rows, *self._blank)
 
     def _blank_key(self, draws: RandomStream) -> np.uint64:
         return engine_random.derive(draws.key, _BLANK_SALT)
@@ -540,11 +538,6 @@ def rows_for(filled: int, numerator: int, denominator: int) -> int:
             else (low, middle - 1)
         )
     return low
-
-
-def _swapped(owners: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, None, np.ndarray]:
-    rows, position = owners
-    return rows, None, position
 
 
 NUMBERED = ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid")
@@ -588,7 +581,9 @@ class Reference(FieldType):
             self.dtype, self.json_text = column.dtype, column.type.json_text and column.after is None
             length = column.type.max_length
             self.max_length = column.after.longest(length) if column.after and length is not None else length
-            if field.common.unique and not _never_repeats(column):
+            numbered = column.type.primary or column.type.name in NUMBERED
+            never_repeats = column.spec.common.unique or (numbered and column.formula is None)
+            if field.common.unique and not never_repeats:
                 text = f'"{self._shown}" may have the same value in several rows, although each takes a different row.'
                 hint = "Make it unique in that template, or write unique at a reference to its key, in the same group."
                 compiler.fault(field, "unique", "not_unique", text, hint)
@@ -632,12 +627,6 @@ class Reference(FieldType):
     @classmethod
     def subject(cls, options: Options) -> str:
         return options.template_id
-
-
-def _never_repeats(column: Column) -> bool:
-    if column.spec.common.unique:
-        return True
-    return (column.type.primary or column.type.name in NUMBERED) and column.formula is None
 
 
 def key_of(fields: tuple[FieldSpec, ...], reader: str) -> str:
@@ -773,19 +762,15 @@ class Aggregate(FieldType):
         if options.function != "avg" and options.decimals is not None:
             text = "decimals is for averages."
             compiler.fault(field, "options.decimals", "not_for_this_type", text, "Remove decimals.")
-        column = self._child(compiler)
+        column: Column | None = None
+        if options.field is not None:
+            column = compiler.related(field, "options.field", self._address, options.field)
+        elif options.function != "count":
+            text = f"Set the field of the child for {options.function}."
+            compiler.fault(field, "options.field", "required", text, "Name one of the child's fields.")
         self.expansion = max(1, counts.max)
         if column is not None:
             self._types(column, counts.max, compiler)
-
-    def _child(self, compiler: Compiler) -> Column | None:
-        name = self.options.field
-        if name is not None:
-            return compiler.related(self.field, "options.field", self._address, name)
-        if self.options.function != "count":
-            text = f"Set the field of the child for {self.options.function}."
-            compiler.fault(self.field, "options.field", "required", text, "Name one of the child's fields.")
-        return None
 
     def _types(self, column: Column, most: int, compiler: Compiler) -> None:
         """Return the type of the result; reject functions that do not support the child's values."""
@@ -860,7 +845,11 @@ class Aggregate(FieldType):
             return pa.array(relations_totals.counts(valid, starts, counts))
         children = (units(column), valid, starts, counts)
         try:
-            made, having = self._span(*children) if function == "span" else _FOLDS[function](*children)
+            if function == "span":
+                largest, having = relations_totals.maxima(*children)
+                made = np.where(having, largest - relations_totals.minima(*children)[0], 0)
+            else:
+                made, having = _FOLDS[function](*children)
             if function == "avg":
                 made = self._average(made, relations_totals.counts(valid, starts, counts))
         except relations_totals.Overflow:
@@ -868,10 +857,6 @@ class Aggregate(FieldType):
             raise SpecError([Fault(self.field.path, "overflow", message, "Use smaller values.")]) from None
         ready = pa.array(made.astype(np.bool_)) if function == "any" else as_type(made, self.dtype)
         return ready if function == "sum" or having.all() else postprocess.blanked(ready, ~having)
-
-    def _span(self, *children: Any) -> relations_totals.Folded:
-        largest, having = relations_totals.maxima(*children)
-        return np.where(having, largest - relations_totals.minima(*children)[0], 0), having
 
     def _average(self, totals: np.ndarray, having: np.ndarray) -> np.ndarray:
         shift = self.dtype.scale - self._scale
@@ -1062,10 +1047,7 @@ class Previous(Backwards):
             )
         if b"max_length" in told:
             self.max_length = max(int(told[b"max_length"]), len(default) if isinstance(default, str) else 0)
-        self._count(compiler)
-
-    def _count(self, compiler: Compiler) -> None:
-        """Reject templates whose blocks would need too many columns of earlier rows."""
+        # Reject templates whose blocks would need too many columns of earlier rows.
         pending = [(self.options.field, self.options.step)]
         while pending and len(compiler.lookbacks) <= limits.MAX_LOOKBACKS:
             name, back = pending.pop()
@@ -1216,7 +1198,15 @@ class RunningTotal(Backwards):
         if self._owner is not None:
             return self._typed(self._within(context, self._owner))
         # The request's own list holds what it found, so that the key is put together once.
-        known = context.state or _found(context)
+        if not context.state:
+            bound = context.bound
+            fixed = tuple(
+                sorted(
+                    (name, str(pool.type), repr(pool[0].as_py())) for name, pool in bound.overrides.items()
+                )
+            )
+            key = id(bound.layer), bound.env, fixed, context.path
+            context.state.append(relations_totals.kept(key, bound.layer))
         name = self.options.field
 
         def units(start: int, count: int) -> np.ndarray:
@@ -1232,22 +1222,11 @@ class RunningTotal(Backwards):
                 ]
             )
 
-        sums = known[0].through(context.rows, lambda: _numbers(context.column(name)), units)
+        sums = context.state[0].through(context.rows, lambda: _numbers(context.column(name)), units)
         return self._typed(sums)
 
     def _typed(self, sums: np.ndarray) -> pa.Array:
         return text.decimals(sums, self.dtype.scale) if pa.types.is_decimal(self.dtype) else pa.array(sums)
-
-
-def _found(context: ColumnContext) -> list[relations_totals.Totals]:
-    bound = context.bound
-    fixed = tuple(
-        sorted((name, str(pool.type), repr(pool[0].as_py())) for name, pool in bound.overrides.items())
-    )
-    context.state.append(
-        relations_totals.kept((id(bound.layer), bound.env, fixed, context.path), bound.layer)
-    )
-    return context.state
 
 
 def _column(context: ColumnContext, name: str, rows: np.ndarray) -> pa.Array:

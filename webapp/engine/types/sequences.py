@@ -118,26 +118,22 @@ class Cartesian(FieldType):
             message = f"{prod(self._sizes):,} combinations; {limits.MAX_COMBINATIONS:,} is the most."
             compiler.fault(field, "options.lists", "out_of_range", message, "Shorten the lists.")
         if options.part is not None:
-            self._one(options.part, compiler)
+            if options.part > len(self._pools):
+                message = f"There are {len(self._pools)} lists."
+                hint = "Name one of them, from 1 on."
+                compiler.fault(field, "options.part", "out_of_range", message, hint)
+                return
+            if "separator" in options.model_fields_set:
+                message = "A part has no separator."
+                compiler.fault(field, "options.separator", "conflict", message, "Give part or separator.")
+            pool = self._pools[options.part - 1]
+            self.dtype, self.json_text = pool.values.type, pool.json_text
+            if pa.types.is_string(self.dtype):
+                self.max_length = values.longest(pool)
             return
         self._texts = [text.to_text(pool.values) for pool in self._pools]
         lengths = [pc.max(pc.utf8_length(texts)).as_py() or 0 for texts in self._texts]
         self.max_length = sum(lengths) + len(options.separator) * (len(lengths) - 1)
-
-    def _one(self, part: int, compiler: Compiler) -> None:
-        if part > len(self._pools):
-            message = f"There are {len(self._pools)} lists."
-            compiler.fault(
-                self.field, "options.part", "out_of_range", message, "Name one of them, from 1 on."
-            )
-            return
-        if "separator" in self.options.model_fields_set:
-            message = "A part has no separator."
-            compiler.fault(self.field, "options.separator", "conflict", message, "Give part or separator.")
-        pool = self._pools[part - 1]
-        self.dtype, self.json_text = pool.values.type, pool.json_text
-        if pa.types.is_string(self.dtype):
-            self.max_length = values.longest(pool)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._column(context.rows, [pool.place for pool in self._pools])

@@ -67,7 +67,18 @@ class Sourced(FieldType):
         self.sensitive = field.common.sensitive
         self._vocabulary, self._locale = compiler.vocabulary, compiler.locale_of(field)
         self._bind_fields = compiler.bind_fields
-        self._take(inner)
+        kind = self.real.table.schema.field(column).type
+        self._reads_as: pa.DataType | None = None
+        self.dtype = kind
+        if (
+            pa.types.is_string(kind)
+            and not pa.types.is_string(inner.dtype)
+            and self.real.fits(column, inner.dtype)
+        ):
+            self.dtype = self._reads_as = inner.dtype
+        if pa.types.is_string(self.dtype):
+            self.max_length = self.real.longest(column)
+            self.json_text = (self.real.table.schema.field(column).metadata or {}).get(b"json") == b"1"
         self.person: str | None = None
         """The source's column that identifies the person of a value, if the mask needs one."""
         self.probe: masking.Masker | None = None
@@ -81,20 +92,6 @@ class Sourced(FieldType):
         if field.common.unique and self.space() is not None and not self.distinct():
             text = f'The source has values twice in "{column}".'
             compiler.fault(field, "unique", "not_unique", text, "Remove unique, or choose another column.")
-
-    def _take(self, inner: FieldType) -> None:
-        kind = self.real.table.schema.field(self.column).type
-        self._reads_as: pa.DataType | None = None
-        self.dtype = kind
-        if (
-            pa.types.is_string(kind)
-            and not pa.types.is_string(inner.dtype)
-            and self.real.fits(self.column, inner.dtype)
-        ):
-            self.dtype = self._reads_as = inner.dtype
-        if pa.types.is_string(self.dtype):
-            self.max_length = self.real.longest(self.column)
-            self.json_text = (self.real.table.schema.field(self.column).metadata or {}).get(b"json") == b"1"
 
     def _mask(self, compiler: Compiler) -> None:
         try:

@@ -681,24 +681,20 @@ class Slug(FieldType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         if options.field is not None:
-            self._read(options.field, options, compiler)
+            if options.count is not None:
+                message = f'The words are those of "{options.field}".'
+                compiler.fault(field, "options.count", "conflict", message, "Give count or field.")
+            source = compiler.require(field, "options.field", options.field)
+            self.needs = (options.field,)
+            if source is not None and pa.types.is_nested(source.dtype):
+                message = f'"{options.field}" holds objects or arrays, which are no text.'
+                hint = "Name a field with single values."
+                compiler.fault(field, "options.field", "wrong_type", message, hint)
             return
         vocabulary = compiler.vocabulary
         self._count = 3 if options.count is None else options.count
         self._pool = vocabulary.shared("slug words", lambda: WordPool(_plain(vocabulary.words("word"))))
         self.max_length = self._count * (self._pool.longest + 1) - 1
-
-    def _read(self, name: str, options: Options, compiler: Compiler) -> None:
-        if options.count is not None:
-            message = f'The words are those of "{options.field}".'
-            compiler.fault(self.field, "options.count", "conflict", message, "Give count or field.")
-        source = compiler.require(self.field, "options.field", name)
-        self.needs = (name,)
-        if source is not None and pa.types.is_nested(source.dtype):
-            message = f'"{options.field}" holds objects or arrays, which are no text.'
-            compiler.fault(
-                self.field, "options.field", "wrong_type", message, "Name a field with single values."
-            )
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self.options.field is None:

@@ -195,9 +195,23 @@ class Point(FieldType):
         before = len(compiler.faults)
         self._low, self._high = (self._moment(name, compiler) for name in ("min", "max"))
         self._fixed: Span | None = None
-        self._check_spread(compiler)
-        if len(compiler.faults) == before:
-            self._check_order(compiler)
+        if isinstance(options, Lying) and options.halflife_days is not None:
+            if options.distribution != "recent_bias":
+                message = f"halflife_days is not for the {options.distribution} distribution."
+                hint = "It is for recent_bias."
+                compiler.fault(field, "options.halflife_days", "not_for_this_distribution", message, hint)
+            elif options.halflife_days <= 0:
+                message = "A half-life is larger than 0."
+                compiler.fault(field, "options.halflife_days", "wrong_value", message)
+        # Only faults that do not depend on ``now``: `prepare` finds the others.
+        absolute = self._low is not None and self._high is not None and self._low.at and self._high.at
+        relative = not (self._low and self._low.at) and not (self._high and self._high.at)
+        if (absolute or relative) and len(compiler.faults) == before:
+            try:
+                spans = [self._span(now) for now in _SAMPLE_NOWS]
+                self._fixed = spans[0] if absolute else None
+            except SpecError as error:
+                compiler.faults.extend(error.faults)
 
     def _moment(self, name: str, compiler: Compiler) -> moments.Moment | None:
         source = getattr(self.options, name)
@@ -210,30 +224,6 @@ class Point(FieldType):
                 self.field, f"options.{name}", "bad_date", str(error), f"Write one of {moments.EXAMPLES}."
             )
             return _BROKEN
-
-    def _check_order(self, compiler: Compiler) -> None:
-        """Record faults that do not depend on ``now``. `prepare` finds the others."""
-        absolute = self._low is not None and self._high is not None and self._low.at and self._high.at
-        relative = not (self._low and self._low.at) and not (self._high and self._high.at)
-        if absolute or relative:
-            try:
-                spans = [self._span(now) for now in _SAMPLE_NOWS]
-                self._fixed = spans[0] if absolute else None
-            except SpecError as error:
-                compiler.faults.extend(error.faults)
-
-    def _check_spread(self, compiler: Compiler) -> None:
-        options = self.options
-        if not isinstance(options, Lying) or options.halflife_days is None:
-            return
-        if options.distribution != "recent_bias":
-            message = f"halflife_days is not for the {options.distribution} distribution."
-            hint = "It is for recent_bias."
-            compiler.fault(self.field, "options.halflife_days", "not_for_this_distribution", message, hint)
-        elif options.halflife_days <= 0:
-            compiler.fault(
-                self.field, "options.halflife_days", "wrong_value", "A half-life is larger than 0."
-            )
 
     def prepare(self, env: GenerationContext) -> Span:
         return self._fixed or self._span(env.now)
@@ -574,9 +564,17 @@ class Time(FieldType):
             message = f"min ({options.min}) is later than max ({options.max})."
             compiler.fault(field, "options.min", "min_above_max", message, "Swap them.")
         self._low, self._size = low, high - low + 1
-        self._parts = None if options.format is None else self._checked(options.format, compiler)
+        self._parts: tuple[dates.Part, ...] | None = None
         self.dtype = pa.time64("us") if options.format is None else pa.string()
-        if self._parts is not None and options.format is not None:
+        if options.format is not None:
+            try:
+                self._parts = dates.parse(options.format)
+            except dates.DateFormatError as error:
+                compiler.fault(field, "options.format", "bad_format", str(error))
+                return
+            if any(kind == "day" for kind, _ in self._parts):
+                message = "A time of day has no date to write."
+                compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
             self.max_length = dates.longest(options.format)
 
     def _second(self, name: str, compiler: Compiler) -> int:
@@ -587,17 +585,6 @@ class Time(FieldType):
             compiler.fault(self.field, f"options.{name}", "bad_time", message, "Write 08:00 or 08:00:30.")
             return 0
         return hour * 3600 + minute * 60 + second
-
-    def _checked(self, source: str, compiler: Compiler) -> tuple[dates.Part, ...] | None:
-        try:
-            parts = dates.parse(source)
-        except dates.DateFormatError as error:
-            compiler.fault(self.field, "options.format", "bad_format", str(error))
-            return None
-        if any(kind == "day" for kind, _ in parts):
-            message = "A time of day has no date to write."
-            compiler.fault(self.field, "options.format", "not_for_this_type", message, "Use type datetime.")
-        return parts
 
     def space(self) -> int | None:
         apart = self.options.format is None or dates.tells_apart(self.options.format, day=False, clock=True)
@@ -760,29 +747,21 @@ class DateRelative(_Lengths):
         elif source is not None:
             self.dtype = source.dtype
         self._read_as, self._days = self.dtype, self.dtype == pa.date32()
-        self._offsets(compiler)
-        self._spell = spelling(field, options.format, compiler, not self._days)
-        if options.format is not None:
-            self.dtype = pa.string()
-            self.max_length = dates.longest(options.format) if self._spell else None
-
-    def _offsets(self, compiler: Compiler) -> None:
-        options = self.options
         if options.offset is not None:
             for option in ("min", "max", "unit"):
                 if getattr(options, option) is not None:
                     message = f"offset is a fixed one; {option} is for random ones."
-                    compiler.fault(
-                        self.field, f"options.{option}", "conflict", message, "Give one or the other."
-                    )
+                    compiler.fault(field, f"options.{option}", "conflict", message, "Give one or the other.")
             self._fixed = self._length("offset", compiler) or self._fixed
             self._check_clock("offset", self._fixed, compiler)
         elif options.max is None:
-            compiler.fault(
-                self.field, "options.offset", "required", "Give offset, or min and max.", _EXAMPLES
-            )
+            compiler.fault(field, "options.offset", "required", "Give offset, or min and max.", _EXAMPLES)
         else:
             self._random(compiler)
+        self._spell = spelling(field, options.format, compiler, not self._days)
+        if options.format is not None:
+            self.dtype = pa.string()
+            self.max_length = dates.longest(options.format) if self._spell else None
 
     def _check_clock(self, option: str, length: Duration, compiler: Compiler) -> None:
         if self._days and length.micros % DAY:
@@ -824,14 +803,6 @@ class DateRelative(_Lengths):
         numbers = numbers[base.offset : base.offset + len(base)].astype(np.int64)
         if base.null_count:
             numbers[base.is_null().to_numpy(False)] = 0
-        moved = self._moved(numbers, context)
-        made = pa.array(moved.astype(np.int32)).view(pa.date32()) if self._days else _timestamps(moved)
-        if self._spell is not None:
-            made = self._spell(made)
-        return pc.if_else(base.is_valid(), made, pa.scalar(None, made.type)) if base.null_count else made
-
-    def _moved(self, numbers: np.ndarray, context: ColumnContext) -> np.ndarray:
-        """Days or microseconds after the offset; none leaves the years 1 to 9999."""
         months: int | np.ndarray = self._fixed.months
         micros: int | np.ndarray = self._fixed.micros
         if self.options.offset is None:
@@ -840,9 +811,15 @@ class DateRelative(_Lengths):
         days, clock = (numbers, 0) if self._days else np.divmod(numbers, DAY)
         if self._fixed.months or (self.options.offset is None and self._unit.months):
             days = later(days, months)
+        # Nothing leaves the years 1 to 9999.
         if self._days:
-            return np.clip(days + micros // DAY, FIRST_DAY, LAST_DAY)
-        return np.clip(days * DAY + (clock + micros), _BEGIN, _END)
+            moved = np.clip(days + micros // DAY, FIRST_DAY, LAST_DAY)
+            made = pa.array(moved.astype(np.int32)).view(pa.date32())
+        else:
+            made = _timestamps(np.clip(days * DAY + (clock + micros), _BEGIN, _END))
+        if self._spell is not None:
+            made = self._spell(made)
+        return pc.if_else(base.is_valid(), made, pa.scalar(None, made.type)) if base.null_count else made
 
     def unique_hint(self) -> str:
         return "Make the field it is counted from unique instead."
@@ -879,7 +856,12 @@ class TimeSeries(_Lengths):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._start = self._begin(compiler)
+        try:
+            self._start = moments.parse(options.start)
+        except moments.MomentError as error:
+            hint = f"Write one of {moments.EXAMPLES}."
+            compiler.fault(field, "options.start", "bad_date", str(error), hint)
+            self._start = moments.parse("now")
         self._step = self._length("interval", compiler) or Duration(0, _SECOND)
         jitter = self._length("jitter", compiler) or Duration(0, 0)
         least = self._step.micros + self._step.months * _LEAST_MONTH
@@ -896,14 +878,6 @@ class TimeSeries(_Lengths):
         self.dtype = _MOMENT if options.format is None else pa.string()
         if self._spell is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
-
-    def _begin(self, compiler: Compiler) -> moments.Moment:
-        try:
-            return moments.parse(self.options.start)
-        except moments.MomentError as error:
-            hint = f"Write one of {moments.EXAMPLES}."
-            compiler.fault(self.field, "options.start", "bad_date", str(error), hint)
-            return moments.parse("now")
 
     def prepare(self, env: GenerationContext) -> int:
         try:

@@ -110,14 +110,10 @@ def _kind(values: list[Any]) -> tuple[pa.DataType, Callable[[Any], Any]]:
         if all(isinstance(value, int) and value in _INT64 for value in values):
             return pa.int64(), int
         if all(isinstance(value, int | float) for value in values):
-            return _numbers([Decimal(repr(value)) for value in values])
+            numbers = [Decimal(repr(value)) for value in values]
+            places = max(map(amounts.places_of, numbers))
+            if places > limits.MAX_DECIMALS or max(map(abs, numbers)).scaleb(places) > limits.MAX_UNITS:
+                return pa.float64(), float
+            last = Decimal(1).scaleb(-places)
+            return pa.decimal128(38, places), lambda value: Decimal(repr(value)).quantize(last)
     return pa.string(), lambda value: value if isinstance(value, str) else text.json_text(value)
-
-
-def _numbers(values: list[Decimal]) -> tuple[pa.DataType, Callable[[Any], Any]]:
-    places = max(map(amounts.places_of, values))
-    largest = max(map(abs, values))
-    if places > limits.MAX_DECIMALS or largest.scaleb(places) > limits.MAX_UNITS:
-        return pa.float64(), float
-    last = Decimal(1).scaleb(-places)
-    return pa.decimal128(38, places), lambda value: Decimal(repr(value)).quantize(last)

@@ -72,11 +72,6 @@ _VIN_WORTH = dict(
 )
 
 
-def _vin_check() -> Check:
-    """49 CFR 565.15: the ninth character."""
-    return Check(11, lambda place, sign: _VIN_WORTH[sign] * _VIN_WEIGHTS[place], tuple("0123456789X"))
-
-
 class Vin(CodeType):
     """A maker's three characters, five of the model, the check digit, the model year, the plant and six digits."""
 
@@ -114,7 +109,8 @@ def _vin(years: str, cycle: str) -> Code:
         Run(_VIN, 3),
         Run(cycle),
         Run(_VIN),
-        _vin_check(),
+        # 49 CFR 565.15
+        Check(11, lambda place, sign: _VIN_WORTH[sign] * _VIN_WEIGHTS[place], tuple("0123456789X")),
         Run(years),
         Run(_VIN),
         Run(DIGITS, 6),
