@@ -26,15 +26,13 @@ def _no_boolean(value: Any) -> Any:
     return value
 
 
-def _plain(value: Decimal) -> int | float:
-    return int(value) if value == int(value) else float(value)
-
-
 Amount = Annotated[
     Decimal,
     Field(ge=-limits.MAX_INTEGER, le=limits.MAX_INTEGER),
     BeforeValidator(_no_boolean),
-    PlainSerializer(_plain, return_type=int | float),
+    PlainSerializer(
+        lambda value: int(value) if value == int(value) else float(value), return_type=int | float
+    ),
     WithJsonSchema({"type": "number", "minimum": -limits.MAX_INTEGER, "maximum": limits.MAX_INTEGER}),
 ]
 """A JSON number as an option, held exactly: 0.1 is a tenth."""

@@ -344,6 +344,7 @@ class Bank(GroupKind):
         return row
 
     def _agreed(self, fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
+        # The countries that every type among the fields knows
         first, *others = {field.type: _known(field.type, compiler) for field in fields}.values()
         possible = [country for country in first if all(country in known for known in others)]
         for field in fields:

@@ -172,13 +172,18 @@ class Company(GroupKind):
         return super().key(seed, prefix, founder)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Fixed | None, list[Fault]]:
-        found, unmet = None, []
+        words, found, unmet = self._words, None, []
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             if value is None:
                 continue
-            asked = None if self._unique else self._called(types[name], str(value).strip())
-            if asked is None or found not in (None, asked):
+            asked: Fixed | None = None
+            called = str(value).strip()
+            if types[name] == "company_name":
+                asked = _split(words.heads, words.tails, called)
+            elif match := _WHERE.match(called.lower()):
+                asked = _split(words.site_heads, self._sites, match[1])
+            if self._unique or asked is None or found not in (None, asked):
                 text = f'No company fits "{value}" here; the other fields of the group do not follow it.'
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
             else:

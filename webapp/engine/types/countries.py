@@ -196,14 +196,16 @@ def _of_country(texts: Sequence[str]) -> OfCountry:
 
 def currency_rows(vocabulary: Vocabulary, geography: Geography) -> np.ndarray:
     """``int64[countries]``: rows of the table of currencies, -1 where a country has none."""
-    return vocabulary.shared(("currency of country",), lambda: _currency_rows(vocabulary, geography))
 
+    def make() -> np.ndarray:
+        row_of = {code: row for row, code in enumerate(vocabulary.table("currency")["code"].to_pylist())}
+        columns = (geography.countries[name].to_pylist() for name in ("alpha2", "currency"))
+        rows = [
+            row_of.get(_CURRENCY_OF.get(code, currency), -1) for code, currency in zip(*columns, strict=True)
+        ]
+        return np.array(rows, np.int64)
 
-def _currency_rows(vocabulary: Vocabulary, geography: Geography) -> np.ndarray:
-    row_of = {code: row for row, code in enumerate(vocabulary.table("currency")["code"].to_pylist())}
-    columns = (geography.countries[name].to_pylist() for name in ("alpha2", "currency"))
-    rows = [row_of.get(_CURRENCY_OF.get(code, currency), -1) for code, currency in zip(*columns, strict=True)]
-    return np.array(rows, np.int64)
+    return vocabulary.shared(("currency of country",), make)
 
 
 def countries_with(vocabulary: Vocabulary, geography: Geography, kind: str, text: str) -> np.ndarray:

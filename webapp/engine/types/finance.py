@@ -412,7 +412,12 @@ class Bic(CodeType):
 
     def _of(self, countries: tuple[str, ...], words: Vocabulary, of_bank: bool = False) -> Code:
         branch = self.options.branch
-        return words.shared(("bic", countries, branch, of_bank), lambda: _bic(countries, branch, of_bank))
+        letters = banks.LETTERS if of_bank else (Run(UPPER, 4),)
+        end = [Run(DIGITS + UPPER, 3)] if branch else []
+        return words.shared(
+            ("bic", countries, branch, of_bank),
+            lambda: Code(*letters, Pick(countries), Run(DIGITS[2:] + UPPER), "0", *end),
+        )
 
     def space(self) -> int | None:
         return min(
@@ -433,11 +438,6 @@ class Bic(CodeType):
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
         return groups_named(group, "place")
-
-
-def _bic(countries: tuple[str, ...], branch: bool, of_bank: bool) -> Code:
-    letters = banks.LETTERS if of_bank else (Run(UPPER, 4),)
-    return Code(*letters, Pick(countries), Run(DIGITS[2:] + UPPER), "0", *([Run(DIGITS + UPPER, 3)] * branch))
 
 
 class AccountNumber(CodeType):

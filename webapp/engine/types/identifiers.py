@@ -110,13 +110,9 @@ class Uuid(_Identifier):
             low |= (high >> _U12) & _NIBBLE
             high &= _NOT_VERSION
             high |= _VERSION_4
-        return uuid_text(high, _with_variant(low))
-
-
-def _with_variant(low: np.ndarray) -> np.ndarray:
-    low &= _NOT_VARIANT
-    low |= _VARIANT
-    return low
+        low &= _NOT_VARIANT
+        low |= _VARIANT
+        return uuid_text(high, low)
 
 
 def _milliseconds(env: GenerationContext) -> int:

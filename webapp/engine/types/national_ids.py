@@ -271,14 +271,6 @@ def _albanian_decade(year: int) -> str:
     return "0123456789ABCDEFGHIJKLMNOPQRST"[(year - 1800) // 10] if year >= 1900 else "A"
 
 
-def _polish_month(years: np.ndarray, _sex: int) -> np.ndarray:
-    return np.where(years >= 2000, 20, 0)
-
-
-def _bulgarian_month(years: np.ndarray, _sex: int) -> np.ndarray:
-    return np.where(years >= 2000, 40, 0)
-
-
 def _fifty_for_women(years: np.ndarray, sex: int) -> np.ndarray:
     return np.full_like(years, 50 * (sex == WOMAN))
 
@@ -324,8 +316,9 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "BA": ("JMBG", lambda: Code(*_former_yugoslavia([f"{n}" for n in range(10, 20)]))),
     "BD": ("NID", lambda: Code(Run("123456789"), digits(9))),
     "BE": ("NN", lambda: ByBirth(date(2000, 1, 1), _belgian(False), _belgian(True))),
-    "BG": ("EGN", lambda: Code(_born("ymd", _bulgarian_month), digits(2), _parity("13579", "02468"), weighted(
-        (2, 4, 8, 5, 10, 9, 7, 3, 6), 11, lambda rest: str(rest % 10)))),
+    "BG": ("EGN", lambda: Code(
+        _born("ymd", lambda years, _sex: np.where(years >= 2000, 40, 0)), digits(2), _parity("13579", "02468"),
+        weighted((2, 4, 8, 5, 10, 9, 7, 3, 6), 11, lambda rest: str(rest % 10)))),
     "BH": ("CPR", lambda: Code(_born("ym"), digits(5))),
     "CN": ("RIC", lambda: Code(
         Pick(("110101", "110105", "110108", "120101", "310101", "310104")),
@@ -388,7 +381,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "NZ": ("IRD", lambda: Code(*government.TAX["NZ"][1](None))),  # type: ignore[arg-type]
     "PH": ("PhilSys number", lambda: Code(Run("123456789"), *like("###-####-####-####"))),
     "PK": ("CNIC", lambda: Code(Run("1234567"), *like("####-#######-"), _parity("2468", "1357"))),
-    "PL": ("PESEL", lambda: Code(_born("ymd", _polish_month), digits(3), _parity(),
+    "PL": ("PESEL", lambda: Code(_born("ymd", lambda years, _sex: np.where(years >= 2000, 20, 0)), digits(3), _parity(),
                                  weighted((1, 3, 7, 9, 1, 3, 7, 9, 1, 3), 10, complement(10)))),
     "PS": ("ID number", lambda: Code(Run("489"), digits(7), codes.luhn(8))),
     "RO": ("CNP", lambda: Code(
@@ -476,10 +469,6 @@ def _mexican_family(name: str) -> str:
     return word[0] + next((sign for sign in word[1:] if sign in _VOWELS), "X")
 
 
-def _mexican_first(name: str) -> str:
-    return _mexican_word(name)[0]
-
-
 def _mexican_consonant(name: str) -> str:
     """The first consonant after the first letter."""
     return next((sign for sign in _mexican_word(name)[1:] if sign not in _VOWELS), "X")
@@ -495,8 +484,8 @@ NAMED: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]] = {
         _of_name(FAMILY, 2), Run("FHRSVZ"), _of_name(FIRST, 1), _born("ymd"), _by_sex("M", "H"),
         Pick(tuple(government._STATES)), _of_name(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
         _of_name(FIRST_CONSONANT, 1), _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK),
-        {FAMILY: _mexican_family, FIRST: _mexican_first, FAMILY_CONSONANT: _mexican_consonant,
-         FIRST_CONSONANT: _mexican_consonant}),
+        {FAMILY: _mexican_family, FIRST: lambda name: _mexican_word(name)[0],
+         FAMILY_CONSONANT: _mexican_consonant, FIRST_CONSONANT: _mexican_consonant}),
 }  # fmt: skip
 """Countries whose numbers have letters of the name: the code, and which letters it has of the names of a person (DM
 23 December 1976 for Italy; Instructivo normativo para la asignación de la CURP for Mexico). The second family name of
@@ -581,18 +570,18 @@ UNIQUE_DAYS = range((date(1940, 1, 1) - FIRST_DAY).days, (date(2040, 1, 1) - FIR
 def alike(vocabulary: Vocabulary, country: str, code: Code) -> tuple[int, np.ndarray]:
     """How many of `UNIQUE_DAYS` the numbers of a country write alike at most (those of a month, if only that is in
     the number), and the place of each day among those that are written like it."""
-    return vocabulary.shared(("days written alike", country), lambda: _alike(code))
 
+    def make() -> tuple[int, np.ndarray]:
+        days = np.array(UNIQUE_DAYS)
+        given = dict.fromkeys(code.given, np.zeros(days.size, np.int64)) | given_of(
+            days, np.zeros(days.size, np.int64)
+        )
+        texts = code.text([np.zeros(days.size, np.uint64) for _ in code.sizes], given)
+        same = texts.dictionary_encode().indices.to_numpy()
+        order = np.argsort(same, kind="stable")
+        counts = np.bincount(same)
+        place = np.empty(days.size, np.int64)
+        place[order] = np.arange(days.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        return int(counts.max()), place.view(np.uint64)
 
-def _alike(code: Code) -> tuple[int, np.ndarray]:
-    days = np.array(UNIQUE_DAYS)
-    given = dict.fromkeys(code.given, np.zeros(days.size, np.int64)) | given_of(
-        days, np.zeros(days.size, np.int64)
-    )
-    texts = code.text([np.zeros(days.size, np.uint64) for _ in code.sizes], given)
-    same = texts.dictionary_encode().indices.to_numpy()
-    order = np.argsort(same, kind="stable")
-    counts = np.bincount(same)
-    place = np.empty(days.size, np.int64)
-    place[order] = np.arange(days.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    return int(counts.max()), place.view(np.uint64)
+    return vocabulary.shared(("days written alike", country), make)

@@ -181,17 +181,17 @@ class Jobs:
 
 def jobs_of(vocabulary: Vocabulary) -> Jobs:
     """Departments and their titles, made once a process."""
-    return vocabulary.shared(("jobs",), lambda: _jobs_of(vocabulary))
 
+    def make() -> Jobs:
+        table = vocabulary.table("english_title")
+        of = table.column("department").to_numpy()
+        departments = vocabulary.words("department")
+        places = np.arange(len(departments))
+        starts, ends = np.searchsorted(of, places), np.searchsorted(of, places, side="right")
+        titles = table.column("title").chunk(0)
+        return Jobs(titles, departments, of, starts.astype(np.uint64), (ends - starts).astype(np.uint64))
 
-def _jobs_of(vocabulary: Vocabulary) -> Jobs:
-    table = vocabulary.table("english_title")
-    of = table.column("department").to_numpy()
-    departments = vocabulary.words("department")
-    places = np.arange(len(departments))
-    starts, ends = np.searchsorted(of, places), np.searchsorted(of, places, side="right")
-    titles = table.column("title").chunk(0)
-    return Jobs(titles, departments, of, starts.astype(np.uint64), (ends - starts).astype(np.uint64))
+    return vocabulary.shared(("jobs",), make)
 
 
 @dataclass(frozen=True)

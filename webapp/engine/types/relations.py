@@ -773,7 +773,7 @@ class Aggregate(FieldType):
             self._types(column, counts.max, compiler)
 
     def _types(self, column: Column, most: int, compiler: Compiler) -> None:
-        """Return the type of the result; reject functions that do not support the child's values."""
+        """Set the type of the result; reject functions that do not support the child's values."""
         made, function = column.dtype, self.options.function
         if function == "count":
             return
@@ -1150,7 +1150,7 @@ class RunningTotal(Backwards):
         return []
 
     def _owned(self, compiler: Compiler) -> None:
-        """Return the parent reference of the rows."""
+        """Find the parent reference of the rows."""
         owner = compiler.related_plans.owner(compiler.address)
         try:
             counts = compiler.related_plans.counts(compiler.address)

@@ -150,17 +150,15 @@ class Cartesian(FieldType):
         return pc.binary_join_element_wise(*reversed(parts), self.options.separator)
 
     def space(self) -> int | None:
-        if self.options.part is not None or self._ambiguous():
+        if self.options.part is not None:
             return None
+        if len(self._pools) > 1:
+            # Two combinations might be written the same way.
+            separator = values.folded(f"x{self.options.separator}x")[1:-1]
+            folded = [values.folded(value) for texts in self._texts for value in texts.to_pylist()]
+            if not separator or "" in folded or any(separator in value for value in folded):
+                return None
         return prod(pool.distinct.size for pool in self._pools)
-
-    def _ambiguous(self) -> bool:
-        """Whether two combinations might be written the same way."""
-        if len(self._pools) == 1:
-            return False
-        separator = values.folded(f"x{self.options.separator}x")[1:-1]
-        folded = [values.folded(value) for texts in self._texts for value in texts.to_pylist()]
-        return not separator or "" in folded or any(separator in value for value in folded)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         places = [pool.distinct for pool in self._pools]

@@ -29,7 +29,6 @@ from webapp.engine.types.base import FieldType, IndexedType, OptionsModel, PoolT
 if TYPE_CHECKING:
     from webapp.engine.blocks import ColumnContext
     from webapp.engine.compiler import Compiler
-    from webapp.engine.data.vocabulary import Vocabulary
     from webapp.engine.spec import FieldSpec
 
 
@@ -556,20 +555,19 @@ class PhraseType(FieldType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
+        words = compiler.vocabulary.words
+        after = [self.between] * (len(self.lists) - 1) + [self.end]
         self._pools = compiler.vocabulary.shared(
-            ("phrase", self.name), lambda: self._parts(compiler.vocabulary)
+            ("phrase", self.name),
+            lambda: [
+                pc.binary_join_element_wise(words(name), pa.scalar(end), "")
+                for name, end in zip(self.lists, after, strict=True)
+            ],
         )
         self._sizes = [len(pool) for pool in self._pools]
         self.max_length = compiler.vocabulary.shared(
             ("longest phrase", self.name), lambda: sum(map(longest, self._pools))
         )
-
-    def _parts(self, vocabulary: Vocabulary) -> list[pa.Array]:
-        after = [self.between] * (len(self.lists) - 1) + [self.end]
-        return [
-            pc.binary_join_element_wise(vocabulary.words(name), pa.scalar(text), "")
-            for name, text in zip(self.lists, after, strict=True)
-        ]
 
     @classmethod
     def capacity(cls) -> int:

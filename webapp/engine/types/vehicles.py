@@ -95,26 +95,21 @@ class Vin(CodeType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
+        # The seventh character, of ``cycle``, is a digit up to 2009 and a letter after.
         years, cycle = _YEAR_CODES[:16], _VIN_LETTERS
         if options.year is not None:
             years = _YEAR_CODES[(options.year - _FIRST_YEAR) % len(_YEAR_CODES)]
             cycle = DIGITS if options.year < _FIRST_YEAR + len(_YEAR_CODES) else cycle
-        self.use(compiler.vocabulary.shared(("vin", years, cycle), lambda: _vin(years, cycle)))
 
+        def make() -> Code:
+            # 49 CFR 565.15
+            check = Check(
+                11, lambda place, sign: _VIN_WORTH[sign] * _VIN_WEIGHTS[place], tuple("0123456789X")
+            )
+            head = (Pick(_MAKERS), Run(_VIN, 3), Run(cycle), Run(_VIN))
+            return Code(*head, check, Run(years), Run(_VIN), Run(DIGITS, 6))
 
-def _vin(years: str, cycle: str) -> Code:
-    """``cycle`` is what the seventh character is of: digits up to 2009, letters after."""
-    return Code(
-        Pick(_MAKERS),
-        Run(_VIN, 3),
-        Run(cycle),
-        Run(_VIN),
-        # 49 CFR 565.15
-        Check(11, lambda place, sign: _VIN_WORTH[sign] * _VIN_WEIGHTS[place], tuple("0123456789X")),
-        Run(years),
-        Run(_VIN),
-        Run(DIGITS, 6),
-    )
+        self.use(compiler.vocabulary.shared(("vin", years, cycle), make))
 
 
 _LETTERS = _VIN_LETTERS
