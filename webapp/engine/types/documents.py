@@ -654,12 +654,14 @@ class MedicareId(CodeType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(compiler.vocabulary.shared(("mbi", options.formatted), lambda: _medicare(options.formatted)))
-
-
-def _medicare(formatted: bool) -> Code:
-    letter, either = Run(_MEDICARE_LETTERS), Run(DIGITS + _MEDICARE_LETTERS)
-    digit = Run(DIGITS)
-    between = [Gap("-")] if formatted else []
-    middle = (letter, either, digit)
-    return Code(Run(DIGITS[1:]), *middle, *between, *middle, *between, letter, letter, digit, digit)
+        letter, either, digit = Run(_MEDICARE_LETTERS), Run(DIGITS + _MEDICARE_LETTERS), Run(DIGITS)
+        between = [Gap("-")] if options.formatted else []
+        middle = (letter, either, digit)
+        self.use(
+            compiler.vocabulary.shared(
+                ("mbi", options.formatted),
+                lambda: Code(
+                    Run(DIGITS[1:]), *middle, *between, *middle, *between, letter, letter, digit, digit
+                ),
+            )
+        )

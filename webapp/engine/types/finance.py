@@ -229,7 +229,14 @@ class CurrencyName(_CurrencyField):
     def values(cls, compiler: Compiler, field: FieldSpec) -> pa.Array:
         vocabulary = compiler.vocabulary
         locale = vocabulary.resolve(compiler.locale_of(field) or "en_US") or "en_US"
-        return vocabulary.shared(("currency names", locale), lambda: _names(vocabulary, locale))
+
+        def make() -> pa.Array:
+            table = vocabulary.table("currency_name")
+            size = vocabulary.table("currency").num_rows
+            first = table["locale"].index(locale).as_py()
+            return pa.array(table["name"].slice(first, size).to_pylist())
+
+        return vocabulary.shared(("currency names", locale), make)
 
 
 def column(compiler: Compiler, name: str) -> pa.Array:
@@ -238,13 +245,6 @@ def column(compiler: Compiler, name: str) -> pa.Array:
     return vocabulary.shared(
         ("currencies", name), lambda: vocabulary.table("currency")[name].combine_chunks()
     )
-
-
-def _names(vocabulary: Any, locale: str) -> pa.Array:
-    table = vocabulary.table("currency_name")
-    size = vocabulary.table("currency").num_rows
-    first = table["locale"].index(locale).as_py()
-    return pa.array(table["name"].slice(first, size).to_pylist())
 
 
 _COUNTRY_SALT = 50

@@ -186,8 +186,18 @@ class Password(CodeType):
                 field, "options.length", "too_short", text, "Ask for more characters or fewer classes."
             )
             return
+        any_of = "".join(_CLASSES[name] for name in classes)
+        every = options.length // len(classes)
+        parts: list[Run] = []
+        for name in classes:
+            parts.append(Run(_CLASSES[name]))
+            if every > 1:
+                parts.append(Run(any_of, every - 1))
+        rest = options.length - every * len(classes)
+        if rest:
+            parts.append(Run(any_of, rest))
         key = ("password", options.length, classes)
-        self.use(compiler.vocabulary.shared(key, lambda: _password(options.length, classes)))
+        self.use(compiler.vocabulary.shared(key, lambda: Code(*parts)))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         matrix = self.code.bytes(self.code.draw(context))
@@ -205,18 +215,6 @@ class Password(CodeType):
 def _turns(width: int) -> np.ndarray:
     """``int64[width, width]``: places of a text's characters after each turn."""
     return (np.arange(width) + np.arange(width)[:, None]) % width
-
-
-def _password(length: int, classes: tuple[_Class, ...]) -> Code:
-    any_of = "".join(_CLASSES[name] for name in classes)
-    every = length // len(classes)
-    parts: list[Run] = []
-    for name in classes:
-        parts.append(Run(_CLASSES[name]))
-        if every > 1:
-            parts.append(Run(any_of, every - 1))
-    rest = length - every * len(classes)
-    return Code(*parts, *([Run(any_of, rest)] if rest else []))
 
 
 class UserAgent(PoolType):
@@ -555,21 +553,17 @@ class MacAddress(CodeType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         separator = options.separator
-        self.use(compiler.vocabulary.shared(("mac", separator), lambda: _mac(separator)))
+        # IEEE 802, section 8.4: the second lowest bit of the first byte says local, the lowest says group.
+        parts: list[CodePart] = [Run(HEX), Run("26ae")]
+        for pair in range(1, 6):
+            if separator != "." or pair % 2 == 0:
+                parts.append(separator)
+            parts.append(Run(HEX, 2))
+        self.use(compiler.vocabulary.shared(("mac", separator), lambda: Code(*parts)))
 
     @classmethod
     def capacity(cls) -> int:
         return 1 << 46
-
-
-def _mac(separator: str) -> Code:
-    # IEEE 802, section 8.4: the second lowest bit of the first byte says local, the lowest says group.
-    parts: list[CodePart] = [Run(HEX), Run("26ae")]
-    for pair in range(1, 6):
-        if separator != "." or pair % 2 == 0:
-            parts.append(separator)
-        parts.append(Run(HEX, 2))
-    return Code(*parts)
 
 
 _PURPOSES = (
