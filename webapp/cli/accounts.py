@@ -76,22 +76,17 @@ def run_plan(arguments: argparse.Namespace) -> int:
         if arguments.plan:
             change_plan(shown[0], arguments.plan, own)
         for workspace in shown:
-            print(_limits_line(workspace))
+            now = workspace.limits
+            print(
+                f"{workspace.id}  {workspace.name}  {workspace.plan}: {now.requests_per_minute:,} requests a minute, "
+                f"{now.rows_per_hour:,} rows per hour, {now.rows_per_generation:,} rows per job"
+            )
     return 0
 
 
 def change_plan(workspace: Workspace, plan: str, own: dict[str, int]) -> None:
     """Change the plan and the limits of a workspace, and commit."""
     workspaces.change_workspace(actors.system(workspace.id), {"plan": plan, "own_limits": own})
-
-
-def _limits_line(workspace: Workspace) -> str:
-    """One workspace and its limits."""
-    now = workspace.limits
-    return (
-        f"{workspace.id}  {workspace.name}  {workspace.plan}: {now.requests_per_minute:,} requests a minute, "
-        f"{now.rows_per_hour:,} rows per hour, {now.rows_per_generation:,} rows per job"
-    )
 
 
 # --- key ----------------------------------------------------------------------------------------------------
@@ -132,14 +127,13 @@ def _list_keys(_arguments: argparse.Namespace) -> None:
         ApiKey.id
     )  # the key of a run expires with the run
     for key, user in db.session.execute(statement):
+        state = "active"
+        if key.revoked_at:
+            state = "revoked"
+        elif key.expires_at and key.expires_at <= clock.now():
+            state = "expired"
         used = clock.to_text(key.last_used_at) or "never used"
-        print(f"{key.handle}  {_key_state(key):<8}  {user.email}  {key.name}  ({used})")
-
-
-def _key_state(key: ApiKey) -> str:
-    if key.revoked_at:
-        return "revoked"
-    return "expired" if key.expires_at and key.expires_at <= clock.now() else "active"
+        print(f"{key.handle}  {state:<8}  {user.email}  {key.name}  ({used})")
 
 
 def _revoke_key(arguments: argparse.Namespace) -> None:
@@ -200,10 +194,18 @@ def make_workspace(settings: Settings, email: str, name: str, plan: str, project
     name, project = _named(name, "--workspace"), _named(project, "--project")
     email = people.clean_email(email)
     user = people.find_user(email)
-    if user is not None:
-        _refuse_twice(user, name)
     if user is None:
         user = people.create_user(actors.system(), email)
+    else:  # repeating the command does not create a second workspace
+        mine = select(Membership.workspace_id).where(
+            Membership.user_id == user.id, Membership.role == "owner"
+        )
+        same = select(Workspace.id).where(Workspace.id.in_(mine), Workspace.name == name).limit(1)
+        if (found := db.session.scalar(same)) is not None:
+            raise CliError(
+                f"{user.email} owns a workspace {name} already ({found}): ./rowsmith sign-in {user.email} prints a "
+                "link."
+            )
     workspace = workspaces.create_workspace(actors.system(), name, plan=plan, owner=user)
     team = workspaces.create_team(actors.system(workspace.id), "Everybody")
     workspaces.create_project(actors.system(workspace.id, team_id=team.id), project, team_id=team.id)
@@ -215,13 +217,3 @@ def _named(text: str, option: str) -> str:
     if not 1 <= len(text) <= limits.MAX_NAME_CHARS or not text.isprintable():
         raise CliError(f"{option} is a name of 1 to {limits.MAX_NAME_CHARS} characters.")
     return text
-
-
-def _refuse_twice(user: User, name: str) -> None:
-    """Repeating the command does not create a second workspace."""
-    mine = select(Membership.workspace_id).where(Membership.user_id == user.id, Membership.role == "owner")
-    same = select(Workspace.id).where(Workspace.id.in_(mine), Workspace.name == name).limit(1)
-    if (found := db.session.scalar(same)) is not None:
-        raise CliError(
-            f"{user.email} owns a workspace {name} already ({found}): ./rowsmith sign-in {user.email} prints a link."
-        )

@@ -72,14 +72,10 @@ def ensure() -> None:
         return
     try:
         _build(ROOT / "static")
+        return
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise CliError(f"The browser code could not be put into {ROOT / 'static'}: {error}.") from error
-        _build_copy()
-
-
-def _build_copy() -> None:
-    """For a read-only clone: copy static/ and the browser code next to the packages."""
     try:
         for file in (ROOT / "static").rglob("*"):
             copy = STATIC_COPY / file.relative_to(ROOT / "static")
@@ -111,18 +107,14 @@ def _build(static: Path) -> None:
                 b"\n".join((scratch / "node_modules" / one).read_bytes() for one in sources)
             )
         (fresh / ".stamp").write_text(wanted())
-        _swap(fresh, static / "vendor", scratch / "old")
-
-
-def _swap(fresh: Path, place: Path, aside: Path) -> None:
-    """Move `fresh` to `place`. A process that did it in between wins."""
-    if place.exists():
-        place.rename(aside)
-    try:
-        fresh.rename(place)
-    except OSError:
-        if not place.exists():
-            raise
+        place = static / "vendor"
+        if place.exists():
+            place.rename(scratch / "old")
+        try:
+            fresh.rename(place)
+        except OSError:
+            if not place.exists():  # otherwise another process did it in between, and wins
+                raise
 
 
 def npm_ci(folder: Path) -> str | None:

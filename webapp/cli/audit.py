@@ -31,13 +31,30 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.workspace is None:
             raise CliError(f"Say of which workspace: ./rowsmith audit {arguments.action} WORKSPACE.")
         workspace = operator.workspace(arguments.workspace)
+        workspace_id = workspace.id
         if arguments.action == "anchor":
-            workspace_id = workspace.id
             db.session.rollback()  # the read transaction holds SQLite's lock, which writing the entry needs
             seals.anchor_anew(workspace_id, clock.now())
             print(f"{workspace_id}: the current head of the chain is saved.")
             return 0
-        return _export(workspace, arguments)
+        # Export: one entry a line, as `GET /audit?format=jsonl` has them, oldest first.
+        said = {"action": arguments.of_action, **{name: getattr(arguments, name) for name in _TEXTS}}
+        try:
+            times: dict[str, Any] = {
+                name: search.moment(text)
+                for name in ("since", "until")
+                if (text := getattr(arguments, name)) is not None
+            }
+        except ApiError as error:
+            raise CliError(error.message) from error
+        db.session.rollback()
+        for rows in search.every(workspace_id, Wanted(**said, **times)):
+            for row in rows:
+                entry = {name: getattr(row, name) for name in FIELDS if name != "workspace_id"}
+                entry["at"] = clock.to_text(row.at)
+                sys.stdout.buffer.write(orjson.dumps(entry) + b"\n")
+        sys.stdout.buffer.flush()
+        return 0
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -49,23 +66,21 @@ def _verify(arguments: argparse.Namespace) -> int:
     else:
         ids = [operator.workspace(arguments.workspace).id]
     db.session.rollback()
-    head = _head(arguments.head, ids) if arguments.head else None
+    head: dict[str, Any] | None = None
+    if arguments.head:
+        number, _, hash = arguments.head.partition(":")
+        if not number.isdigit() or not hash:
+            raise CliError(
+                f"{arguments.head!r} is not a head such as 12:5f0c...: number and hash, as audit verify prints them."
+            )
+        if len(ids) != 1:
+            raise CliError("A head is one workspace's: name it.")
+        head = {"number": int(number), "hash": hash}
     reports = [verify(one, head) for one in ids]
     for report in reports:
         for line in told(report):
             print(line)
     return 1 if any(report.misfits for report in reports) else 0
-
-
-def _head(text: str, ids: list[str]) -> dict[str, Any]:
-    number, _, hash = text.partition(":")
-    if not number.isdigit() or not hash:
-        raise CliError(
-            f"{text!r} is not a head such as 12:5f0c...: number and hash, as audit verify prints them."
-        )
-    if len(ids) != 1:
-        raise CliError("A head is one workspace's: name it.")
-    return {"number": int(number), "hash": hash}
 
 
 def told(report: Report) -> list[str]:
@@ -90,25 +105,3 @@ def told(report: Report) -> list[str]:
 
 def _number(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
-
-
-def _export(workspace: Workspace, arguments: argparse.Namespace) -> int:
-    """One entry a line, as `GET /audit?format=jsonl` has them, oldest first."""
-    said = {"action": arguments.of_action, **{name: getattr(arguments, name) for name in _TEXTS}}
-    try:
-        times: dict[str, Any] = {
-            name: search.moment(text)
-            for name in ("since", "until")
-            if (text := getattr(arguments, name)) is not None
-        }
-    except ApiError as error:
-        raise CliError(error.message) from error
-    workspace_id = workspace.id
-    db.session.rollback()
-    for rows in search.every(workspace_id, Wanted(**said, **times)):
-        for row in rows:
-            entry = {name: getattr(row, name) for name in FIELDS if name != "workspace_id"}
-            entry["at"] = clock.to_text(row.at)
-            sys.stdout.buffer.write(orjson.dumps(entry) + b"\n")
-    sys.stdout.buffer.flush()
-    return 0

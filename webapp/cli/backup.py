@@ -11,14 +11,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from webapp import clock, limits
 from webapp.backup import backup, database, restore
 from webapp.backup.archive import Manifest, Reader, UpkeepError, told
-from webapp.backup.restore import Restored
 from webapp.cli import assets, doctor, operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.cli.findings import FAIL, Patient
@@ -29,7 +27,9 @@ from webapp.paths import ROOT
 
 def run_backup(arguments: argparse.Namespace) -> int:
     """Create a backup, or verify one. The exit code is 1 if files are missing from a backup."""
-    path = _named(arguments.file)
+    path = operator.from_caller(arguments.file)
+    if path.is_dir():
+        path /= f"rowsmith-{clock.now():%Y%m%dT%H%M%SZ}.zip"
     if arguments.verify:
         with operator.sentences():
             manifest = backup.verify(path)
@@ -57,15 +57,6 @@ def run_backup(arguments: argparse.Namespace) -> int:
             backup.note(manifest)
     print(f"{path} is written.")
     return _report_backup(path, manifest)
-
-
-def _named(text: str) -> Path:
-    """The file; in a folder one with the time in its name."""
-    path = operator.from_caller(text)
-    if not path.is_dir():
-        return path
-    moment: datetime = clock.now()
-    return path / f"rowsmith-{moment:%Y%m%dT%H%M%SZ}.zip"
 
 
 def _report_backup(path: Path, manifest: Manifest) -> int:
@@ -115,10 +106,6 @@ def run_restore(arguments: argparse.Namespace) -> int:
                 done = restore.restore(
                     settings, reader, take_keys=ring.put, tell=lambda line: print(f"  {line}")
                 )
-    return _report_restore(done)
-
-
-def _report_restore(done: Restored) -> int:
     print(f"The backup of {done.manifest.made_at} is restored, revision {done.revision}.")
     for kind, outcome in (
         ("runs", "unfinished at the time of the backup: marked as failed, not repeated"),
@@ -143,20 +130,30 @@ class Ring:
 
     def __init__(self, arguments: argparse.Namespace, data: DataDir, reader: Reader) -> None:
         self._data, self._manifest = data, reader.manifest
-        self._forced, self._without = arguments.force_empty, arguments.without_keys
+        self._without = arguments.without_keys
         self._given = {name: os.environ[name] for name in _NAMES if os.environ.get(name, "").strip()}
         self._kept = {} if self._without else self._of(arguments, reader)
         here = data.keys(make=False)
-        self._replaces = (
-            bool(self._kept) and self._fits({**here, **self._given}) is not None and not self._given
-        )
-        if self._replaces and here and not self._forced:
+        held = {**here, **self._given}
+        self._replaces = bool(self._kept) and self._fits(held) is not None and not self._given
+        if self._replaces and here and not arguments.force_empty:
             raise CliError(
                 f"{data.path} has other keys than the backup. --force-empty replaces them as well; "
                 "the old ones are kept in a file next to them."
             )
-        if not self._replaces and not self._without:
-            self._demand({**here, **self._given})
+        if self._replaces or self._without:
+            return
+        wrong = self._fits(held)
+        if wrong is not None:
+            there = (
+                f"The {wrong} here is not the one"
+                if held.get(wrong)
+                else f"There is no {wrong} here, and none"
+            )
+            raise CliError(
+                f"{there} of the backup. Put the keys.env of then into {data.path}, or set SECRET_KEY and VAULT_KEYS. "
+                "Without them stored secrets and masking keys are lost: --without-keys restores all the rest."
+            )
 
     def _of(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
         """The keys in the backup."""
@@ -180,18 +177,6 @@ class Ring:
             return "SECRET_KEY"
         ring = [key.strip() for key in held.get("VAULT_KEYS", "").split(",") if key.strip()]
         return None if backup.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
-
-    def _demand(self, held: Mapping[str, str]) -> None:
-        wrong = self._fits(held)
-        if wrong is None:
-            return
-        there = (
-            f"The {wrong} here is not the one" if held.get(wrong) else f"There is no {wrong} here, and none"
-        )
-        raise CliError(
-            f"{there} of the backup. Put the keys.env of then into {self._data.path}, or set SECRET_KEY and "
-            "VAULT_KEYS. Without them stored secrets and masking keys are lost: --without-keys restores all the rest."
-        )
 
     def environment(self) -> dict[str, str]:
         """Return the environment of the restored installation. If no keys are configured, it contains new ones."""
@@ -223,38 +208,16 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
             kept = None
         else:
             kept = None if arguments.no_backup else _backed_up(arguments, data, settings, head)
-            _migrate(settings, was, kept)
+            try:
+                restore.migrate(settings)
+            except UpkeepError as error:
+                more = f" The backup {kept} is there too." if kept else ""
+                raise CliError(
+                    f"{error} To roll back: put the release of revision {was} back (git checkout), then ./rowsmith "
+                    f"up.{more}"
+                ) from error
             print(f"The database is at revision {head}; it was at {was}.")
             secure_vocabularies()
-    return _examined(arguments, kept)
-
-
-def _backed_up(arguments: argparse.Namespace, data: DataDir, settings: Settings, head: str) -> Path:
-    """The backup. Keys are not in it: an upgrade changes none."""
-    if arguments.backup:
-        path = operator.from_caller(arguments.backup)
-    else:
-        folder = data.path / "backups"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / f"before-{head}-{clock.now():%Y%m%dT%H%M%SZ}.zip"
-    backup.make(settings, path)
-    print(f"A backup is written: {path}")
-    return path
-
-
-def _migrate(settings: Settings, was: str, kept: Path | None) -> None:
-    try:
-        restore.migrate(settings)
-    except UpkeepError as error:
-        more = f" The backup {kept} is there too." if kept else ""
-        raise CliError(
-            f"{error} To roll back: put the release of revision {was} back (git checkout), then ./rowsmith "
-            f"up.{more}"
-        ) from error
-
-
-def _examined(arguments: argparse.Namespace, kept: Path | None) -> int:
-    """Return the doctor's findings about what an upgrade changes."""
     found = doctor.examine(Patient(ROOT, arguments.data_dir))
     failed = [one for one in found if one.state == FAIL and one.name in _TELLING]
     for one in failed:
@@ -270,3 +233,16 @@ def _examined(arguments: argparse.Namespace, kept: Path | None) -> int:
             f"./rowsmith restore {kept} --force-empty"
         )
     return 1
+
+
+def _backed_up(arguments: argparse.Namespace, data: DataDir, settings: Settings, head: str) -> Path:
+    """The backup. Keys are not in it: an upgrade changes none."""
+    if arguments.backup:
+        path = operator.from_caller(arguments.backup)
+    else:
+        folder = data.path / "backups"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"before-{head}-{clock.now():%Y%m%dT%H%M%SZ}.zip"
+    backup.make(settings, path)
+    print(f"A backup is written: {path}")
+    return path

@@ -59,12 +59,11 @@ class DataDir:
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise CliError(self._unwritable(error)) from error
-
-    def _unwritable(self, error: OSError) -> str:
-        if error.errno == errno.ENOSPC:
-            return f"The disk is full: {self.path} could not be written."
-        return f"The data folder {self.path} cannot be written ({error.strerror}): give another one with --data-dir."
+            if error.errno == errno.ENOSPC:
+                raise CliError(f"The disk is full: {self.path} could not be written.") from error
+            raise CliError(
+                f"The data folder {self.path} cannot be written ({error.strerror}): give another one with --data-dir."
+            ) from error
 
     def hold(self, otherwise: str = "or give this one another --data-dir and --port") -> None:
         """Prevent other `up` processes from starting until this process exits for any reason. `otherwise`: what the

