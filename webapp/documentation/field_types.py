@@ -218,16 +218,11 @@ def families() -> list[dict[str, Any]]:
     for one in catalogue.entries():
         name = one["category"]
         made = found.setdefault(name, {"name": name, "label": label_of(name), "types": []})
-        made["types"].append({**one, "find": _beside(one)})
+        # The picker ranks by whole aliases, so words that the description contains are kept.
+        known = {plain(one["name"]), plain(one["label"])}
+        others = {plain(alias): alias.lower() for alias in one["aliases"] if plain(alias) not in known}
+        made["types"].append({**one, "find": ",".join(others.values())})
     return list(found.values())
-
-
-def _beside(one: dict[str, Any]) -> str:
-    """Return the aliases of a type that differ from its name and label, separated by commas. The picker ranks by
-    whole aliases, so words that the description contains are kept."""
-    known = {plain(one["name"]), plain(one["label"])}
-    found = {plain(alias): alias.lower() for alias in one["aliases"] if plain(alias) not in known}
-    return ",".join(found.values())
 
 
 def index(q: str = "") -> str:
@@ -256,9 +251,18 @@ def index(q: str = "") -> str:
 
 def every_field() -> str:
     """Return the page of the common field keys as Markdown."""
+    rows = [
+        (
+            code(one["name"]) + (" (required)" if one["required"] else ""),
+            text(one["kind"]),
+            code(one["default"]),
+            COMMON[one["name"]],
+        )
+        for one in keys_of(field_schema())
+    ]
     return (
         "# Every field\n\nIn addition to the options of its type, every field has these keys. Only `name` and"
-        " `type` are required.\n\n" + table(("Key", "Value", "Default", "Meaning"), _common_rows())
+        " `type` are required.\n\n" + table(("Key", "Value", "Default", "Meaning"), rows)
     )
 
 
@@ -268,19 +272,6 @@ def _listed(types: list[dict[str, Any]]) -> str:
         for one in types
     )
     return "\n".join(lines) + "\n"
-
-
-def _common_rows() -> list[tuple[str, str, str, str]]:
-    schema = field_schema()
-    return [
-        (
-            code(one["name"]) + (" (required)" if one["required"] else ""),
-            text(one["kind"]),
-            code(one["default"]),
-            COMMON[one["name"]],
-        )
-        for one in keys_of(schema)
-    ]
 
 
 def family(one: dict[str, Any]) -> str:
@@ -295,9 +286,24 @@ def family(one: dict[str, Any]) -> str:
 
 def _type(entry: dict[str, Any]) -> str:
     name = entry["name"]
-    parts = [f"\n## {text(entry['label'])} {code(name)}\n\n{text(entry['description'])}{_facts(entry)}\n\n"]
     kind = find(name)
     assert kind is not None  # from the catalogue
+    facts = []
+    if entry["aliases"]:
+        facts.append(f"Aliases: {', '.join(text(alias) for alias in entry['aliases'])}.")
+    if entry["capacity"]:
+        facts.append(f"{entry['capacity']:,} distinct values with default options.")
+    if kind.localised:
+        facts.append("Depends on `locale`.")
+    if kind.group_kind and not kind.solitary:
+        facts.append(f"Consistent with fields of the same {_GROUPS.get(kind.group_kind, kind.group_kind)}.")
+    if rules := agreement.RULES.get(kind.name):
+        followed = (" or ".join(map(code, rule.types)) or rule.kind for rule in rules)
+        facts.append(f"Consistent with the row's {' and '.join(followed)} (engine 3).")
+    parts = [f"\n## {text(entry['label'])} {code(name)}\n\n{text(entry['description'])}"]
+    if facts:
+        parts.append("\n\n" + " ".join(facts))
+    parts.append("\n\n")
     options = options_of(kind.Options)
     if options:
         rows = [
@@ -312,25 +318,6 @@ def _type(entry: dict[str, Any]) -> str:
         parts.append(table(("Option", "Value", "Default", "Meaning"), rows) + "\n")
     parts.append(_live(entry))
     return "".join(parts)
-
-
-def _facts(entry: dict[str, Any]) -> str:
-    """Return further facts about a type as sentences: aliases, capacity, locale, group."""
-    kind = find(entry["name"])
-    assert kind is not None  # it is an entry of the catalogue
-    said = []
-    if entry["aliases"]:
-        said.append(f"Aliases: {', '.join(text(alias) for alias in entry['aliases'])}.")
-    if entry["capacity"]:
-        said.append(f"{entry['capacity']:,} distinct values with default options.")
-    if kind.localised:
-        said.append("Depends on `locale`.")
-    if kind.group_kind and not kind.solitary:
-        said.append(f"Consistent with fields of the same {_GROUPS.get(kind.group_kind, kind.group_kind)}.")
-    if rules := agreement.RULES.get(kind.name):
-        followed = (" or ".join(map(code, rule.types)) or rule.kind for rule in rules)
-        said.append(f"Consistent with the row's {' and '.join(followed)} (engine 3).")
-    return "\n\n" + " ".join(said) if said else ""
 
 
 def _live(entry: dict[str, Any]) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property, lru_cache, partial
-from pathlib import Path
 from typing import Final
 
 from babel import Locale, UnknownLocaleError
@@ -74,7 +73,11 @@ def index() -> str:
 
 def page(name: str) -> str:
     """Return the page of a locale as Markdown, with sample rows."""
-    columns = _sample(name)
+    fields = [{"name": kind, "type": kind} for kinds in COLUMNS.values() for kind in kinds]
+    plan = compile_plan(groups.assign(parse(fields, locale=name)), compilation.vocabulary())
+    bound = BoundPlan(plan, GenerationContext(SEED, datetime.fromisoformat(NOW)))
+    block = bound.block(0, ROWS)
+    columns = {kind: column.to_pylist() for kind, column in zip(bound.schema.names, block, strict=True)}
     parts = [
         f"# {text(title(name))}\n\nTen rows of the locale {code(name)} with the seed {code(SEED)}. Each row describes"
         " one person at one place.\n"
@@ -90,15 +93,6 @@ def page(name: str) -> str:
     found = table(("Field type", "What is missing"), lacking) if lacking else "Nothing.\n"
     parts.append(f"\n## What this locale lacks\n\n{found}")
     return "".join(parts)
-
-
-def _sample(name: str) -> dict[str, list[object]]:
-    """Columns by type."""
-    fields = [{"name": kind, "type": kind} for kinds in COLUMNS.values() for kind in kinds]
-    plan = compile_plan(groups.assign(parse(fields, locale=name)), compilation.vocabulary())
-    bound = BoundPlan(plan, GenerationContext(SEED, datetime.fromisoformat(NOW)))
-    block = bound.block(0, ROWS)
-    return {kind: column.to_pylist() for kind, column in zip(bound.schema.names, block, strict=True)}
 
 
 Crumbs = tuple[tuple[str, str], ...]
@@ -188,7 +182,7 @@ def _below(entry: registry.Entry) -> list[Page]:
     if entry.address == "locales":
         return [Page(f"locales/{name}", title(name), partial(page, name), crumbs=above) for name in names()]
     if entry.address == "adr":
-        files = [f"{DECISIONS}/{path.name}" for path in _decision_files()]
+        files = [f"{DECISIONS}/{path.name}" for path in sorted((ROOT / DECISIONS).glob("[0-9]*.md"))]
         return [
             Page(f"adr/{posixpath.basename(name)[:-3]}", _heading(name), _reader(name), name, crumbs=above)
             for name in files
@@ -224,10 +218,6 @@ def _reader(file: str) -> Callable[[], str]:
 
 def _heading(file: str) -> str:
     return _reader(file)().partition("\n")[0].removeprefix("# ").strip()
-
-
-def _decision_files() -> list[Path]:
-    return sorted((ROOT / DECISIONS).glob("[0-9]*.md"))
 
 
 _WRITTEN: Final[dict[str, Callable[[], str]]] = {

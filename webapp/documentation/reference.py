@@ -381,14 +381,6 @@ def value(name: str) -> str:
 _KEPT: Final = ("Logs of runs and pushes", "Files of exports", "Runs, pushes with their ledgers, exports")
 
 
-def _kept() -> list[tuple[str, ...]]:
-    """Return how long each plan keeps finished work."""
-    return [
-        (name.capitalize(), *(f"{days:,} days" for days in (one.log_days, one.file_days, one.work_days)))
-        for name, one in limits.RETENTION.items()
-    ]
-
-
 def limits_page() -> str:
     """The page as Markdown."""
     plans = [
@@ -418,7 +410,11 @@ def limits_page() -> str:
         f"versions of a workspace, and the requests of its exports and pushes, take at most {most}, as JSON. Beyond "
         "that, saving answers `quota_exceeded`. What was deleted counts until it leaves the trash.\n"
     )
-    parts.append("\n## What is kept, and for how long\n\n" + table(("Plan", *_KEPT), _kept()))
+    kept = [
+        (name.capitalize(), *(f"{days:,} days" for days in (one.log_days, one.file_days, one.work_days)))
+        for name, one in limits.RETENTION.items()
+    ]
+    parts.append("\n## What is kept, and for how long\n\n" + table(("Plan", *_KEPT), kept))
     parts.append("\nCounted from the end of the work. [More of it](/docs/guide/operation).\n")
     for title, rows in TOLD.items():
         told = [(text(what), value(name)) for what, name in rows]

@@ -176,7 +176,8 @@ def _heading_close(_self: Any, tokens: Sequence[Token], place: int, _options: An
 def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
     """Render the start of a table that scrolls horizontally. On narrow screens, a table with many columns whose first
     column is a key shows each row as a list, unless its columns contain numbers, which users compare."""
-    whole = tokens[place : _closing(tokens, place)]
+    end = next(at for at in range(place, len(tokens)) if tokens[at].type == "table_close")
+    whole = tokens[place:end]
     heads = [whole[at + 1].content for at, one in enumerate(whole) if one.type == "th_open"]
     cells = [at for at, one in enumerate(whole) if one.type == "td_open"]
     numbers = all(_is_right(whole[at]) for at in cells[1 : len(heads)])
@@ -196,14 +197,6 @@ def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, 
     )
 
 
-def _closing(tokens: Sequence[Token], place: int) -> int:
-    return next(at for at in range(place, len(tokens)) if tokens[at].type == "table_close")
-
-
-def _table_close(*_rest: Any) -> str:
-    return "</table></div>\n"
-
-
 def _th_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
     if not tokens[place + 1].content:
         return "<td>"  # a corner with nothing in it heads nothing
@@ -216,10 +209,6 @@ def _td_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _en
     return f'<td class="right"{label}>' if _is_right(one) else f"<td{label}>"
 
 
-def _td_close(*_rest: Any) -> str:
-    return "</td>"
-
-
 def _is_right(cell: Token) -> bool:
     """Return whether a column is right-aligned. The parser sets a style attribute, which the CSP forbids."""
     return str(cell.attrs.get("style", "")).endswith("right")
@@ -229,16 +218,16 @@ def _th_close(_self: Any, tokens: Sequence[Token], place: int, _options: Any, _e
     return "</th>" if tokens[place - 1].content else "</td>"
 
 
-_RULES: Final = {
+_RULES: Final[dict[str, Callable[..., str]]] = {
     "fence": _fence,
     "code_block": _fence,
     "heading_close": _heading_close,
     "table_open": _table_open,
-    "table_close": _table_close,
+    "table_close": lambda *_: "</table></div>\n",
     "th_open": _th_open,
     "th_close": _th_close,
     "td_open": _td_open,
-    "td_close": _td_close,
+    "td_close": lambda *_: "</td>",
 }
 
 
@@ -252,7 +241,7 @@ def coloured(code: str, language: str) -> str:
         return escape(code, quote=False)
     parts: list[tuple[str, str]] = []
     for kind, text in lexer.get_tokens(code):
-        name = _class_of(kind)
+        name = next((_CLASSES[one] for one in reversed(kind.split()) if one in _CLASSES), "")
         if parts and (parts[-1][0] == name or not text.strip()):
             parts[-1] = (parts[-1][0], parts[-1][1] + text)
         else:
@@ -261,11 +250,3 @@ def coloured(code: str, language: str) -> str:
         f'<span class="{name}">{escape(text, quote=False)}</span>' if name else escape(text, quote=False)
         for name, text in parts
     )
-
-
-def _class_of(kind: Any) -> str:
-    while kind is not None:
-        if kind in _CLASSES:
-            return _CLASSES[kind]
-        kind = kind.parent
-    return ""

@@ -78,17 +78,15 @@ def search(app: Flask, q: str) -> list[Result]:
 def _score(part: Part, words: list[tuple[str, str]], whole: str) -> int:
     """Return the rank of a part; 0 if it does not match. ``words``: each as it is written and as names have it."""
     named = whole in part.names
-    found = [_of_word(part, word, name) for word, name in words]
+    found = []
+    for word, name in words:
+        rank = _in(part.title, word) * _TITLE + _in(part.low_heading, word) * _HEADING
+        if name in part.names:
+            rank += _NAMED
+        found.append(rank + min(part.low_text.count(word), _MOST_TIMES) * _TEXT)
     if not named and not all(found):
         return 0
     return sum(found) + (_NAMED * 2 if named else 0)
-
-
-def _of_word(part: Part, word: str, name: str) -> int:
-    found = _in(part.title, word) * _TITLE + _in(part.low_heading, word) * _HEADING
-    if name in part.names:
-        found += _NAMED
-    return found + min(part.low_text.count(word), _MOST_TIMES) * _TEXT
 
 
 def _in(text: str, word: str) -> int:
@@ -131,14 +129,11 @@ def _index(app: Flask) -> tuple[Part, ...]:
 
 def _part(href: str, page: str, heading: str, text: str, **more: Any) -> Part:
     one_line = " ".join(text.split())
-    told: dict[str, Any] = {"low_heading": heading.lower(), "low_text": _lowered(one_line), **more}
+    low_text = one_line.lower()
+    if len(low_text) != len(one_line):  # excerpts are cut at the positions of matches
+        low_text = "".join(one.lower()[:1] for one in one_line)
+    told: dict[str, Any] = {"low_heading": heading.lower(), "low_text": low_text, **more}
     return Part(href, page, heading, one_line, **told)
-
-
-def _lowered(text: str) -> str:
-    """Return the text in lower case with the same length, because excerpts are cut at the positions of matches."""
-    low = text.lower()
-    return low if len(low) == len(text) else "".join(one.lower()[:1] for one in text)
 
 
 def _of_pages() -> Iterator[Part]:
@@ -169,10 +164,7 @@ def _of_api(app: Flask) -> Iterator[Part]:
     for rule, declaration in openapi.declared(app):
         if not declaration.hidden:
             path = openapi.path_of(rule)
-            yield from (_operation(method, path, declaration) for method in declaration.methods)
-
-
-def _operation(method: str, path: str, declaration: Any) -> Part:
-    text = f"{declaration.summary.rstrip('.')} {declaration.description or ''}"
-    href = f"/docs/api/{declaration.tag.replace('_', '-')}/{slug_of(method, path)}"
-    return _part(href, "API reference", f"{method} {path}", text)
+            text = f"{declaration.summary.rstrip('.')} {declaration.description or ''}"
+            for method in declaration.methods:
+                href = f"/docs/api/{declaration.tag.replace('_', '-')}/{slug_of(method, path)}"
+                yield _part(href, "API reference", f"{method} {path}", text)

@@ -168,12 +168,11 @@ def listing(origin: str = "") -> str:
     parts = []
     for group in registry.GROUPS:
         parts.append(f"\n## {group.title}\n\n")
-        parts += [f"- [{one.title}]({origin}{_address(one)}): {one.about}\n" for one in group.entries]
+        parts += [
+            f"- [{one.title}]({origin}{one.href}{'' if one.plain else '.md'}): {one.about}\n"
+            for one in group.entries
+        ]
     return "".join(parts)
-
-
-def _address(entry: registry.Entry) -> str:
-    return entry.href if entry.plain else f"{entry.href}.md"
 
 
 def front_page() -> str:

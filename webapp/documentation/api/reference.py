@@ -167,7 +167,10 @@ def _operation(method: str, path: str, told: Schema, schemas: Schema) -> Operati
         summary=told["summary"],
         told=tuple(filter(None, paragraphs)),
         scope=told["x-scope"],
-        parameters=tuple((one["in"], _parameter(one, schemas)) for one in told["parameters"]),
+        parameters=tuple(
+            (one["in"], _row(one["name"], one["schema"], one["required"], schemas))
+            for one in told["parameters"]
+        ),
         body=_name(schema),
         body_kind=kind,
         body_required=bool(told.get("requestBody", {}).get("required")),
@@ -180,10 +183,6 @@ def _operation(method: str, path: str, told: Schema, schemas: Schema) -> Operati
         idempotent=bool(told.get("x-idempotency-key")),
         if_match=bool(told.get("x-if-match")),
     )
-
-
-def _parameter(told: Schema, schemas: Schema) -> Row:
-    return _row(told["name"], told["schema"], told["required"], schemas)
 
 
 def _answer(status: int, told: Schema, schemas: Schema) -> Answer:

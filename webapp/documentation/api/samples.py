@@ -388,7 +388,7 @@ def curl(operation: Operation, project: bool) -> str:
         words += ["-H 'Content-Type: application/octet-stream'", f"--data-binary @{_UPLOADED}"]
     elif METHODS.get(operation.key) in _SAVED:
         words.append(f"-o {_FILE}")
-    elif _events(operation):
+    elif all(one.kinds == ("text/event-stream",) for one in operation.answers):
         words[0] = words[0].replace("curl -sS", "curl -sSN")
     return " \\\n  ".join(words)
 
@@ -404,7 +404,8 @@ def python(operation: Operation, project: bool) -> str:
     lines.append(f'api = rowsmith.Api(os.environ["ROWSMITH_KEY"], "{ORIGIN}"{where})')
     if name is None:
         placed = [_quoted(operation.method), _quoted(address(operation))]
-        call = _python_call("api.request", placed, _named_json(operation))
+        body = BODIES.get(operation.key)
+        call = _python_call("api.request", placed, {} if body is None else {"json": body})
     else:
         call = _python_call(f"api.{name}", *_python_arguments(operation))
     if name == _STREAMED:
@@ -428,7 +429,7 @@ def typescript(operation: Operation, project: bool) -> str:
         lines.append('import { pipeline } from "node:stream/promises";')
     lines += ['import { Rowsmith } from "@rowsmith/sdk";', ""]
     lines.append(f'const client = new Rowsmith({{ key: process.env.ROWSMITH_KEY, url: "{ORIGIN}"{where} }});')
-    called = "client." + ".".join(_camel(part) for part in name.split("."))
+    called = "client." + re.sub(r"_(\w)", lambda m: m[1].upper(), name)  # camel case
     if name in _SAVED:
         stream = _ts_call(called.replace("download", "stream"), [_quoted(one) for one in _parts(operation)])
         lines.append(f'await pipeline(await {stream}, createWriteStream("{_FILE}"));')
@@ -448,10 +449,6 @@ _UPLOAD: Final = "POST /workspace/files"
 _WITH_PATH: Final = _RAW | {_UPLOAD}
 
 
-def _events(operation: Operation) -> bool:
-    return all(one.kinds == ("text/event-stream",) for one in operation.answers)
-
-
 def _gone_through(operation: Operation) -> bool:
     """Return whether the SDK returns an iterator over all items."""
     name = METHODS.get(operation.key)
@@ -467,11 +464,6 @@ def _parts(operation: Operation) -> list[str]:
 def _quoted(text: str) -> str:
     """A string of all three languages; numbers stay numbers."""
     return text if text.isdigit() else json.dumps(text, ensure_ascii=False)
-
-
-def _named_json(operation: Operation) -> dict[str, Any]:
-    body = BODIES.get(operation.key)
-    return {} if body is None else {"json": body}
 
 
 def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
@@ -518,10 +510,6 @@ def _ts_arguments(operation: Operation) -> list[Any]:
         rest = {k: v for k, v in (body or {}).items() if k != "fields"}
         return [{"fields": (body or {})["fields"]}, rest]
     return placed if body is None else [*placed, body]
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_(\w)", lambda m: m[1].upper(), name)
 
 
 # --- Text -------------------------------------------------------------------------------------------------------
@@ -685,9 +673,16 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
 
 
 def _item(operation: Operation) -> dict[str, Any]:
+    headers: list[dict[str, Any]] = []
+    if operation.body_kind == JSON:
+        headers.append({"key": "Content-Type", "value": JSON})
+    if operation.idempotent:
+        headers.append({"key": "Idempotency-Key", "value": "{{$guid}}", "disabled": True})
+    if operation.if_match:
+        headers.append({"key": "If-Match", "value": "", "disabled": True})
     request: dict[str, Any] = {
         "method": operation.method,
-        "header": _headers(operation),
+        "header": headers,
         "url": _url(operation),
         "description": "\n\n".join([operation.summary + ".", *operation.told]),
     }
@@ -718,24 +713,18 @@ def _url(operation: Operation) -> dict[str, Any]:
     query = [row for place, row in operation.parameters if place == "query"]
     if query:
         url["query"] = [
-            {"key": row.name, "value": "", "description": _about(row.text, row.limits), "disabled": True}
+            {
+                "key": row.name,
+                "value": "",
+                "description": " ".join(filter(None, (row.text, row.limits))),
+                "disabled": True,
+            }
             for row in query
         ]
     parts = [one[1:] for one in segments if one.startswith(":")]
     if parts:
         url["variable"] = [{"key": one, "value": _shown(example_part(operation.key, one))} for one in parts]
     return url
-
-
-def _headers(operation: Operation) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    if operation.body_kind == JSON:
-        found.append({"key": "Content-Type", "value": JSON})
-    if operation.idempotent:
-        found.append({"key": "Idempotency-Key", "value": "{{$guid}}", "disabled": True})
-    if operation.if_match:
-        found.append({"key": "If-Match", "value": "", "disabled": True})
-    return found
 
 
 def _body(operation: Operation) -> dict[str, Any] | None:
@@ -762,7 +751,3 @@ def _body(operation: Operation) -> dict[str, Any] | None:
 def _shown(text: str) -> str:
     """A text of the samples; where these name an object of the reader's, a variable."""
     return _OWN.sub(lambda found: "{{" + found[1].lower() + "}}", text)
-
-
-def _about(*parts: str) -> str:
-    return " ".join(filter(None, parts))

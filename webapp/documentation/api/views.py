@@ -52,16 +52,21 @@ def operation(actor: Actor | None, slug: str, name: str) -> Response:
     if found is None:
         message = f"There is no such operation: see /docs/api/{within.slug}."
         raise ApiError("not_found", message, {"id": name[:100]})
+    chosen = request.cookies.get(COOKIE, "")  # the language of samples that this browser chose last
     body = render_template(
         "docs/api_operation_body.html",
         one=found,
         objects=within.objects_of(found),
         sample=samples.of(found, signed_in=actor is not None),
-        chosen=_language(),
+        chosen=chosen if chosen in samples.LANGUAGES else samples.LANGUAGES[0],
         languages=samples.NAMES,
         example=example(found),
     )
-    return _page("docs/api_operation.html", group=within, one=found, body=_filled(body, actor))
+    # Placeholders become the reader's URL and ids, or words in capitals.
+    known = samples.ids(actor, set(_MARK.findall(body))) if actor is not None else {}
+    text = _MARK.sub(lambda m: known.get(m[1]) or f"{m[1]}_ID", body)
+    filled = Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template
+    return _page("docs/api_operation.html", group=within, one=found, body=filled)
 
 
 @route(bp, "/docs/postman.json", scope="public", hidden=True)
@@ -99,20 +104,7 @@ def _group(slug: str) -> reference.Group:
     return found
 
 
-def _language() -> str:
-    """The language of samples that this browser chose last."""
-    chosen = request.cookies.get(COOKIE, "")
-    return chosen if chosen in samples.LANGUAGES else samples.LANGUAGES[0]
-
-
 def example(operation: reference.Operation) -> str:
     """Return the example body of an operation as indented JSON; "" without a body."""
     body = samples.BODIES.get(operation.key)
     return "" if body is None else orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
-
-
-def _filled(body: str, actor: Actor | None) -> Markup:
-    """Replace placeholders by the reader's URL and ids, or by words in capitals."""
-    known = samples.ids(actor, set(_MARK.findall(body))) if actor is not None else {}
-    text = _MARK.sub(lambda m: known.get(m[1]) or f"{m[1]}_ID", body)
-    return Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template
