@@ -293,7 +293,12 @@ class Settings:
     def from_env(cls, env: Mapping[str, str]) -> Settings:
         """Read the settings from environment variables. SettingsError lists every invalid or unknown one."""
         values: dict[str, Any] = {}
-        found = _unknown(env)
+        found = []
+        known = [item.metadata["env"] for item in fields(cls)]
+        for name in sorted(env):
+            if name.startswith(PREFIX) and name not in known and name not in LAUNCHER_NAMES:
+                hint = did_you_mean(name, [one for one in known if one.startswith(PREFIX)])
+                found.append(f"{name} is not a setting. {hint or 'See docs/reference/settings.md.'}")
         for item in fields(cls):
             text = env.get(item.metadata["env"], "").strip()
             if not text:
@@ -378,16 +383,6 @@ class Settings:
         """The AWS_* settings that are set, under their environment names."""
         named = {name: getattr(self, name.lower()) for name in S3_NAMES}
         return {name: value for name, value in named.items() if value}
-
-
-def _unknown(env: Mapping[str, str]) -> list[str]:
-    known = [item.metadata["env"] for item in fields(Settings)]
-    out = []
-    for name in sorted(env):
-        if name.startswith(PREFIX) and name not in known and name not in LAUNCHER_NAMES:
-            hint = did_you_mean(name, [k for k in known if k.startswith(PREFIX)])
-            out.append(f"{name} is not a setting. {hint or 'See docs/reference/settings.md.'}")
-    return out
 
 
 def reference() -> str:

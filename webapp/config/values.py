@@ -194,15 +194,8 @@ def mail_server(url: str) -> MailServer:
         raise ValueError("has a user without a password, or a password without a user.")
     if not f"{user}{password}".isprintable():
         raise ValueError("has a user or a password with signs that cannot be sent.")
-    _mail_tls_faults(parts.scheme, tls, user, wanted.get("ca", ""))
-    number = PORTS[parts.scheme] if port is None else port
-    return MailServer(
-        host, number, user, password, parts.scheme == "smtps", tls == "on", wanted.get("ca", "")
-    )
-
-
-def _mail_tls_faults(scheme: str, tls: str, user: str, ca: str) -> None:
-    if tls == "off" and scheme == "smtps":
+    ca = wanted.get("ca", "")
+    if tls == "off" and parts.scheme == "smtps":
         raise ValueError("is smtps:// and says tls=off; choose one.")
     if tls == "off" and user:
         raise ValueError("says tls=off and has a password, which would be sent in the open.")
@@ -210,6 +203,8 @@ def _mail_tls_faults(scheme: str, tls: str, user: str, ca: str) -> None:
         raise ValueError("says tls=off and names a file of authorities; choose one.")
     if ca and not Path(ca).is_file():
         raise ValueError(f"names a file of authorities that is not there: {ca}.")
+    number = PORTS[parts.scheme] if port is None else port
+    return MailServer(host, number, user, password, parts.scheme == "smtps", tls == "on", ca)
 
 
 def sender(text: str) -> Address:
@@ -330,7 +325,12 @@ def is_loopback(host: str) -> bool:
 
 def faults(s: Settings) -> list[str]:
     """Return the errors in the settings."""
-    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s), *_oidc_faults(s)]
+    try:
+        issuer_host = urlsplit(s.oidc_issuer).hostname or ""
+    except ValueError:
+        issuer_host = ""
+    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s)]
+    out += oidc_faults(s, is_loopback(issuer_host))
     if s.hosts > 1:
         if s.is_sqlite:
             out.append(
@@ -347,14 +347,6 @@ def faults(s: Settings) -> list[str]:
                 "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1 no host's own address stands for all."
             )
     return out
-
-
-def _oidc_faults(s: Settings) -> list[str]:
-    try:
-        host = urlsplit(s.oidc_issuer).hostname or ""
-    except ValueError:
-        host = ""
-    return oidc_faults(s, is_loopback(host))
 
 
 def _key_faults(s: Settings) -> list[str]:
@@ -407,7 +399,10 @@ def _url_faults(s: Settings) -> list[str]:
             out.append(f"{name} must be file:// and an absolute path.")
     if s.database_url in ("sqlite://", "sqlite:///:memory:"):
         out.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
-    return out + _public_url_faults(s) + _origin_faults("RUN_API_URL", s.run_api_url)
+    public = _origin_faults("PUBLIC_URL", s.public_url)
+    if not public and urlsplit(s.public_url).scheme == "https" and not s.tls_cert and not s.trusted_proxies:
+        public = ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES is set."]
+    return out + public + _origin_faults("RUN_API_URL", s.run_api_url)
 
 
 def _origin_faults(name: str, url: str) -> list[str]:
@@ -424,15 +419,6 @@ def _origin_faults(name: str, url: str) -> list[str]:
         return [f"{name} must be an origin, without a path."]
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         return [f"{name} is plain http; outside loopback only https is served."]
-    return []
-
-
-def _public_url_faults(s: Settings) -> list[str]:
-    if found := _origin_faults("PUBLIC_URL", s.public_url):
-        return found
-    parts = urlsplit(s.public_url)
-    if parts.scheme == "https" and not s.tls_cert and not s.trusted_proxies:
-        return ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES is set."]
     return []
 
 

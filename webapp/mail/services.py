@@ -36,7 +36,7 @@ from webapp.access.actors import Actor
 from webapp.access.models import User
 from webapp.audit.services import audit_log
 from webapp.config import Settings
-from webapp.config.values import MailServer, sender
+from webapp.config.values import sender
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import changed_rows, db, reading, writing
 from webapp.mail.models import MAIL_CHOICES, Mail, NoticeChoice
@@ -204,7 +204,18 @@ def send_due(now: Callable[[], datetime] = clock.now, stopping: threading.Event 
         mail = _claimed(now())
         if mail is None:
             break
-        sent += _sent(server, mail, now)
+        try:
+            made = message(mail, app_vault.vault().open(mail.sealed or b""))
+            with smtp.opened(server) as door:
+                door.hand_in(made, sender(_settings().mail_from).addr_spec, mail.recipient)
+        except smtp.MailError as error:
+            _note_failure(mail, now(), error)
+        except VaultError as error:
+            _note_failure(mail, now(), smtp.MailError(str(error), permanent=True))
+        else:
+            _note(mail, status="sent", ended_at=now(), sealed=None, claimed_until=None, reason="")
+            log.info("mail %s (%s): sent", mail.id, mail.kind)
+            sent += 1
     return sent
 
 
@@ -226,22 +237,6 @@ def _claimed(now: datetime) -> Mail | None:
             if changed_rows(session.execute(claim)) == 1:
                 return session.get_one(Mail, mail_id)
     return None
-
-
-def _sent(server: MailServer, mail: Mail, now: Callable[[], datetime]) -> bool:
-    try:
-        made = message(mail, app_vault.vault().open(mail.sealed or b""))
-        with smtp.opened(server) as door:
-            door.hand_in(made, sender(_settings().mail_from).addr_spec, mail.recipient)
-    except smtp.MailError as error:
-        _note_failure(mail, now(), error)
-        return False
-    except VaultError as error:
-        _note_failure(mail, now(), smtp.MailError(str(error), permanent=True))
-        return False
-    _note(mail, status="sent", ended_at=now(), sealed=None, claimed_until=None, reason="")
-    log.info("mail %s (%s): sent", mail.id, mail.kind)
-    return True
 
 
 def _note_failure(mail: Mail, now: datetime, error: smtp.MailError) -> None:

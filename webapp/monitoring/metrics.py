@@ -157,19 +157,17 @@ class Meter:
         while True:
             time.sleep(limits.METRICS_FLUSH_SECONDS)
             with self._app.app_context():
-                if self.hand_over():
-                    self._tell_pool(name)
-
-    def _tell_pool(self, name: str) -> None:
-        """Say how many connections this process has to the database, and that it is there."""
-        pool: Any = db.engine.pool
-        size = getattr(pool, "size", lambda: 0)()
-        told = orjson.dumps([time.time(), pool.checkedout(), max(size, 0)])
-        try:
-            redis_client().hset(POOLS, name, told)
-            health.beat(redis_client(), health.WEB, name, time.time())
-        except redis.RedisError as error:
-            log.debug("the pool could not be reported: %s", type(error).__name__)
+                if not self.hand_over():
+                    continue
+                # How many connections this process has to the database, and that it is there.
+                pool: Any = db.engine.pool
+                size = getattr(pool, "size", lambda: 0)()
+                told = orjson.dumps([time.time(), pool.checkedout(), max(size, 0)])
+                try:
+                    redis_client().hset(POOLS, name, told)
+                    health.beat(redis_client(), health.WEB, name, time.time())
+                except redis.RedisError as error:
+                    log.debug("the pool could not be reported: %s", type(error).__name__)
 
 
 def meter() -> Meter | None:
@@ -237,7 +235,17 @@ class _Telling(Collector):
         for name, part in found.items():
             up.add_metric([name], float(part.state == "ok"))
         yield up
-        yield _build(found)
+        facts = found["database"].facts
+        told = {
+            "version": health.service_version(),
+            "engine": str(ENGINE),
+            "python": platform.python_version(),
+            "database": str(facts.get("kind", "")),
+            "revision": str(facts.get("revision") or ""),
+        }
+        info = GaugeMetricFamily(f"{PREFIX}build_info", "What runs here; always 1.", labels=list(told))
+        info.add_metric(list(told.values()), 1)
+        yield info
         if found["redis"].state == "ok":
             try:
                 yield from _of_redis()
@@ -248,20 +256,6 @@ class _Telling(Collector):
                 yield from _of_database()
             except SQLAlchemyError as error:
                 log.warning("metrics without the database: %s", type(error).__name__)
-
-
-def _build(found: dict[str, health.Part]) -> Metric:
-    facts = found["database"].facts
-    told = {
-        "version": health.service_version(),
-        "engine": str(ENGINE),
-        "python": platform.python_version(),
-        "database": str(facts.get("kind", "")),
-        "revision": str(facts.get("revision") or ""),
-    }
-    info = GaugeMetricFamily(f"{PREFIX}build_info", "What runs here; always 1.", labels=list(told))
-    info.add_metric(list(told.values()), 1)
-    return info
 
 
 def _of_redis() -> Iterator[Metric]:
@@ -280,7 +274,19 @@ def _of_redis() -> Iterator[Metric]:
     for part in _PROCESSES:
         alive.add_metric([part], health.alive(client, part, health.since()))
     yield alive
-    yield from _pools(client)
+    # Connections of the web processes to the database; those of processes that are gone are forgotten.
+    young = clock.epoch() - limits.METRICS_SEEN_SECONDS
+    used = kept = 0
+    for process, raw in client.hgetall(POOLS).items():
+        at, in_use, size = orjson.loads(raw)
+        if at < young:
+            client.hdel(POOLS, process)
+            continue
+        used, kept = used + in_use, kept + size
+    yield GaugeMetricFamily(
+        f"{PREFIX}db_pool_in_use", "Database connections that web processes use just now.", value=used
+    )
+    yield GaugeMetricFamily(f"{PREFIX}db_pool_size", "Connections that their pools keep open.", value=kept)
 
 
 def _counter(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Metric:
@@ -302,22 +308,6 @@ def _histogram(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Met
             buckets.append(("+Inf" if end == float("inf") else str(end), running))
         family.add_metric(list(labels), buckets=buckets, sum_value=sums.get(("sum", *labels), 0.0))
     return family
-
-
-def _pools(client: redis.Redis) -> Iterator[Metric]:
-    """Connections of the web processes to the database; those of processes that are gone are forgotten."""
-    young = clock.epoch() - limits.METRICS_SEEN_SECONDS
-    used = kept = 0
-    for name, raw in client.hgetall(POOLS).items():
-        at, in_use, size = orjson.loads(raw)
-        if at < young:
-            client.hdel(POOLS, name)
-            continue
-        used, kept = used + in_use, kept + size
-    yield GaugeMetricFamily(
-        f"{PREFIX}db_pool_in_use", "Database connections that web processes use just now.", value=used
-    )
-    yield GaugeMetricFamily(f"{PREFIX}db_pool_size", "Connections that their pools keep open.", value=kept)
 
 
 def _of_database() -> Iterator[Metric]:

@@ -93,20 +93,17 @@ def learn_settings(settings: Settings) -> None:
 def hushed(text: str) -> str:
     """A text without secrets."""
     folded = text.casefold()
-    found = [one for one, made in _all_known() if _in(folded, made)]
+    with _lock:
+        for secret, made in _known.items():
+            if made is None:
+                _known[secret] = _folded(secret)
+        known = [(secret, made or ()) for secret, made in _known.items()]
+    found = [one for one, forms in known if _in(folded, forms)]
     found += [one for one in _credentials_of_request() if _in(folded, _folded(one))]
     text = redaction.without(text, found) if found else text
     for shape, instead in _SHAPES:
         text = shape.sub(instead, text)
     return text
-
-
-def _all_known() -> list[tuple[str, tuple[str, ...]]]:
-    with _lock:
-        for secret, made in _known.items():
-            if made is None:
-                _known[secret] = _folded(secret)
-        return [(secret, made or ()) for secret, made in _known.items()]
 
 
 def _folded(secret: str) -> tuple[str, ...]:
@@ -174,11 +171,15 @@ class Json(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        message = record.getMessage()
+        if record.name != REQUESTS:  # else a method and a route template, nothing of the caller's
+            message = hushed(message)[: limits.LOG_MESSAGE_CHARS]
         told: dict[str, Any] = {
-            "time": _time(record.created),
+            "time": moment.replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
-            "message": _message(record),
+            "message": message,
             "process": process_name(),
             **_of_request(),
             **_work,
@@ -188,17 +189,6 @@ class Json(logging.Formatter):
             told["error"] = record.exc_info[0].__name__
             told["trace"] = hushed(self.formatException(record.exc_info))[-limits.LOG_TRACE_CHARS :]
         return orjson.dumps(told, default=str).decode()
-
-
-def _message(record: logging.LogRecord) -> str:
-    text = record.getMessage()
-    if record.name == REQUESTS:  # a method and a route template, nothing of the caller's
-        return text
-    return hushed(text)[: limits.LOG_MESSAGE_CHARS]
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _of_request() -> dict[str, str]:
