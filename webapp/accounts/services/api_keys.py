@@ -49,8 +49,16 @@ def create(
     maker = actor.user_id or user_id
     if maker is None:
         raise ValueError("a key needs a user")
-    project = _project(actor, project_id)
+    wanted = project_id or tenancy.here(actor)["project_id"]
+    project = db.session.scalar(tenancy.listing(actor, Project, project=False).where(Project.id == wanted))
+    if project is None:
+        raise validation_error(
+            [Fault("project_id", "unknown", "There is no such project in this workspace.")]
+        )
     text, handle, secret_hash = keys.new_key(os.urandom)
+    allowed = _scopes(actor, scopes)
+    if expires_at is not None and expires_at <= clock.now():
+        raise validation_error([Fault("expires_at", "out_of_range", "The expiry must be in the future.")])
     key = ApiKey(
         workspace_id=actor.workspace_id,
         project_id=project.id,
@@ -58,26 +66,16 @@ def create(
         name=name.strip(),
         handle=handle,
         secret_hash=secret_hash,
-        scopes=_scopes(actor, scopes),
+        scopes=allowed,
         created_by=maker,
         api_version=api_version,
-        expires_at=_expiry(expires_at),
+        expires_at=expires_at,
     )
     db.session.add(key)
     db.session.flush()
     audit_log.record(actor, "api_key.create", key, join=True, name=key.name, scopes=key.scopes)
     db.session.commit()
     return key, text
-
-
-def _project(actor: Actor, project_id: str | None) -> Project:
-    wanted = project_id or tenancy.here(actor)["project_id"]
-    found = db.session.scalar(tenancy.listing(actor, Project, project=False).where(Project.id == wanted))
-    if found is None:
-        raise validation_error(
-            [Fault("project_id", "unknown", "There is no such project in this workspace.")]
-        )
-    return found
 
 
 def _scopes(actor: Actor, scopes: Sequence[str] | None) -> list[str] | None:
@@ -99,14 +97,6 @@ def _scopes(actor: Actor, scopes: Sequence[str] | None) -> list[str] | None:
     if faults:
         raise validation_error(faults)
     return [scope for scope in KEY_SCOPES if scope in scopes]
-
-
-def _expiry(moment: datetime | None) -> datetime | None:
-    if moment is None:
-        return None
-    if moment <= clock.now():
-        raise validation_error([Fault("expires_at", "out_of_range", "The expiry must be in the future.")])
-    return moment
 
 
 def listing(actor: Actor, *, created_by: str | None = None, unused: bool | None = None) -> Select[ApiKey]:

@@ -98,7 +98,7 @@ def claims_of(
     """Return the verified claims of a token. `taken`: the accepted algorithms. Error: TokenRefused."""
     from authlib.oidc.core.claims import CodeIDToken
     from joserfc import jwt
-    from joserfc.errors import JoseError
+    from joserfc.errors import ClaimError, JoseError
 
     try:
         made = jwt.decode(token, keys, algorithms=list(taken))
@@ -115,7 +115,11 @@ def claims_of(
         )
         claims.validate(now=int(now), leeway=limits.OIDC_LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError, KeyError) as error:
-        raise TokenRefused(f"its ID token was rejected: {_brief(error)}") from None
+        # The kind of the error or the name of a claim; other messages may include contents of the token.
+        said = getattr(error, "error", "") or type(error).__name__
+        if isinstance(error, ClaimError):
+            said = str(error)
+        raise TokenRefused(f"its ID token was rejected: {said}") from None
     subject = claims["sub"]
     if (
         not isinstance(subject, str)
@@ -124,15 +128,6 @@ def claims_of(
     ):
         raise TokenRefused("its ID token was rejected: the subject must have 1 to 255 characters")
     return dict(claims)
-
-
-def _brief(error: Exception) -> str:
-    """Return the kind of an error and the name of a claim; other messages may include contents of the token."""
-    from joserfc.errors import ClaimError
-
-    if isinstance(error, ClaimError):
-        return str(error)
-    return getattr(error, "error", "") or type(error).__name__
 
 
 # The OpenID Connect provider that the operator configured: its metadata, keys and responses.
@@ -217,7 +212,19 @@ class Provider:
         if not isinstance(token, str) or not isinstance(access, str):
             raise TokenRefused("its token endpoint gave no ID token")
         found = self._checked(token, access, nonce)
-        return found if "email" in found else {**found, **self._userinfo(access, found["sub"])}
+        if "email" in found:
+            return found
+        # Core 1.0, 5.3 and 5.4: userinfo has what the ID token has not, only for the same subject.
+        url = self.metadata().get("userinfo_endpoint")
+        if url is None:
+            return found
+        reply = self._ask("GET", url, {"Authorization": f"Bearer {access}", "Accept": "application/json"})
+        more = self._json(reply) if reply.status == 200 else {}
+        if more.get("sub") != found["sub"]:
+            raise TokenRefused(
+                f"its userinfo endpoint returned {reply.status}, or the claims of another user"
+            )
+        return {**found, **{name: more[name] for name in ("email", "email_verified", "name") if name in more}}
 
     def _redeem(self, code: str, verifier: str, redirect_uri: str) -> dict[str, Any]:
         from authlib.oauth2.auth import ClientAuth
@@ -264,20 +271,6 @@ class Provider:
             if fresh is keys:
                 raise
             return read(fresh)
-
-    def _userinfo(self, access: str, subject: str) -> dict[str, Any]:
-        """Return e-mail address and name from userinfo if the ID token has none (Core 1.0, 5.3 and 5.4); only for the
-        same subject."""
-        url = self.metadata().get("userinfo_endpoint")
-        if url is None:
-            return {}
-        reply = self._ask("GET", url, {"Authorization": f"Bearer {access}", "Accept": "application/json"})
-        found = self._json(reply) if reply.status == 200 else {}
-        if found.get("sub") != subject:
-            raise TokenRefused(
-                f"its userinfo endpoint returned {reply.status}, or the claims of another user"
-            )
-        return {name: found[name] for name in ("email", "email_verified", "name") if name in found}
 
     # --- HTTP -------------------------------------------------------------------------------------------------
 
@@ -415,32 +408,7 @@ def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[Entered, str
         raise _told("unreachable", str(error)) from None
     except TokenRefused as error:
         raise _told("refused", str(error)) from None
-    return _let_in(asked, claims, visitor, kept["target"]), kept["target"]
-
-
-def _told(code: str, reason: str) -> Problem:
-    log.warning("sign-in by OpenID Connect: %s: %s", code, reason)
-    return Problem(code, reason)
-
-
-def _let_in(asked: Provider, claims: dict[str, Any], visitor: Visitor, target: str) -> Entered:
     settings: Settings = current_app.config["SETTINGS"]
-    account = Account(asked.issuer, claims["sub"], _verified_email(claims, settings))
-    user = _user_of(account, str(claims.get("name") or ""), settings, visitor)
-    methods = claims.get("amr")
-    vouched = settings.oidc_second_factor == "trust" or (
-        isinstance(methods, list) and "mfa" in methods
-    )  # RFC 8176
-    try:
-        return sign_in.enter(user, visitor, "oidc", target=target, vouched=vouched, account=account)
-    except ApiError as error:
-        db.session.rollback()
-        raise Problem("nowhere" if error.code == "forbidden" else "linked") from None
-
-
-def _verified_email(claims: dict[str, Any], settings: Settings) -> str:
-    """Return the normalized e-mail address. Error: Problem if the provider has not verified that it belongs to the
-    user."""
     if claims.get("email_verified") not in (True, "true"):  # some write it as a text
         raise _told("unverified", "email_verified is not true")
     try:
@@ -449,7 +417,24 @@ def _verified_email(claims: dict[str, Any], settings: Settings) -> str:
         raise _told("unverified", "email is missing, or no address") from None
     if settings.oidc_domains and email.rpartition("@")[2] not in settings.oidc_domains:
         raise _told("domain", "the address is of none of OIDC_DOMAINS")
-    return email
+    account = Account(asked.issuer, claims["sub"], email)
+    user = _user_of(account, str(claims.get("name") or ""), settings, visitor)
+    methods = claims.get("amr")
+    vouched = settings.oidc_second_factor == "trust" or (
+        isinstance(methods, list) and "mfa" in methods
+    )  # RFC 8176
+    target = kept["target"]
+    try:
+        entered = sign_in.enter(user, visitor, "oidc", target=target, vouched=vouched, account=account)
+    except ApiError as error:
+        db.session.rollback()
+        raise Problem("nowhere" if error.code == "forbidden" else "linked") from None
+    return entered, target
+
+
+def _told(code: str, reason: str) -> Problem:
+    log.warning("sign-in by OpenID Connect: %s: %s", code, reason)
+    return Problem(code, reason)
 
 
 def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
@@ -467,7 +452,8 @@ def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) 
         raise _refusal(user, visitor, "closed")
     if user is None:
         return _newcomer(account, name, settings, visitor)
-    if not _is_member(user):
+    member = select(Membership.id).where(Membership.user_id == user.id).limit(1)
+    if db.session.scalar(member) is None:
         _accept_open(user, visitor)
     return user
 
@@ -520,10 +506,6 @@ def _as(workspace_id: str, user: User, visitor: Visitor) -> actors.Actor:
     """Return the actor of the service itself, for changes caused by a sign-in."""
     service = actors.system(workspace_id)
     return replace(service, user_id=user.id, address=visitor.address, request_id=visitor.request_id)
-
-
-def _is_member(user: User) -> bool:
-    return db.session.scalar(select(Membership.id).where(Membership.user_id == user.id).limit(1)) is not None
 
 
 def _workspace(settings: Settings) -> str | None:

@@ -427,7 +427,15 @@ def _persons(actor: Actor, users: Sequence[User]) -> list[Person]:
         .where(Membership.user_id.in_(ids))
         .order_by(func.lower(Team.name))
     ).all()
-    held = _key_counts(actor, ids) if actor.can("admin") else {}
+    held: dict[str, int] = {}
+    if actor.can("admin"):
+        counts = (
+            api_keys.listing(actor)
+            .with_only_columns(ApiKey.created_by, func.count())
+            .where(ApiKey.created_by.in_(ids), ApiKey.revoked_at.is_(None))
+            .group_by(ApiKey.created_by)
+        )
+        held = {row[0]: row[1] for row in db.session.execute(counts)}
     return [
         Person(
             user,
@@ -443,16 +451,6 @@ def _persons(actor: Actor, users: Sequence[User]) -> list[Person]:
         )
         for user in users
     ]
-
-
-def _key_counts(actor: Actor, user_ids: Sequence[str]) -> dict[str, int]:
-    statement = (
-        api_keys.listing(actor)
-        .with_only_columns(ApiKey.created_by, func.count())
-        .where(ApiKey.created_by.in_(user_ids), ApiKey.revoked_at.is_(None))
-        .group_by(ApiKey.created_by)
-    )
-    return {row[0]: row[1] for row in db.session.execute(statement)}
 
 
 def add(actor: Actor, user_id: str, role: str, team_id: str | None) -> Membership:

@@ -64,19 +64,15 @@ def begin(account: str, address: str, *, code: bool = False) -> Attempt:
         result = rate_limiter().hit(log, limit, window)
         if not result.accepted:
             Attempt(tuple(hits)).succeeded()
-            raise _rate_limited(result)
+            wait = max(1, math.ceil(result.reset - clock.epoch()))
+            raise ApiError(
+                "rate_limited",
+                f"Too many failed attempts. Try again in {wait} s, or request a sign-in link.",
+                {"retry_after": wait},
+                headers={"Retry-After": str(wait)},
+            )
         hits.append((log, result))
     return Attempt(tuple(hits))
-
-
-def _rate_limited(result: RateLimitResult) -> ApiError:
-    wait = max(1, math.ceil(result.reset - clock.epoch()))
-    return ApiError(
-        "rate_limited",
-        f"Too many failed attempts. Try again in {wait} s, or request a sign-in link.",
-        {"retry_after": wait},
-        headers={"Retry-After": str(wait)},
-    )
 
 
 def is_fresh(actor: Actor) -> bool:

@@ -76,22 +76,17 @@ def create_project(actor: Actor, name: str, *, team_id: str | None = None, descr
     Errors: forbidden, validation_error for a team that is not the actor's.
     """
     require(actor, "admin")
-    team = _team_for(actor, team_id)
+    teams = listing(actor, Team).order_by(Team.id).limit(1)
+    wanted = team_id or actor.team_id
+    team = db.session.scalar(teams.where(Team.id == wanted) if wanted else teams)
+    if team is None:
+        raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
     project = Project(workspace_id=actor.workspace_id, team_id=team.id, name=name, description=description)
     db.session.add(project)
     db.session.flush()
     audit_log.record(actor, "project.create", project, join=True, name=name)
     db.session.commit()
     return project
-
-
-def _team_for(actor: Actor, team_id: str | None) -> Team:
-    statement = listing(actor, Team).order_by(Team.id).limit(1)
-    wanted = team_id or actor.team_id
-    team = db.session.scalar(statement.where(Team.id == wanted) if wanted else statement)
-    if team is None:
-        raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
-    return team
 
 
 def rename(actor: Actor, row: Team | Project | ApiKey, changes: Mapping[str, Any]) -> None:

@@ -378,23 +378,19 @@ def me(actor: Actor) -> Response:
     return _profile(actor, None)
 
 
-def _me(actor: Actor) -> dict[str, Any]:
-    user = db.session.get_one(User, actor.user_id)
-    scopes = None if actor.scopes is None else sorted(actor.scopes)
-    return MeOut.of(actor, email=user.email, scopes=scopes)
-
-
 def _profile(
     actor: Actor, error: ApiError | None, failed: FormSpec | None = None, ends: str | None = None
 ) -> Response:
     """Render the profile. `failed` is the form that `error` belongs to; `ends` is the session that could not be ended,
     "" for all others."""
-    data = _me(actor)
+    user = db.session.get_one(User, actor.user_id)
+    scopes = None if actor.scopes is None else sorted(actor.scopes)
+    data = MeOut.of(actor, email=user.email, scopes=scopes)
     if g.face == "program":
         return reply(data)
     rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
     assert actor.user_id is not None
-    has_password = db.session.get_one(User, actor.user_id).password_hash is not None
+    has_password = user.password_hash is not None
     chosen = mail.choice_of(actor.user_id)
 
     def form(spec: FormSpec, given: dict[str, Any] | None = None, **how: Any) -> PageForm:

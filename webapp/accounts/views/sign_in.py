@@ -136,11 +136,6 @@ def sign_in_by_code(body: CodeForm) -> Response:
     return answer
 
 
-def _redirect_uri() -> str:
-    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
-    return str(origin) + url_for("sign_in.oidc_answer")
-
-
 def _back(problem: oidc.Problem) -> Response:
     return reply(see=url_for("session.login", problem=problem.code))
 
@@ -157,8 +152,10 @@ def begin_oidc(query: BeginQuery) -> Response:
     _must_be_there()
     if not isinstance(cookie.get(BROWSER_FIELD), str):
         cookie[BROWSER_FIELD] = oidc.browser_token()
+    origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
+    redirect_uri = str(origin) + url_for("sign_in.oidc_answer")
     try:
-        return reply(see=oidc.begin(cookie[BROWSER_FIELD], _redirect_uri(), safe_next(query.next)))
+        return reply(see=oidc.begin(cookie[BROWSER_FIELD], redirect_uri, safe_next(query.next)))
     except oidc.Problem as problem:
         return _back(problem)
 

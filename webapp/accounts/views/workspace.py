@@ -180,22 +180,18 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
     matching(WorkspaceOut.of(row))
     sent = body.model_dump(exclude_unset=True)
     if g.face == "person":
-        _read_empty(sent)
+        # An empty field is an error if it is required; of a number, it stands for the value of the plan.
+        for spec in FORMS.values():
+            if spec.sent_in(request.form):
+                spec.check(request.form)
+        for path in ("settings.audit_retention_days", *FORMS["limits"].controls):
+            if request.form.get(path) == "":
+                group, _, key = path.partition(".")
+                sent[group] = {**(sent.get(group) or {}), key: None}
     changes = _changes(row, sent)
     if changes:
         row = workspaces.change_workspace(actor, changes)
     return reply(WorkspaceOut.of(row), see=url_for("workspace.show"), tag=True)
-
-
-def _read_empty(sent: dict[str, Any]) -> None:
-    """Interpret an empty field of a form: an error if it is required; for a number, the value of the plan."""
-    for spec in FORMS.values():
-        if spec.sent_in(request.form):
-            spec.check(request.form)
-    for path in ("settings.audit_retention_days", *FORMS["limits"].controls):
-        if request.form.get(path) == "":
-            group, _, key = path.partition(".")
-            sent[group] = {**(sent.get(group) or {}), key: None}
 
 
 @route(
@@ -212,22 +208,19 @@ def delete(actor: Actor, body: WorkspaceDeletion) -> Response:
     return reply(WorkspaceOut.of(row), see=url_for("session.login"))
 
 
-def _check_retention(days: int | None, plan: str) -> None:
-    least, most = limits.AUDIT_DAYS[plan]
-    if days is not None and not least <= days <= most:
-        message = f"The plan {plan} keeps the audit trail for {least:,} to {most:,} days."
-        hint = f"Send a number from {least} to {most}, or null for {most}."
-        raise validation_error([Fault("settings.audit_retention_days", "out_of_range", message, hint)])
-
-
 def _changes(row: Workspace, sent: Mapping[str, Any]) -> dict[str, Any]:
     changes = {key: sent[key] for key in ("name", "plan") if sent.get(key) is not None}
+    plan = changes.get("plan", row.plan)
     if sent.get("settings"):
         merged = {**row.settings, **sent["settings"]}
         changes["settings"] = {key: value for key, value in merged.items() if value is not None}
-        _check_retention(sent["settings"].get("audit_retention_days"), changes.get("plan", row.plan))
+        days = sent["settings"].get("audit_retention_days")
+        least, most = limits.AUDIT_DAYS[plan]
+        if days is not None and not least <= days <= most:
+            message = f"The plan {plan} keeps the audit trail for {least:,} to {most:,} days."
+            hint = f"Send a number from {least} to {most}, or null for {most}."
+            raise validation_error([Fault("settings.audit_retention_days", "out_of_range", message, hint)])
     if sent.get("limits") is not None:
-        plan = changes.get("plan", row.plan)
         if plan != "enterprise":
             message = "Only Enterprise workspaces can change their limits."
             raise validation_error([Fault("limits", "not_allowed", message)])
