@@ -293,8 +293,9 @@ def _check_document(row: CompatObject, document: Mapping[str, Any]) -> None:
 
 
 def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
-    """Store the rows of a set. Returns the storage keys of deleted files that were purged to free space, to be removed
-    after the commit."""
+    """Store the rows of a set. Raise `quota_exceeded` if the sets of the workspace would exceed their limit, or its
+    files, sets and key maps together the quota of files. Returns the storage keys of deleted files that were purged to
+    free space, to be removed after the commit."""
     count = len(rows) if isinstance(rows, list) else 0
     size = 0 if rows is None else len(orjson.dumps(rows))
     if count > limits.MAX_SET_ROWS or size > limits.MAX_SET_BYTES:
@@ -303,7 +304,19 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
         text += f" rows and {size:,} bytes. Keep more in a workspace file (POST /scenario-files)."
         raise ApiError("invalid_request", text, {"rows": count, "bytes": size})
     more = size - (row.size or 0)
-    removed = _make_room_for_objects(actor, more) if more > 0 else []
+    removed: list[str] = []
+    if more > 0:
+        files.lock(actor.workspace_id)
+        used = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
+            CompatObject.workspace_id == actor.workspace_id
+        )
+        taken = db.session.scalar(used) or 0
+        if taken + more > limits.MAX_SETS_BYTES:
+            most = limits.MAX_SETS_BYTES // limits.MB
+            text = f"The sets of a workspace can take at most {most} MB. Delete some, or keep rows in workspace files."
+            details = {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": taken}
+            raise ApiError("quota_exceeded", text, details)
+        removed = [key for _, key in files.make_room(actor, more, replaces=0, what="this set needs")]
     row.rows, row.size = rows, size
     return removed
 
@@ -311,18 +324,3 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
 def _drop(keys: Iterable[str]) -> None:
     for key in keys:
         files.drop(key)
-
-
-def _make_room_for_objects(actor: Actor, more: int) -> list[str]:
-    """Raise `quota_exceeded` if the sets of the workspace would exceed their limit with `more` bytes, or its files,
-    sets and key maps together the quota of files. Returns as `_put_rows`."""
-    files.lock(actor.workspace_id)
-    used = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
-        CompatObject.workspace_id == actor.workspace_id
-    )
-    taken = db.session.scalar(used) or 0
-    if taken + more > limits.MAX_SETS_BYTES:
-        most = limits.MAX_SETS_BYTES // limits.MB
-        text = f"The sets of a workspace can take at most {most} MB. Delete some, or keep rows in workspace files."
-        raise ApiError("quota_exceeded", text, {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": taken})
-    return [key for _, key in files.make_room(actor, more, replaces=0, what="this set needs")]

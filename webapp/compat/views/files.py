@@ -13,7 +13,6 @@ import base64
 import binascii
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
 
@@ -70,6 +69,9 @@ def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
     told = files.as_json(file)
     folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
     name = file.name.removeprefix(f"{names.OUTPUTS}/")
+    # An address that leads to the file for a while without a key: on the way on which the caller reached us.
+    until = int(clock.epoch()) + limits.COMPAT_LINK_SECONDS
+    token = sealing.sign(_signer(), [file.workspace_id, file.id, until])
     return {
         "id": file.id,
         "scenarioId": scenario_id,
@@ -80,7 +82,7 @@ def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
         "folder": folder,
         "size": file.size,
         "mimeType": file.content_type,
-        "presignedUrl": _signed(file),
+        "presignedUrl": f"{request.host_url.rstrip('/')}{ROOT}/files/{token}",
         "createdBy": file.created_by,
         "createdAt": told["created_at"],
         "updatedAt": told["updated_at"],
@@ -88,13 +90,6 @@ def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
 
 
 # --- Addresses that need no key ---------------------------------------------------------------------------------
-
-
-def _signed(file: WorkspaceFile) -> str:
-    """An address that leads to a file for a while without a key: on the way on which the caller reached us."""
-    until = int(clock.epoch()) + limits.COMPAT_LINK_SECONDS
-    token = sealing.sign(_signer(), [file.workspace_id, file.id, until])
-    return f"{request.host_url.rstrip('/')}{ROOT}/files/{token}"
 
 
 def _signer() -> bytes:
@@ -196,18 +191,15 @@ def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
 @call(f"{ROOT}/workspace-files/by-key", scope="read", query=ByKey)
 def file_by_key(actor: Actor, query: ByKey) -> Response:
     """Read what is known of a file, by its name with its folders."""
-    return reply(out(_by_key(actor, query.key), ""))
-
-
-def _by_key(actor: Actor, key: str) -> WorkspaceFile:
-    theirs = _THEIRS.fullmatch(key)
+    theirs = _THEIRS.fullmatch(query.key)
     try:
-        return files.find(actor, key)
+        file = files.find(actor, query.key)
     except ApiError as error:
-        tried = (theirs["name"] if theirs else key).removeprefix("uploads/")
-        if error.code != "not_found" or tried == key:
+        tried = (theirs["name"] if theirs else query.key).removeprefix("uploads/")
+        if error.code != "not_found" or tried == query.key:
             raise
-        return files.find(actor, tried)
+        file = files.find(actor, tried)
+    return reply(out(file, ""))
 
 
 # --- Writing ------------------------------------------------------------------------------------------------
@@ -312,7 +304,15 @@ def _form() -> tuple[dict[str, str], FileStorage]:
             raise ApiError("unsupported_media_type", text, {"content_type": request.mimetype})
         boundary, stream = found[1], _Again(head, stream)
     spools: list[Spool] = []
-    parser = MultiPartParser(stream_factory=_spooled(spools), max_form_memory_size=limits.UPLOAD_FORM_BYTES)
+    folder = Path(current_app.config["SETTINGS"].data_dir) / "spool"
+
+    def spooled(*_: Any, **__: Any) -> Any:
+        if spools:
+            raise ApiError("invalid_request", "One call stores one file.")
+        spools.append(Spool(folder))
+        return spools[-1]
+
+    parser = MultiPartParser(stream_factory=spooled, max_form_memory_size=limits.UPLOAD_FORM_BYTES)
     try:
         form, files = parser.parse(stream, boundary, request.content_length)
         sent = files.getlist("file")
@@ -326,18 +326,6 @@ def _form() -> tuple[dict[str, str], FileStorage]:
             text = "The body is not multipart from its first boundary to its last."
             raise ApiError("invalid_request", text) from None
         raise
-
-
-def _spooled(spools: list[Spool]) -> Callable[..., Any]:
-    folder = Path(current_app.config["SETTINGS"].data_dir) / "spool"
-
-    def make(*_: Any, **__: Any) -> Any:
-        if spools:
-            raise ApiError("invalid_request", "One call stores one file.")
-        spools.append(Spool(folder))
-        return spools[-1]
-
-    return make
 
 
 # --- Key maps -----------------------------------------------------------------------------------------------

@@ -162,12 +162,9 @@ def member_invite(actor: Actor, body: Loose) -> Response:
         "id": row.id, "userId": "", "teamId": row.team_id or actor.team_id or "", "role": role, "email": row.email,
         "firstName": None, "lastName": None,
     }  # fmt: skip
-    return reply({"success": True, "newMember": pending, "url": _link(token)}, status=201)
-
-
-def _link(token: str) -> str:
     origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
-    return str(origin) + url_for("session.invitation", token=token)
+    link = str(origin) + url_for("session.invitation", token=token)
+    return reply({"success": True, "newMember": pending, "url": link}, status=201)
 
 
 @call(MEMBER, ["PUT"], scope="admin", body=Loose)

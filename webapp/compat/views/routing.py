@@ -212,17 +212,13 @@ def _field_in(field: Any, types: Types) -> Any:
     if "nested" in out and "fields" not in (options or {}):
         options = {**(options or {}), "fields": out.pop("nested")}
     if isinstance(options, Mapping):
-        out["options"] = _options_in(options, kind, types)
+        known = {*(kind.Options.model_fields if kind else ()), *_FIELD_KEYS}
+        named = {key: snake(key) if key not in known and snake(key) in known else key for key in options}
+        out["options"] = {
+            named[key]: _fields_in(value, types) if named[key] == "fields" else value
+            for key, value in options.items()
+        }
     return out
-
-
-def _options_in(options: Mapping[str, Any], kind: Any, types: Types) -> dict[str, Any]:
-    known = {*(kind.Options.model_fields if kind else ()), *_FIELD_KEYS}
-    named = {key: snake(key) if key not in known and snake(key) in known else key for key in options}
-    return {
-        named[key]: _fields_in(value, types) if named[key] == "fields" else value
-        for key, value in options.items()
-    }
 
 
 def fields_out(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -329,14 +325,6 @@ def unknown(rest: str) -> Response:
 
 def _unknown(path: str) -> ApiError:
     asked = f"{request.method} /{path}"[:200]
-    near = _near(path)
-    instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
-    hint = instead or (f"Did you mean `{near[0]}`?" if near else "The guide lists the calls that are there.")
-    return ApiError("not_found", f"There is no call `{asked}`. {hint}", {"hint": hint, "near": near})
-
-
-def _near(path: str) -> list[str]:
-    """Return up to five routes with the same or a similar path."""
     calls: dict[str, list[str]] = {}
     for rule in current_app.url_map.iter_rules():
         if rule.endpoint.startswith("compat.") and rule.endpoint not in _NONE:
@@ -346,4 +334,7 @@ def _near(path: str) -> list[str]:
     same = [one for one in calls if re.fullmatch(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(one)), wanted)]
     alike = get_close_matches(wanted[:100], calls, n=3, cutoff=0.6)
     found = dict.fromkeys([*same, *alike])
-    return [f"{method} {one}" for one in found for method in dict.fromkeys(calls[one])][:5]
+    near = [f"{method} {one}" for one in found for method in dict.fromkeys(calls[one])][:5]
+    instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
+    hint = instead or (f"Did you mean `{near[0]}`?" if near else "The guide lists the calls that are there.")
+    return ApiError("not_found", f"There is no call `{asked}`. {hint}", {"hint": hint, "near": near})

@@ -169,7 +169,16 @@ def export_db(actor: Actor, body: Loose) -> Response:
         return reply(_answered(actor, found, statement))
     if not actor.can("admin"):
         raise ApiError("forbidden", _NOT_PLAIN, actor.lacks("admin") or {})
-    return reply(_carried_out(actor, found, statement, said.get("confirm")))
+    require(actor, "admin")
+    targets.usable(found)
+    confirm = said.get("confirm")
+    targets.confirmed(found, confirm if isinstance(confirm, str) else None)
+    command = first_word(statement)
+    audit_log.record(actor, "connection.execute", found, join=True, command=command)
+    db.session.commit()
+    with _open(found) as session:
+        session.execute(statement)
+    return reply({"command": command, "rowCount": None, "rows": [], "fields": [], "oid": None})
 
 
 @call(f"{ROOT}/export/rest", ["POST"], scope="push", body=Loose, idempotent=True)
@@ -185,7 +194,10 @@ def export_rest(actor: Actor, body: Loose) -> Response:
     push = _sent(actor, ask)
     found = read.rows(push["id"], limit=1)
     status = found[0].status_code if found and found[0].status_code else 200
-    request = _request(actor, ask)
+    request: dict[str, Any] = {"method": "POST", "url": ask.target or "", "headers": {}}
+    if ask.endpoint_id is not None:
+        endpoint = endpoints.as_json(connections.get_endpoint(actor, ask.endpoint_id, "push"))
+        request |= {"method": endpoint["method"], "url": endpoint["url"] or endpoint["path"]}
     return reply(
         {
             "success": push["status"] == "completed",
@@ -249,13 +261,6 @@ def _counted(push: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _request(actor: Actor, ask: ExportInput) -> dict[str, Any]:
-    if ask.endpoint_id is None:
-        return {"method": "POST", "url": ask.target or "", "headers": {}}
-    found = endpoints.as_json(connections.get_endpoint(actor, ask.endpoint_id, "push"))
-    return {"method": found["method"], "url": found["url"] or found["path"], "headers": {}}
-
-
 # --- Statements ---------------------------------------------------------------------------------------------
 
 
@@ -274,19 +279,6 @@ def _answered(actor: Actor, connection: Connection, statement: str) -> dict[str,
     unknown = {"tableID": 0, "columnID": 0, "dataTypeID": 0, "dataTypeSize": -1, "dataTypeModifier": -1}
     fields = [{"name": name, **unknown, "format": "text"} for name in batch.schema.names]
     return {"command": "SELECT", "rowCount": len(rows), "rows": rows, "fields": fields, "oid": None}
-
-
-def _carried_out(actor: Actor, connection: Connection, statement: str, confirm: Any) -> dict[str, Any]:
-    """Any other statement of an admin's."""
-    require(actor, "admin")
-    targets.usable(connection)
-    targets.confirmed(connection, confirm if isinstance(confirm, str) else None)
-    command = first_word(statement)
-    audit_log.record(actor, "connection.execute", connection, join=True, command=command)
-    db.session.commit()
-    with _open(connection) as session:
-        session.execute(statement)
-    return {"command": command, "rowCount": None, "rows": [], "fields": [], "oid": None}
 
 
 @contextmanager
