@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -210,20 +210,17 @@ class Reader:
             raise UpkeepError(f"{path} is no backup of Rowsmith: it has no manifest.") from None
         except (*_BROKEN, orjson.JSONDecodeError) as error:
             raise UpkeepError(f"{path} is no backup, or not a whole one: {error}.") from None
-        self.manifest = self._checked(raw)
-
-    def _checked(self, raw: Any) -> Manifest:
         if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-            raise UpkeepError(f"{self.path} is no backup of Rowsmith.")
+            raise UpkeepError(f"{path} is no backup of Rowsmith.")
         if raw.get("format_version") != FORMAT_VERSION:
             raise UpkeepError(
-                f"{self.path} was created by a newer release of Rowsmith. Restore it with that release."
+                f"{path} was created by a newer release of Rowsmith. Restore it with that release."
             )
         try:
-            return Manifest.model_validate(raw)
+            self.manifest = Manifest.model_validate(raw)
         except ValidationError as error:
             raise UpkeepError(
-                f"{self.path} has a manifest that cannot be read: {error.errors()[0]['msg']}."
+                f"{path} has a manifest that cannot be read: {error.errors()[0]['msg']}."
             ) from None
 
     def __enter__(self) -> Reader:

@@ -354,22 +354,18 @@ def add_targets(writer: Writer, data_dir: Path) -> int:
     for path in found:
         with tempfile.TemporaryDirectory(prefix=".rowsmith-", dir=writer.path.parent) as scratch:
             copy = Path(scratch) / "copy"
-            _copied(path, copy)
+            # By SQLite's backup API: readers do not block writers in WAL mode, which we use.
+            with (
+                closing(
+                    sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=limits.SQLITE_BUSY_MS / 1000)
+                ) as source,
+                closing(sqlite3.connect(copy)) as sink,
+            ):
+                source.backup(sink)
             with writer.part(f"{TARGETS}/{path.relative_to(folder).as_posix()}") as file:
                 for piece in _pieces(copy):
                     file.write(piece)
     return len(found)
-
-
-def _copied(path: Path, copy: Path) -> None:
-    """Copy with SQLite's backup API: readers do not block writers in WAL mode, which we use."""
-    with (
-        closing(
-            sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=limits.SQLITE_BUSY_MS / 1000)
-        ) as source,
-        closing(sqlite3.connect(copy)) as sink,
-    ):
-        source.backup(sink)
 
 
 def put_targets_back(reader: Reader, data_dir: Path) -> int:

@@ -123,12 +123,13 @@ class Table:
 def tables(connection: sa.Connection) -> list[Table]:
     """The tables of a database, by name. Error: UpkeepError for a column of a kind that we have none of."""
     inspector = sa.inspect(connection)
-    return [_table(inspector, name) for name in sorted(inspector.get_table_names()) if name != REVISION]
-
-
-def _table(inspector: Any, name: str) -> Table:
-    columns = {one["name"]: _kind(name, one) for one in inspector.get_columns(name)}
-    return Table(name, columns, tuple(inspector.get_pk_constraint(name)["constrained_columns"]))
+    found = []
+    for name in sorted(inspector.get_table_names()):
+        if name != REVISION:
+            columns = {one["name"]: _kind(name, one) for one in inspector.get_columns(name)}
+            key = tuple(inspector.get_pk_constraint(name)["constrained_columns"])
+            found.append(Table(name, columns, key))
+    return found
 
 
 def _kind(table: str, column: Mapping[str, Any]) -> str:
@@ -154,7 +155,13 @@ def revision(connection: sa.Connection) -> str | None:
 
 def lines(connection: sa.Connection, table: Table) -> Iterator[bytes]:
     """The rows of a table in the order of its key, each a line of JSON; a few at a time are in memory."""
-    stated = sa.select(*_columns(connection, table)).select_from(sa.table(table.name))
+    columns: list[Any] = []
+    for name, kind in table.columns.items():
+        if kind == "json" and connection.dialect.name == "postgresql":
+            columns.append(sa.cast(sa.column(name), sa.Text).label(name))
+        else:
+            columns.append(sa.column(name, _READ[kind]))
+    stated = sa.select(*columns).select_from(sa.table(table.name))
     stated = stated.order_by(*(sa.column(name) for name in table.key))
     found = connection.execute(stated.execution_options(yield_per=limits.UPKEEP_ROWS))
     turned = [(at, _OUT[kind]) for at, kind in enumerate(table.columns.values()) if kind in _OUT]
@@ -166,27 +173,18 @@ def lines(connection: sa.Connection, table: Table) -> Iterator[bytes]:
         yield orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _columns(connection: sa.Connection, table: Table) -> Iterator[Any]:
-    for name, kind in table.columns.items():
-        column: Any = sa.column(name, _READ[kind])
-        if kind == "json" and connection.dialect.name == "postgresql":
-            column = sa.cast(sa.column(name), sa.Text).label(name)
-        yield column
-
-
 def _time_out(value: datetime) -> str:
     aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     return aware.isoformat().replace("+00:00", "Z")
 
 
-def _json_out(value: Any) -> str:
-    return (
-        value if isinstance(value, str) else json.dumps(value)
-    )  # SQLite converts texts that look like numbers
-
-
 _OUT: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
-    {"time": _time_out, "json": _json_out, "binary": lambda value: base64.b64encode(value).decode()}
+    {
+        "time": _time_out,
+        # SQLite converts texts that look like numbers.
+        "json": lambda value: value if isinstance(value, str) else json.dumps(value),
+        "binary": lambda value: base64.b64encode(value).decode(),
+    }
 )
 
 
@@ -209,19 +207,15 @@ def rows(
         yield values
 
 
-def _sqlite_time(text: str) -> str:
-    return datetime.fromisoformat(text).replace(tzinfo=None).isoformat(" ", "microseconds")
-
-
-def _without_nul(text: str) -> str:
-    return text.replace("\0", _NUL)
-
-
 INTO_SQLITE: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
-    {"time": _sqlite_time, "boolean": int, "binary": base64.b64decode}
+    {
+        "time": lambda text: datetime.fromisoformat(text).replace(tzinfo=None).isoformat(" ", "microseconds"),
+        "boolean": int,
+        "binary": base64.b64decode,
+    }
 )
 INTO_POSTGRESQL: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
-    {"text": _without_nul, "binary": base64.b64decode}
+    {"text": lambda text: text.replace("\0", _NUL), "binary": base64.b64decode}
 )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import sqlalchemy as sa
-from flask import Flask, current_app
+from flask import current_app
 from sqlalchemy import select, update
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
@@ -428,7 +428,10 @@ def settle(made_at: str) -> dict[str, list[str]]:
         open_exports = select(Export.id, Export.file_name, Export.format).where(Export.status.in_(_OPEN))
         exports = [f"{row.id} {row.file_name or row.format}" for row in session.execute(open_exports)]
         for model in (Export, ExportPart, ImportJob):
-            _free(session, model)
+            # Any worker can take it then, and its previous worker can no longer write.
+            held = update(model).where(model.status == "running")
+            held = held.values(epoch=model.epoch + 1, lease_owner=None, lease_until=None)
+            session.execute(held.execution_options(synchronize_session=False))
         runs = _end(session, Run, now, made_at)
         pushes = _end(session, Push, now, made_at)
         for push in session.scalars(select(Push).where(Push.id.in_(pushes))):
@@ -445,18 +448,18 @@ def settle(made_at: str) -> dict[str, list[str]]:
             "pushes": [f"{row.id} to {row.target}" for row in session.execute(of_pushes)],
             "exports": exports,
         }
-        _schedules(session, now)
-        _mails(session, now)
+        # Times that came between the backup and now had their run then, or are over: the next one counts.
+        for scenario in session.scalars(select(Scenario).where(Scenario.next_run_at <= now)):
+            scenario.next_run_at = schedules.next_run(scenario.schedule, now)
+        # Unsent mails may have been sent since, or are outdated. (Deliveries of webhooks are sent again: receivers
+        # recognize each by its id.)
+        why = "The service was restored from a backup. It is unknown whether this e-mail was sent."
+        unsent = update(Mail).where(Mail.status == "queued")
+        unsent = unsent.values(status="failed", ended_at=now, claimed_until=None, sealed=None, reason=why)
+        session.execute(unsent.execution_options(synchronize_session=False))
     for push_id in pushes:
         completion.settle(push_id)
     return ended
-
-
-def _free(session: Session, model: Any) -> None:
-    """Release running work, so that any worker can take it and its previous worker can no longer write."""
-    held = update(model).where(model.status == "running")
-    held = held.values(epoch=model.epoch + 1, lease_owner=None, lease_until=None)
-    session.execute(held.execution_options(synchronize_session=False))
 
 
 def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]:
@@ -477,26 +480,6 @@ def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]
         .execution_options(synchronize_session=False)
     )
     return list(session.scalars(ended))
-
-
-def _mails(session: Session, now: datetime) -> None:
-    """Mark unsent mails as failed: they may have been sent since, or are outdated. (Deliveries of webhooks are sent
-    again: receivers recognize each by its id.)"""
-    why = "The service was restored from a backup. It is unknown whether this e-mail was sent."
-    ended = {"status": "failed", "ended_at": now, "claimed_until": None, "sealed": None, "reason": why}
-    session.execute(
-        update(Mail)
-        .where(Mail.status == "queued")
-        .values(**ended)
-        .execution_options(synchronize_session=False)
-    )
-
-
-def _schedules(session: Session, now: datetime) -> None:
-    """Times that came between the backup and now had their run then, or are over: the next one counts."""
-    due = select(Scenario).where(Scenario.next_run_at <= now)
-    for scenario in session.scalars(due):
-        scenario.next_run_at = schedules.next_run(scenario.schedule, now)
 
 
 Tell = Callable[[str], None]
@@ -597,10 +580,6 @@ def _settle(settings: Settings, place: Place, done: Restored) -> None:
             with reading() as session:
                 done.lost_secrets = backup.count(session.connection(), settings.vault_keys)[1]
         finally:
-            _close(app)
-
-
-def _close(app: Flask) -> None:
-    audit_log.close(app)
-    db.session.remove()
-    db.engine.dispose()
+            audit_log.close(app)
+            db.session.remove()
+            db.engine.dispose()
