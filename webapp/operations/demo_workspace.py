@@ -3,7 +3,6 @@ does. Created once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from sqlalchemy import select
 from webapp import limits
 from webapp.access import actors, tenancy
 from webapp.access.actors import Actor
-from webapp.access.models import Project, Team, User, Workspace
+from webapp.access.models import Project, Team, Workspace
 from webapp.accounts.services import people, workspaces
 from webapp.connections.models import Connection
 from webapp.connections.services import access, connections, inspection
@@ -196,38 +195,32 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
         if db.session.scalar(select(Workspace.id).limit(1)) is not None:
             return None
         user = people.create_user(actors.system(), EMAIL, name="Demo")
-    workspace = _workspace(user, plan)
+    mine = tenancy.workspaces_of(user.id)
+    workspace = (
+        mine[0] if mine else workspaces.create_workspace(actors.system(), WORKSPACE, plan=plan, owner=user)
+    )
     done = bool(workspace.settings.get(_SEEDED))
-    here = _here(user, workspace)
-    if not done:
-        for template in TEMPLATES:
-            _template(here, template)
-        _totals(here)
-        _shop(here)
-        if current_app.config["SETTINGS"].hosts == 1:  # its database is a file of one machine
-            _database(here)
-        examples.ensure(here)
-        mine = actors.system(workspace.id)
-        workspaces.change_workspace(mine, {"settings": {**workspace.settings, _SEEDED: True}})
-    assert here.project_id is not None
-    return DemoInfo(user.email, workspace.id, here.project_id, tuple(_ids(here)), made=not done)
-
-
-def _workspace(user: User, plan: str) -> Workspace:
-    found = tenancy.workspaces_of(user.id)
-    if found:
-        return found[0]
-    return workspaces.create_workspace(actors.system(), WORKSPACE, plan=plan, owner=user)
-
-
-def _here(user: User, workspace: Workspace) -> Actor:
-    """Return the actor of the demo's user in its oldest project. Create a project if there is none."""
     system = actors.system(workspace.id)
     project = _oldest(Project, workspace)
     if project is None:
         team = _oldest(Team, workspace) or workspaces.create_team(system, "Team")
         project = workspaces.create_project(system, PROJECT, team_id=team.id)
-    return replace(system, user_id=user.id, project_id=project.id, team_id=project.team_id)
+    here = replace(system, user_id=user.id, project_id=project.id, team_id=project.team_id)
+    if not done:
+        for template in TEMPLATES:
+            if _named(here, template["name"]) is None:
+                fields = [_linked(here, field) for field in template["fields"]]
+                templates.create(here, **{**template, "fields": fields})
+        _totals(here)
+        _shop(here)
+        if current_app.config["SETTINGS"].hosts == 1:  # its database is a file of one machine
+            _database(here)
+        examples.ensure(here)
+        workspaces.change_workspace(system, {"settings": {**workspace.settings, _SEEDED: True}})
+    assert here.project_id is not None
+    ids = select(Template.id).where(Template.project_id == here.project_id, Template.deleted_at.is_(None))
+    template_ids = tuple(db.session.scalars(ids.order_by(Template.id)))
+    return DemoInfo(user.email, workspace.id, here.project_id, template_ids, made=not done)
 
 
 def _oldest(model: Any, workspace: Workspace) -> Any:
@@ -239,13 +232,6 @@ def _oldest(model: Any, workspace: Workspace) -> Any:
 def _named(here: Actor, name: str) -> Template | None:
     mine = select(Template).where(Template.project_id == here.project_id, Template.name == name)
     return db.session.scalar(mine.where(Template.deleted_at.is_(None)).limit(1))
-
-
-def _template(here: Actor, template: dict[str, Any]) -> None:
-    if _named(here, template["name"]) is None:
-        templates.create(
-            here, **{**template, "fields": [_linked(here, field) for field in template["fields"]]}
-        )
 
 
 def _linked(here: Actor, field: dict[str, Any]) -> dict[str, Any]:
@@ -282,10 +268,3 @@ def _database(here: Actor) -> None:
         for statement in TABLES:
             session.execute(statement)
     inspection.verify(here, found, ours=True)
-
-
-def _ids(here: Actor) -> Sequence[str]:
-    statement = select(Template.id).where(
-        Template.project_id == here.project_id, Template.deleted_at.is_(None)
-    )
-    return db.session.scalars(statement.order_by(Template.id)).all()

@@ -10,7 +10,6 @@ from typing import Any, Final
 from flask import current_app
 from sqlalchemy import Table, and_, exists, or_, select, tuple_, update
 from sqlalchemy import delete as delete_from
-from sqlalchemy.orm import Session
 
 from webapp import limits, storage
 from webapp.access.models import BrowserSession, Invitation, Project, SignInLink, Team, Workspace
@@ -62,11 +61,16 @@ def remove(gone: datetime, now: datetime, turn: Turn) -> int:
         ids = session.scalars(
             select(Workspace.id).where(Workspace.deleted_at < gone, *(~one for one in left))
         ).all()
+    own = [
+        table
+        for table in Base.metadata.sorted_tables
+        if "workspace_id" in table.c and table is not AuditHead.__table__
+    ]
     for workspace_id in ids:
         shutil.rmtree(current_app.config["SETTINGS"].data_dir / "targets" / workspace_id, ignore_errors=True)
         with writing() as session:
             seals.let_go(session, workspace_id, now)
-        for table in _belongings():
+        for table in reversed(own):  # those that others refer to come last
             _drain_table(table, workspace_id, turn)
         if turn.over:
             break
@@ -75,12 +79,6 @@ def remove(gone: datetime, now: datetime, turn: Turn) -> int:
             seals.forget(session)
         done += 1
     return done
-
-
-def _belongings() -> list[Table]:
-    """The tables whose rows name their workspace, those that others refer to last."""
-    own = [table for table in Base.metadata.sorted_tables if "workspace_id" in table.c]
-    return [table for table in reversed(own) if table is not AuditHead.__table__]
 
 
 def _drain_table(table: Table, workspace_id: str, turn: Turn) -> None:
@@ -172,22 +170,15 @@ def _remove_files(gone: datetime, now: datetime) -> None:
         for kept in (Connection.metadata_key, Connection.document_key):
             keys += session.scalars(select(kept).where(_going(Connection, gone)))
         keys += session.scalars(select(WorkspaceFile.storage_key).where(_going(WorkspaceFile, gone)))
-        keys += _parts(session, gone)
+        # Files of the parts of exports, less those that a retry which stays has taken over.
+        going = select(Export.id).where(_going(Export, gone))
+        files_of_parts = select(ExportPart.storage_key).where(ExportPart.storage_key.is_not(None))
+        stays = files_of_parts.where(ExportPart.export_id.not_in(going))
+        mine = files_of_parts.where(ExportPart.export_id.in_(going))
+        keys += session.scalars(mine.where(ExportPart.storage_key.not_in(stays)).distinct())
     for key in keys:
         if key is not None:
             store.delete(key)
-
-
-def _parts(session: Session, gone: datetime) -> list[str]:
-    """Files of the parts of exports that are about to go, less those that a retry which stays has taken over."""
-    going = select(Export.id).where(_going(Export, gone))
-    stays = select(ExportPart.storage_key).where(
-        ExportPart.storage_key.is_not(None), ExportPart.export_id.not_in(going)
-    )
-    mine = select(ExportPart.storage_key).where(
-        ExportPart.storage_key.is_not(None), ExportPart.export_id.in_(going)
-    )
-    return list(session.scalars(mine.where(ExportPart.storage_key.not_in(stays)).distinct()))
 
 
 def _past_restoring(model: Any, gone: datetime) -> Any:

@@ -104,7 +104,9 @@ def _remove_run_log(run_id: str, text: str, now: datetime, turn: Turn) -> bool:
     batch_delete.rows(RunChunk, others, turn, limits.DRAIN_CHUNKS)
     if turn.over:
         return False
-    _mark(Run, run_id, log_removed_at=now)
+    with writing() as session:
+        removed = update(Run).where(Run.id == run_id).values(log_removed_at=now)
+        session.execute(removed, execution_options=QUIET)
     return True
 
 
@@ -151,11 +153,6 @@ def _push_logs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done
                     update(Push).where(Push.id == push_id).values(**moment), execution_options=QUIET
                 )
             done[workspace_id, "push_logs"] += 1
-
-
-def _mark(model: Any, row_id: str, **values: Any) -> None:
-    with writing() as session:
-        session.execute(update(model).where(model.id == row_id).values(**values), execution_options=QUIET)
 
 
 # --- Files --------------------------------------------------------------------------------------------------

@@ -195,18 +195,19 @@ def _admit(settings: Settings) -> None:
             return
     # A proxy's word on loopback stands for strangers: where there is one, token or networks must say who may. Programs
     # of runs that call ::1 cannot be distinguished from others there, so ::1 has to be in ROWSMITH_METRICS_NETWORKS.
-    elif _is_this_machine(origin) and not settings.trusted_proxies:
+    elif (
+        addresses.is_loopback(origin.address)
+        and not addresses.is_run(origin.address)
+        and origin.address != "::1"
+        and not origin.forwarded
+        and not settings.trusted_proxies
+    ):
         return
     raise ApiError(
         "forbidden",
         "This address may not read /metrics: the operator sets ROWSMITH_METRICS_TOKEN or ROWSMITH_METRICS_NETWORKS.",
         {"needs": "operator"},
     )
-
-
-def _is_this_machine(origin: addresses.Origin) -> bool:
-    known = addresses.is_loopback(origin.address) and not addresses.is_run(origin.address)
-    return known and origin.address != "::1" and not origin.forwarded
 
 
 # --- Status page --------------------------------------------------------------------------------------------

@@ -416,11 +416,7 @@ def people_of(
         descending=(sort or "").startswith("-"),
         context=f"{actor.workspace_id} {actor.user_id} {q} {team_id}",
     )
-    return pagination.Page(_persons(actor, page.items), page.next_cursor, page.total)
-
-
-def _persons(actor: Actor, users: Sequence[User]) -> list[Person]:
-    ids = [one.id for one in users]
+    ids = [one.id for one in page.items]
     rows = db.session.execute(
         listing(actor)
         .add_columns(Team.name)
@@ -436,7 +432,7 @@ def _persons(actor: Actor, users: Sequence[User]) -> list[Person]:
             .group_by(ApiKey.created_by)
         )
         held = {row[0]: row[1] for row in db.session.execute(counts)}
-    return [
+    persons = [
         Person(
             user,
             next(
@@ -449,8 +445,9 @@ def _persons(actor: Actor, users: Sequence[User]) -> list[Person]:
             ],
             held.get(user.id, 0),
         )
-        for user in users
+        for user in page.items
     ]
+    return pagination.Page(persons, page.next_cursor, page.total)
 
 
 def add(actor: Actor, user_id: str, role: str, team_id: str | None) -> Membership:

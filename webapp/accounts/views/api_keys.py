@@ -124,7 +124,19 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
     if g.face == "program":
         return reply(data, **more)
     projects = tenancy.projects_of(actor)
-    expiries = _expiries(request.form.get("expires_at", "") if error else "")
+    # When a key can expire, counted from now; the moment that was sent stands for the option it was.
+    now = clock.now().replace(microsecond=0)
+    offered = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
+    sent = request.form.get("expires_at", "") if error else ""
+    try:
+        chosen = datetime.fromisoformat(sent)
+        near = [text for moment, text in offered if abs(moment - chosen) < timedelta(hours=12)]
+    except (TypeError, ValueError):
+        near = []
+    expiries = [
+        ("", "Never"),
+        *((sent if text in near else str(clock.to_text(moment)), text) for moment, text in offered),
+    ]
     form = KEY.draw(
         {
             "project_id": actor.project_id,
@@ -142,21 +154,6 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
     return reply(
         data, template="api_keys.html", query=query, form=form, projects=projects, makers=makers, **more
     )
-
-
-def _expiries(sent: str) -> list[tuple[str, str]]:
-    """When a key can expire, counted from now; the moment that was `sent` stands for the option it was."""
-    now = clock.now().replace(microsecond=0)
-    offered = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
-    try:
-        chosen = datetime.fromisoformat(sent)
-        near = [text for moment, text in offered if abs(moment - chosen) < timedelta(hours=12)]
-    except (TypeError, ValueError):
-        near = []
-    return [
-        ("", "Never"),
-        *((sent if text in near else str(clock.to_text(moment)), text) for moment, text in offered),
-    ]
 
 
 def _again(actor: Actor, error: ApiError) -> Response:

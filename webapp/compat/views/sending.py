@@ -108,22 +108,19 @@ def _row(statement: str, at: int, escapes: bool) -> tuple[list[Any], int] | None
         found = _VALUE.match(statement, at)
         if found is None or (escapes and found["text"] and "\\" in found["text"]):
             return None
-        values.append(_value(found))
+        if found["word"]:
+            values.append(_WORDS[found["word"].upper()])
+        elif found["text"]:
+            values.append(found["text"].lstrip("nN")[1:-1].replace("''", "'"))
+        else:
+            number = found["number"]
+            values.append(float(number) if _FRACTION.search(number) else int(number))
         at = _skip(statement, found.end())
         mark = statement[at : at + 1]
         if mark == ")":
             return values, at + 1
         if mark != ",":
             return None
-
-
-def _value(found: re.Match[str]) -> Any:
-    if found["word"]:
-        return _WORDS[found["word"].upper()]
-    if found["text"]:
-        return found["text"].lstrip("nN")[1:-1].replace("''", "'")
-    number = found["number"]
-    return float(number) if _FRACTION.search(number) else int(number)
 
 
 def _skip(statement: str, at: int) -> int:
