@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,22 +126,16 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
     except (OperationalError, ProgrammingError) as error:
         if "locked" in str(error.orig):  # SQLite, after it has waited
             raise CliError("The database is locked by another process. Try again.") from error
-        if (was := _other_revision(settings)) is not None:
+        was = None
+        with suppress(UpkeepError):
+            was = backup.found(settings)
+        if was is not None and was != database.head():
             raise CliError(
                 f"The database is at revision {was}, this release is of {database.head()}: ./rowsmith upgrade."
             ) from error
         raise CliError(
             "The database does not answer or has no tables yet: see ./rowsmith migrate."
         ) from error
-
-
-def _other_revision(settings: Settings) -> str | None:
-    """Return the revision of the database if it is not this release's."""
-    try:
-        was = backup.found(settings)
-    except UpkeepError:
-        return None
-    return was if was != database.head() else None
 
 
 @dataclass(frozen=True, slots=True)
