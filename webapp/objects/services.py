@@ -361,25 +361,44 @@ def move(
     """
     asked = [_one(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
     moving = [one for one in asked if one.project_id != project.id]
-    faults = [] if related != "leave" else _apart(moving, project)
-    if faults:
-        raise validation_error(faults)
+    if related == "leave" and any(one.team_id != project.team_id for one in moving):
+        text = "Related objects can be separated only within one team."
+        hint = "Send take, or move the rest as well."
+        raise validation_error([Fault("related", "not_allowed", text, hint)])
     if related != "leave":
         rest = _rest(actor, moving)
         if rest and related == "refuse":
-            raise _also(rest)
+            told = [_moved_entry(one) for one in rest]
+            names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in told[:3])
+            more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+            text = f"{names}{more} are related to it and must move as well."
+            raise ApiError("in_use", text, {"related": told})
         moving += rest
     if len(moving) > limits.MAX_MOVED:
         text = f"You can move at most {limits.MAX_MOVED:,} objects in one request, not {len(moving):,}."
         raise validation_error([Fault("objects", "too_long", text)])
-    _check_runs(moving)
+    scenarios = [one.id for one in moving if isinstance(one, Scenario)]
+    going = select(Run.id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
+    going = going.where(Run.scenario_id.in_(scenarios), Run.status.not_in(END_STATES))
+    if runs := db.session.execute(going).all():
+        text = f"{runs[0].name} is running. Wait until it has finished."
+        users = [{"type": "run", "id": run.id, "name": run.name} for run in runs]
+        raise ApiError("in_use", text, {"used_by": users})
     if any(isinstance(one, WorkspaceFile) for one in moving):
         files.lock(actor.workspace_id)
+    there = {"project_id": project.id, "team_id": project.team_id}
     for one in moving:
         before = one.project_id
         if isinstance(one, WorkspaceFile):
             _check_name(one, project)
-        _put(one, project)
+        if isinstance(one, Scenario):
+            db.session.execute(update(Run).where(Run.scenario_id == one.id).values(**there))
+        if isinstance(one, Endpoint):
+            own = update(Connection).where(
+                Connection.id == one.connection_id, Connection.of_endpoint.is_(True)
+            )
+            db.session.execute(own.values(**there))
+        one.project_id, one.team_id, one.updated_at = project.id, project.team_id, clock.now()
         db.session.flush()
         audit_log.record(
             actor, f"{word_of(type(one))}.move", one, join=True, name=one.name,
@@ -404,13 +423,6 @@ def _one(actor: Actor, place: int, object_id: str) -> Any:
     return found
 
 
-def _apart(moving: Sequence[Any], project: Project) -> list[Fault]:
-    if all(one.team_id == project.team_id for one in moving):
-        return []
-    text = "Related objects can be separated only within one team."
-    return [Fault("related", "not_allowed", text, "Send take, or move the rest as well.")]
-
-
 def _rest(actor: Actor, moving: Sequence[Any]) -> list[Any]:
     """Return the objects of the same projects that are related to these, locked."""
     ids = {one.id for one in moving}
@@ -426,24 +438,6 @@ def _rest(actor: Actor, moving: Sequence[Any]) -> list[Any]:
     return rest
 
 
-def _also(rest: Sequence[Any]) -> ApiError:
-    told = [_moved_entry(one) for one in rest]
-    names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in told[:3])
-    more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-    return ApiError("in_use", f"{names}{more} are related to it and must move as well.", {"related": told})
-
-
-def _check_runs(moving: Sequence[Any]) -> None:
-    ids = [one.id for one in moving if isinstance(one, Scenario)]
-    going = select(Run.id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
-    found = db.session.execute(going.where(Run.scenario_id.in_(ids), Run.status.not_in(END_STATES))).all()
-    if found:
-        users = [{"type": "run", "id": row.id, "name": row.name} for row in found]
-        raise ApiError(
-            "in_use", f"{users[0]['name']} is running. Wait until it has finished.", {"used_by": users}
-        )
-
-
 def _check_name(file: WorkspaceFile, project: Project) -> None:
     """Check for duplicate names. Error: conflict if the project has a file or folder of that name."""
     others = files.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
@@ -452,17 +446,6 @@ def _check_name(file: WorkspaceFile, project: Project) -> None:
         text = f"The project {project.name} has a file called `{file.name}`. Delete one of the two first."
         raise ApiError("conflict", text, {"name": file.name, "id": taken})
     files.refuse_clash(file.workspace_id, file.name, project.id)
-
-
-def _put(one: Any, project: Project) -> None:
-    """The object itself, and what goes with it: a scenario's runs, an endpoint's own connection."""
-    there = {"project_id": project.id, "team_id": project.team_id}
-    if isinstance(one, Scenario):
-        db.session.execute(update(Run).where(Run.scenario_id == one.id).values(**there))
-    if isinstance(one, Endpoint):
-        own = update(Connection).where(Connection.id == one.connection_id, Connection.of_endpoint.is_(True))
-        db.session.execute(own.values(**there))
-    one.project_id, one.team_id, one.updated_at = project.id, project.team_id, clock.now()
 
 
 def _moved_entry(one: Any) -> dict[str, str]:
@@ -528,8 +511,14 @@ def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
     statement = statement.where(model.deleted_at > now - timedelta(days=limits.RESTORE_DAYS))
     if model is Connection:
         statement = statement.where(Connection.of_endpoint.is_(False))
-    if model is Webhook:
-        statement = _webhooks(actor, now)
+    if model is Webhook:  # those of the project with the write scope; for admins those of the workspace too
+        mine = Webhook.project_id == actor.project_id if actor.can("write", actor.team_id) else false()
+        seen = or_(mine, Webhook.project_id.is_(None)) if actor.can("admin") else mine
+        statement = select(Webhook).where(
+            Webhook.workspace_id == actor.workspace_id,
+            Webhook.deleted_at > now - timedelta(days=limits.RESTORE_DAYS),
+            seen,
+        )
     name = Webhook.description if model is Webhook else model.name
     if q and q.strip():
         statement = statement.where(pagination.contains(name, q.strip()))
@@ -541,17 +530,6 @@ def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
         project.label("project_id"),
         team.label("team_id"),
         (Webhook.url if model is Webhook else literal("", String)).label("url"),
-    )
-
-
-def _webhooks(actor: Actor, now: datetime) -> Any:
-    """Return those that the actor could see: of the project with the write scope; of the workspace for admins."""
-    mine = Webhook.project_id == actor.project_id if actor.can("write", actor.team_id) else false()
-    seen = or_(mine, Webhook.project_id.is_(None)) if actor.can("admin") else mine
-    return select(Webhook).where(
-        Webhook.workspace_id == actor.workspace_id,
-        Webhook.deleted_at > now - timedelta(days=limits.RESTORE_DAYS),
-        seen,
     )
 
 

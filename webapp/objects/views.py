@@ -126,25 +126,6 @@ NOTES: dict[str, str] = {
 DELETED_WITH: dict[str, str] = {"secret": "secrets", "project": "admin", "team": "admin"}
 
 
-def _asked(actor: Actor, found: Any) -> dict[str, Any]:
-    """Return the data of the confirmation dialog for a deletion."""
-    kind = services.word_of(type(found))
-    scope = DELETED_WITH.get(kind, "write")
-    if kind == "team":
-        action = url_for("projects.delete_team", team_id=found.id)
-    elif kind in ("file", "secret"):
-        by = found.id if kind == "file" else found.name
-        action = url_for(f"{'workspace_files' if kind == 'file' else 'secrets'}.delete", name=by)
-    else:
-        blueprint, part = PLACES[kind]
-        action = url_for(f"{blueprint}.delete", **{part: found.id})
-    may = actor.can(scope, getattr(found, "team_id", None)) if scope == "write" else actor.can(scope)
-    if kind == "file" and found.project_id is None:
-        may = may and files.may_change_shared(actor)
-    note = NOTES.get(kind, "It can be restored for 30 days.")
-    return {"kind": kind, "name": found.name, "action": f"{action}?_method=DELETE", "may": may, "note": note}
-
-
 _LISTS: dict[str, str] = {
     "team": "/teams", "project": "/projects", "member": "/members", "api_key": "/api-keys", "secret": "/secrets",
 }  # fmt: skip
@@ -186,7 +167,28 @@ def used_by(actor: Actor, object_id: str) -> Response:
     data = {"items": items, "total": len(items), "blocked": any(one["blocks"] for one in items)}
     shown: dict[str, Any] = {}
     if g.face == "person":
-        shown = {"asked": _asked(actor, found), "address": object_address}
+        kind = services.word_of(type(found))
+        scope = DELETED_WITH.get(kind, "write")
+        if kind == "team":
+            action = url_for("projects.delete_team", team_id=found.id)
+        elif kind == "file":
+            action = url_for("workspace_files.delete", name=found.id)
+        elif kind == "secret":
+            action = url_for("secrets.delete", name=found.name)
+        else:
+            blueprint, part = PLACES[kind]
+            action = url_for(f"{blueprint}.delete", **{part: found.id})
+        may = actor.can(scope, getattr(found, "team_id", None)) if scope == "write" else actor.can(scope)
+        if kind == "file" and found.project_id is None:
+            may = may and files.may_change_shared(actor)
+        asked = {
+            "kind": kind,
+            "name": found.name,
+            "action": f"{action}?_method=DELETE",
+            "may": may,
+            "note": NOTES.get(kind, "It can be restored for 30 days."),
+        }
+        shown = {"asked": asked, "address": object_address}
     return reply(data, template="used_by.html", block="uses", **shown)
 
 

@@ -7,7 +7,7 @@ seal yet, requests that are still counted in Redis. The rows match the audit log
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
@@ -35,6 +35,9 @@ from webapp.row_templates.models import Template
 By = Literal["project", "template", "key", "person"]
 Step = Literal["hour", "day"]
 _PLACES: Final[Mapping[str, int]] = {"project": 1, "template": 2, "key": 3, "person": 4}  # in a Part
+_MODELS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "project": (Project,), "template": (Template, Dataset), "key": (ApiKey,),
+}  # fmt: skip
 _COLUMNS: Final = (
     UsageHour.hour,
     UsageHour.project_id,
@@ -101,20 +104,7 @@ def history(
     require(actor, "member")
     if by in ("key", "person"):
         require(actor, "admin")
-    found = _range(start, end, step, clock.now())
-    parts = _parts(actor, found)
-    for part, amount in parts.items():
-        hour = part[0]
-        found.sum.add(amount.rows, amount.requests)
-        found.steps[_begin(hour, found.step)].add(amount.rows, amount.requests)
-    if by is not None:
-        found.by = by
-        _share(actor, found, parts)
-    return found
-
-
-def _range(start: datetime | None, end: datetime | None, step: Step | None, now: datetime) -> History:
-    end = end or now
+    end = end or clock.now()
     start = start or end - 23 * _HOUR
     if start >= end:
         raise ApiError("invalid_request", "`from` must be before `to`.", {"from": clock.to_text(start)})
@@ -129,7 +119,15 @@ def _range(start: datetime | None, end: datetime | None, step: Step | None, now:
         hint = "Use steps of a day, or a shorter range." if step == "hour" else "Use a shorter range."
         raise ApiError("invalid_request", f"These are {number:,} {step}s; at most {most}. {hint}")
     steps = {first + place * length: Sum() for place in range(number)}
-    return History(first, last, step, None, Sum(), steps, [])
+    found = History(first, last, step, by, Sum(), steps, [])
+    parts = _parts(actor, found)
+    for part, amount in parts.items():
+        hour = part[0]
+        found.sum.add(amount.rows, amount.requests)
+        found.steps[_begin(hour, found.step)].add(amount.rows, amount.requests)
+    if by is not None:
+        _share(actor, found, by, parts)
+    return found
 
 
 def _begin(at: datetime, step: Step) -> datetime:
@@ -158,11 +156,28 @@ def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
         for row in session.execute(statement):
             hour, project, template, key, person, rows, asked = row
             parts[hour, project, template, key, person].add(rows, asked)
-        for part, rows in _unsealed(session, actor.workspace_id):
-            parts[part].add(rows, 0)
+        pending = select(AuditPending.entry_id).where(AuditPending.workspace_id == actor.workspace_id)
+        columns = (
+            AuditEntry.at,
+            AuditEntry.object_type,
+            AuditEntry.object_id,
+            AuditEntry.project_id,
+            AuditEntry.key_id,
+            AuditEntry.user_id,
+            AuditEntry.rows,
+            AuditEntry.details,
+        )
+        counted = or_(AuditEntry.rows.is_not(None), AuditEntry.action.in_(hourly.GIVING_BACK))
+        unsealed = select(*columns).where(AuditEntry.id.in_(pending), counted)
+        for entry in session.execute(unsealed).mappings():
+            if rows := hourly.rows_of(entry):
+                parts[hourly.part_of(entry)].add(rows, 0)
         fold = session.scalar(select(UsageFold.fold).where(UsageFold.workspace_id == actor.workspace_id))
-    for part, requests in _asked(actor.workspace_id, fold or ""):
-        parts[part].add(0, requests)
+    try:
+        for part, requests in hourly.waiting(redis_client(), actor.workspace_id, fold or ""):
+            parts[part].add(0, requests)
+    except redis.RedisError:  # without Redis, requests that are still counted there are left out
+        pass
     return {
         part: amount
         for part, amount in parts.items()
@@ -170,38 +185,11 @@ def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
     }
 
 
-def _unsealed(session: Session, workspace_id: str) -> Iterable[tuple[Part, int]]:
-    pending = select(AuditPending.entry_id).where(AuditPending.workspace_id == workspace_id)
-    columns = (
-        AuditEntry.at,
-        AuditEntry.object_type,
-        AuditEntry.object_id,
-        AuditEntry.project_id,
-        AuditEntry.key_id,
-        AuditEntry.user_id,
-        AuditEntry.rows,
-        AuditEntry.details,
-    )
-    counted = or_(AuditEntry.rows.is_not(None), AuditEntry.action.in_(hourly.GIVING_BACK))
-    for row in session.execute(select(*columns).where(AuditEntry.id.in_(pending), counted)).mappings():
-        if rows := hourly.rows_of(row):
-            yield hourly.part_of(row), rows
-
-
-def _asked(workspace_id: str, fold: str) -> list[tuple[Part, int]]:
-    """Return the requests that are still counted in Redis; none if it is unavailable."""
-    try:
-        return hourly.waiting(redis_client(), workspace_id, fold)
-    except redis.RedisError:
-        return []
-
-
 # --- Whose they are -----------------------------------------------------------------------------------------
 
 
-def _share(actor: Actor, found: History, parts: Mapping[Part, Sum]) -> None:
-    assert found.by is not None
-    place = _PLACES[found.by]
+def _share(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum]) -> None:
+    place = _PLACES[by]
     shares: dict[str, Share] = {}
     for part, amount in parts.items():
         name = str(part[place])
@@ -210,7 +198,16 @@ def _share(actor: Actor, found: History, parts: Mapping[Part, Sum]) -> None:
         share.steps.setdefault(_begin(part[0], found.step), Sum()).add(amount.rows, amount.requests)
     ranked = sorted(shares.values(), key=lambda one: (-one.sum.rows, -one.sum.requests, one.id))
     found.shares, rest = ranked[: limits.USAGE_PARTS], ranked[limits.USAGE_PARTS :]
-    names = _names(actor, found.by, [one.id for one in found.shares if one.id])
+    ids = [one.id for one in found.shares if one.id]
+    names: dict[str, str] = {}  # those of deleted ones among them
+    if by == "person":
+        people = db.session.scalars(select(User).where(User.id.in_(ids)))
+        names = {one.id: one.name or one.email for one in people}
+    for model in _MODELS.get(by, ()):
+        statement = select(model.id, model.name).where(
+            model.workspace_id == actor.workspace_id, model.id.in_(ids)
+        )
+        names |= {row.id: row.name for row in db.session.execute(statement)}
     for share in found.shares:
         share.name = names.get(share.id, "") if share.id else ""
     if rest:
@@ -221,26 +218,6 @@ def _share(actor: Actor, found: History, parts: Mapping[Part, Sum]) -> None:
             for at, amount in one.steps.items():
                 last.steps.setdefault(at, Sum()).add(amount.rows, amount.requests)
         found.shares.append(last)
-
-
-def _names(actor: Actor, by: By, ids: list[str]) -> dict[str, str]:
-    """Return their names, including those of deleted ones."""
-    models: Mapping[str, tuple[Any, ...]] = {
-        "project": (Project,),
-        "template": (Template, Dataset),
-        "key": (ApiKey,),
-    }
-    if by == "person":
-        return {
-            one.id: one.name or one.email for one in db.session.scalars(select(User).where(User.id.in_(ids)))
-        }
-    found: dict[str, str] = {}
-    for model in models[by]:
-        statement = select(model.id, model.name).where(
-            model.workspace_id == actor.workspace_id, model.id.in_(ids)
-        )
-        found |= {row.id: row.name for row in db.session.execute(statement)}
-    return found
 
 
 def storage(actor: Actor) -> dict[str, dict[str, int]]:

@@ -12,7 +12,7 @@ from webapp import clock, quotas
 from webapp.access.actors import Actor
 from webapp.quotas import Gauge
 from webapp.usage import services
-from webapp.usage.services import History, Share, Sum
+from webapp.usage.services import History, Sum
 from webapp.web.inputs import Moment, Query
 from webapp.web.responses import OptionalTime, Output, Time, reply
 from webapp.web.routing import route
@@ -163,9 +163,29 @@ def usage(actor: Actor, query: Any) -> Response:
         "rows_per_generation": actor.limits.rows_per_generation,
         "near": [name for name, gauge in gauges.items() if gauge.near],
         "storage": services.storage(actor),
-        "history": _history(found),
+        "history": {
+            "by": found.by,
+            "step": found.step,
+            "start": clock.to_text(found.start),
+            "end": clock.to_text(found.end),
+            "rows": found.sum.rows,
+            "requests": found.sum.requests,
+            "steps": _steps(found.steps),
+            "shares": [
+                {
+                    "id": one.id,
+                    "name": one.name,
+                    "rows": one.sum.rows,
+                    "requests": one.sum.requests,
+                    "steps": _steps(one.steps),
+                }
+                for one in found.shares
+            ],
+        },
     }
-    shown = _charts(found) if person else {}
+    shown: dict[str, Any] = {}
+    if person:
+        shown = {"charts": [_chart(found, unit) for unit in ("rows", "requests")], "shades": _SHADES}
     return reply(data, template="usage.html", query=query, by=by, range=named, **shown)
 
 
@@ -180,24 +200,6 @@ def _rate(gauge: Gauge) -> dict[str, Any]:
     }
 
 
-def _history(found: History) -> dict[str, Any]:
-    return {
-        "by": found.by,
-        "step": found.step,
-        "start": clock.to_text(found.start),
-        "end": clock.to_text(found.end),
-        "rows": found.sum.rows,
-        "requests": found.sum.requests,
-        "steps": _steps(found.steps),
-        "shares": [_share(one) for one in found.shares],
-    }
-
-
-def _share(one: Share) -> dict[str, Any]:
-    own = {"id": one.id, "name": one.name, "rows": one.sum.rows, "requests": one.sum.requests}
-    return {**own, "steps": _steps(one.steps)}
-
-
 def _steps(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
     return [
         {"start": clock.to_text(at), "rows": one.rows, "requests": one.requests}
@@ -208,12 +210,8 @@ def _steps(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
 # --- Charts -------------------------------------------------------------------------------------------------
 
 
-def _charts(found: History) -> dict[str, Any]:
-    """Two charts of bars, rows and requests: one bar a step, the largest shares on top of one another in it."""
-    return {"charts": [_chart(found, unit) for unit in ("rows", "requests")], "shades": _SHADES}
-
-
 def _chart(found: History, unit: str) -> dict[str, Any]:
+    """A chart of bars: one bar a step, the largest shares on top of one another in it."""
     most = max((getattr(one, unit) for one in found.steps.values()), default=0)
     wide = _WIDTH / max(1, len(found.steps))
     bars = []
