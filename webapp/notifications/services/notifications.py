@@ -11,9 +11,8 @@ once an hour for each limit of a workspace, by e-mail at most once a day.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import func, or_, select
@@ -57,52 +56,43 @@ def tell(now: Callable[[], datetime] = clock.now) -> int:
 
 
 def _told(kind: str, model: Any, work_id: str, now: datetime) -> bool:
-    _settled(kind, model, work_id)
-    with writing() as session:
-        work = session.get(model, work_id, with_for_update=True)
-        if work is None or work.noticed_at is not None:
-            return False
-        work.noticed_at = now
-        _to_webhooks(session, kind, work, now)
-        try:
-            _to_starter(session, kind, work, now)
-        except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
-            log.warning("%s %s: no mail: %s", kind, work_id, error.message)
-    return True
-
-
-def _settled(kind: str, model: Any, work_id: str) -> None:
-    """Make sure that the counts are final, because the process that ended the work may have died before updating
-    them."""
+    # The counts must be final: the process that ended the work may have died before updating them.
     with reading() as session:
         work = session.get_one(model, work_id)
     if kind == "push" and not work.request.get(completion.SETTLED):
         completion.settle(work_id)
     elif kind == "run" and work.closed_at is None:
         run_completion.settle(work_id)
-
-
-def _to_webhooks(session: Session, kind: str, work: Any, now: datetime) -> None:
-    event = f"{kind}.{work.status}"
-    hooks = select(Webhook).where(
-        Webhook.workspace_id == work.workspace_id,
-        Webhook.deleted_at.is_(None),
-        Webhook.active.is_(True),
-        or_(Webhook.project_id.is_(None), Webhook.project_id == work.project_id),
-    )
-    for hook in session.scalars(hooks.order_by(Webhook.id)):
-        if webhooks.wanted(hook.events, event):
-            delivery = Delivery(
-                id=ids.new("dlv"),
-                webhook_id=hook.id,
-                event=event,
-                object_id=work.id,
-                created_at=now,
-                next_at=now,
-            )
-            told = webhooks.shown(kind, work)
-            delivery.body = webhooks.body(delivery, work.workspace_id, work.project_id, told)
-            session.add(delivery)
+    with writing() as session:
+        work = session.get(model, work_id, with_for_update=True)
+        if work is None or work.noticed_at is not None:
+            return False
+        work.noticed_at = now
+        event = f"{kind}.{work.status}"
+        hooks = select(Webhook).where(
+            Webhook.workspace_id == work.workspace_id,
+            Webhook.deleted_at.is_(None),
+            Webhook.active.is_(True),
+            or_(Webhook.project_id.is_(None), Webhook.project_id == work.project_id),
+        )
+        for hook in session.scalars(hooks.order_by(Webhook.id)):
+            if webhooks.wanted(hook.events, event):
+                delivery = Delivery(
+                    id=ids.new("dlv"),
+                    webhook_id=hook.id,
+                    event=event,
+                    object_id=work.id,
+                    created_at=now,
+                    next_at=now,
+                )
+                told = webhooks.shown(kind, work)
+                delivery.body = webhooks.body(delivery, work.workspace_id, work.project_id, told)
+                session.add(delivery)
+        try:
+            _to_starter(session, kind, work, now)
+        except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
+            log.warning("%s %s: no mail: %s", kind, work_id, error.message)
+    return True
 
 
 # --- E-mail to the user who started the work ------------------------------------------------------------------------
@@ -118,7 +108,16 @@ def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
     if not wants or took <= timedelta(minutes=choice.minutes) or _of_a_run(session, work.key_id):
         return
     user = session.get(User, work.created_by)
-    if user is None or user.disabled_at is not None or not _belongs(session, work):
+    if user is None or user.disabled_at is not None:
+        return
+    memberships = select(
+        func.count()
+    ).where(  # a former member of the workspace, or of the team, gets no mail
+        Membership.workspace_id == work.workspace_id,
+        Membership.user_id == work.created_by,
+        or_(Membership.team_id.is_(None), Membership.team_id == work.team_id),
+    )
+    if not session.scalar(memberships):
         return
     since = now - timedelta(hours=1)
     lately = select(func.count()).where(
@@ -137,16 +136,6 @@ def _of_a_run(session: Session, key_id: str | None) -> bool:
     return key is not None and key.run_id is not None
 
 
-def _belongs(session: Session, work: Any) -> bool:
-    """Return whether the user who started it is still a member of the workspace, or of the team."""
-    mine = select(func.count()).where(
-        Membership.workspace_id == work.workspace_id,
-        Membership.user_id == work.created_by,
-        or_(Membership.team_id.is_(None), Membership.team_id == work.team_id),
-    )
-    return bool(session.scalar(mine))
-
-
 _WORDS: Final = {
     "completed": "is complete",
     "failed": "has failed",
@@ -156,7 +145,7 @@ _WORDS: Final = {
 
 
 def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> mail.Letter:
-    what, page = _NAMES[kind](session, work)
+    what, page = _named(session, kind, work)
     how = _how(kind, work)
     lines = [f"{what} {how}."]
     if why := _reason(kind, work):
@@ -189,26 +178,16 @@ def _how(kind: str, work: Any) -> str:
     return _WORDS[work.status] + (f", {left:,} rows did not arrive" if left else "")
 
 
-def _export_name(_session: Session, work: Any) -> tuple[str, str]:
-    return f"Export {mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
-
-
-def _push_name(_session: Session, work: Any) -> tuple[str, str]:
-    word = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
-    return f"{word} to {mail.plain(work.target)}", f"/pushes/{work.id}"
-
-
-def _run_name(session: Session, work: Any) -> tuple[str, str]:
+def _named(session: Session, kind: str, work: Any) -> tuple[str, str]:
+    """Return what finished, in words, and the path of its page."""
+    if kind == "export":
+        return f"Export {mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
+    if kind == "push":
+        word = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
+        return f"{word} to {mail.plain(work.target)}", f"/pushes/{work.id}"
     scenario = session.get(Scenario, work.scenario_id)
-    return (
-        f"Run of {mail.plain(scenario.name if scenario else work.scenario_id)}",
-        f"/scenarios/{work.scenario_id}/runs/{work.id}",
-    )
-
-
-_NAMES: Final[Mapping[str, Callable[[Session, Any], tuple[str, str]]]] = MappingProxyType(
-    {"export": _export_name, "push": _push_name, "run": _run_name}
-)
+    name = mail.plain(scenario.name if scenario else work.scenario_id)
+    return f"Run of {name}", f"/scenarios/{work.scenario_id}/runs/{work.id}"
 
 
 def _reason(kind: str, work: Any) -> str:
@@ -247,15 +226,12 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
                 if took.total_seconds() >= limits.NOTICE_BROWSER_SECONDS and not _of_a_run(
                     session, work.key_id
                 ):
-                    found.append((work.noticed_at, _item(session, kind, work)))
+                    what, page = _named(session, kind, work)
+                    item = {"id": work.id, "text": f"{what} {_how(kind, work)}.", "href": page}
+                    found.append((work.noticed_at, item))
         found += lately(session, actor, since, now)
     found.sort(key=lambda one: one[0])
     return {"now": clock.to_text(now), "items": [item for _, item in found]}
-
-
-def _item(session: Session, kind: str, work: Any) -> dict[str, str]:
-    what, page = _NAMES[kind](session, work)
-    return {"id": work.id, "text": f"{what} {_how(kind, work)}.", "href": page}
 
 
 # --- Notification settings --------------------------------------------------------------------------------
@@ -374,28 +350,24 @@ def _to_admins(session: Session, workspace: Workspace, warning: LimitWarning, no
             or_(NoticeChoice.mail.is_(None), NoticeChoice.mail != "never"),
         )
     )
-    for user in session.scalars(people.order_by(User.id)):
-        letter = _limit_letter(kind, workspace, warning, user)
-        mail.post(session, letter, workspace_id=workspace.id, user_id=user.id, about=warning.id)
-
-
-def _limit_letter(kind: str, workspace: Workspace, warning: LimitWarning, user: User) -> mail.Letter:
     what, window = _LIMITS[warning.limit_name]
     share, name = round(100 * limits.USAGE_WARN_SHARE), mail.plain(workspace.name)
-    return mail.Letter(
-        kind=kind,
-        to=user.email,
-        name=user.name,
-        subject=f"{name} has used {share} % of its {what} for this {window}",
-        lines=[
-            sentence(warning),
-            f"Requests above the limit are rejected until capacity is available again, within one {window}.",
-            "You get this e-mail at most once a day.",
-        ],
-        facts=[("Workspace", name), ("Plan", workspace.plan.capitalize())],
-        link=("See what is used, and by whom", mail.link("/usage")),
-        because=f"You get this as an admin of the workspace. When you get mail is set at {mail.link('/me')}",
-    )
+    for user in session.scalars(people.order_by(User.id)):
+        letter = mail.Letter(
+            kind=kind,
+            to=user.email,
+            name=user.name,
+            subject=f"{name} has used {share} % of its {what} for this {window}",
+            lines=[
+                sentence(warning),
+                f"Requests above the limit are rejected until capacity is available again, within one {window}.",
+                "You get this e-mail at most once a day.",
+            ],
+            facts=[("Workspace", name), ("Plan", workspace.plan.capitalize())],
+            link=("See what is used, and by whom", mail.link("/usage")),
+            because=f"You get this as an admin of the workspace. When you get mail is set at {mail.link('/me')}",
+        )
+        mail.post(session, letter, workspace_id=workspace.id, user_id=user.id, about=warning.id)
 
 
 # --- Notices in the browser ----------------------------------------------------------------------------------

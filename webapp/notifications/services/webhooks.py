@@ -44,7 +44,7 @@ from webapp.extensions import changed_rows, db, reading, writing
 from webapp.mail import services as mail
 from webapp.net import urls
 from webapp.net.gate import Gate, GateError
-from webapp.net.session import NetError, Reply, ask
+from webapp.net.session import NetError, ask
 from webapp.notifications.models import Delivery, Webhook
 from webapp.pushes.models import Push
 from webapp.pushes.services.ledger import read
@@ -200,10 +200,11 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
         )
     except NetError as error:
         return Outcome("failed" if error.reason in _LASTING else "again", error.message)
-    return _judged(reply, _head(reply.body, url, keys), at)
-
-
-def _judged(reply: Reply, head: str, at: datetime) -> Outcome:
+    # Only the beginning of the response, in one line: receivers may echo what they were sent, secrets among it.
+    private = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
+    bare = [key.removeprefix(SECRET_PREFIX) for key in keys]
+    redacted = redaction.without(reply.body.decode("utf-8", "replace"), [*keys, *bare, *private])
+    head = mail.plain(redacted, limits.WEBHOOK_HEAD_CHARS)
     answered = Outcome("failed", f"The receiver answered {reply.status}.", reply.status, reply.ms, head)
     if 200 <= reply.status < 300:
         return replace(answered, verdict="delivered", reason="")
@@ -230,15 +231,6 @@ def _asked(text: str, at: datetime) -> float:
             return 0.0
         seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - at).total_seconds()
     return min(max(0.0, seconds), limits.WEBHOOK_RETRY_AFTER_SECONDS)
-
-
-def _head(body: bytes, url: str, keys: Sequence[str]) -> str:
-    """Return the beginning of a response in one line, with secrets redacted, because receivers may echo what they were
-    sent."""
-    private = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
-    bare = [key.removeprefix(SECRET_PREFIX) for key in keys]
-    text = redaction.without(body.decode("utf-8", "replace"), [*keys, *bare, *private])
-    return mail.plain(text, limits.WEBHOOK_HEAD_CHARS)
 
 
 # --- Claiming a delivery, and recording its result ------------------------------------------------------------
@@ -328,7 +320,22 @@ def _note(
             or row.status != "pending"
         ):
             return
-        _write(row, outcome, began, now)
+        row.claimed_until = None
+        row.response_status, row.ms = outcome.status, outcome.ms
+        row.reason, row.head = outcome.reason[:500], outcome.head
+        tried = {
+            "at": clock.to_text(began),
+            "response_status": outcome.status,
+            "ms": outcome.ms,
+            "reason": outcome.reason[: limits.WEBHOOK_HEAD_CHARS],
+        }
+        row.tries = [*row.tries, tried][-limits.WEBHOOK_TRIES_KEPT :]
+        if outcome.verdict == "again" and row.attempts <= len(limits.WEBHOOK_WAITS):
+            wait = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.asked)
+            row.next_at = now + timedelta(seconds=wait)
+        else:
+            row.status = "delivered" if outcome.verdict == "delivered" else "failed"
+            row.ended_at, row.next_at = now, None
         if tested or outcome.reason == OFF:
             return
         if outcome.verdict == "delivered":
@@ -341,25 +348,6 @@ def _note(
             _turn_off(session, hook, "gone", now)
         elif hook.failures >= limits.WEBHOOK_FAILURES and failing:
             _turn_off(session, hook, "failing", now)
-
-
-def _write(row: Delivery, outcome: Outcome, began: datetime, now: datetime) -> None:
-    row.claimed_until = None
-    row.response_status, row.ms = outcome.status, outcome.ms
-    row.reason, row.head = outcome.reason[:500], outcome.head
-    tried = {
-        "at": clock.to_text(began),
-        "response_status": outcome.status,
-        "ms": outcome.ms,
-        "reason": outcome.reason[: limits.WEBHOOK_HEAD_CHARS],
-    }
-    row.tries = [*row.tries, tried][-limits.WEBHOOK_TRIES_KEPT :]
-    if outcome.verdict == "again" and row.attempts <= len(limits.WEBHOOK_WAITS):
-        wait = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.asked)
-        row.next_at = now + timedelta(seconds=wait)
-        return
-    row.status = "delivered" if outcome.verdict == "delivered" else "failed"
-    row.ended_at, row.next_at = now, None
 
 
 def _turn_off(session: Session, hook: Webhook, why: str, now: datetime) -> None:
@@ -383,34 +371,25 @@ def _turn_off(session: Session, hook: Webhook, why: str, now: datetime) -> None:
     )
     maker = session.get(User, hook.created_by) if hook.created_by else None
     if maker is not None and maker.disabled_at is None and mail.configured():
-        mail.post(
-            session,
-            _letter(hook, maker, why),
-            workspace_id=hook.workspace_id,
-            user_id=maker.id,
-            about=hook.id,
+        told = {
+            "gone": "Its receiver answered 410: it is gone for good.",
+            "failing": f"{hook.failures:,} attempts in a row have failed, and none has succeeded for a day.",
+        }
+        letter = mail.Letter(
+            kind="webhook.off",
+            to=maker.email,
+            name=maker.name,
+            subject=f"A webhook to {_host(hook.url)} was turned off",
+            lines=[
+                f"Rowsmith has turned off a webhook that you created. {told[why]}",
+                "Events that end from now on are not kept for it. When the receiver works again, turn it on and send "
+                "again what it has missed, from its list of deliveries.",
+            ],
+            facts=[("Receiver", _host(hook.url)), ("Description", hook.description)],
+            link=("View webhook", mail.link(f"/webhooks/{hook.id}")),
+            because="You receive this e-mail because you created the webhook.",
         )
-
-
-def _letter(hook: Webhook, maker: User, why: str) -> mail.Letter:
-    told = {
-        "gone": "Its receiver answered 410: it is gone for good.",
-        "failing": f"{hook.failures:,} attempts in a row have failed, and none has succeeded for a day.",
-    }
-    return mail.Letter(
-        kind="webhook.off",
-        to=maker.email,
-        name=maker.name,
-        subject=f"A webhook to {_host(hook.url)} was turned off",
-        lines=[
-            f"Rowsmith has turned off a webhook that you created. {told[why]}",
-            "Events that end from now on are not kept for it. When the receiver works again, turn it on and send "
-            "again what it has missed, from its list of deliveries.",
-        ],
-        facts=[("Receiver", _host(hook.url)), ("Description", hook.description)],
-        link=("View webhook", mail.link(f"/webhooks/{hook.id}")),
-        because="You receive this e-mail because you created the webhook.",
-    )
+        mail.post(session, letter, workspace_id=hook.workspace_id, user_id=maker.id, about=hook.id)
 
 
 def _host(url: str) -> str:
