@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 import orjson
@@ -191,7 +191,9 @@ def index(actor: Actor, query: AuditQuery) -> Response:
     """
     if query.format == "jsonl" or JSON_LINES in request.headers.get("Accept", ""):
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
-        return Response(_lines(actor, query), mimetype=JSON_LINES, headers=headers)
+        batches = search.every(actor.workspace_id, query.wanted)
+        lines = (b"".join(orjson.dumps(AuditOut.of(row)) + b"\n" for row in rows) for rows in batches)
+        return Response(lines, mimetype=JSON_LINES, headers=headers)
     found = search.page(actor, query.wanted, query.cursor, query.limit)
     items = [AuditOut.of(one) for one in found.items]
     data = {
@@ -232,8 +234,3 @@ def seals(actor: Actor, query: SealsQuery) -> Response:
         context=actor.workspace_id,
     )
     return reply(found.as_dict(SealOut.of))
-
-
-def _lines(actor: Actor, query: AuditQuery) -> Iterator[bytes]:
-    batches = search.every(actor.workspace_id, query.wanted)
-    return (b"".join(orjson.dumps(AuditOut.of(row)) + b"\n" for row in rows) for rows in batches)

@@ -67,12 +67,13 @@ _DIGITS: Final = str.maketrans(ids.ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 
 def canonical(entry: Mapping[str, Any]) -> bytes:
     """Return the bytes of an entry (or any mapping of plain values and times) that are hashed."""
-    plain = {name: _moment(value) if isinstance(value, datetime) else value for name, value in entry.items()}
+    plain = {
+        name: value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        if isinstance(value, datetime)
+        else value
+        for name, value in entry.items()
+    }
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _moment(value: datetime) -> str:
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def link(previous: bytes, entry: Mapping[str, Any]) -> bytes:
@@ -127,13 +128,19 @@ def seal(workspace_id: str, now: datetime, most: int = limits.AUDIT_SEALS_PER_TU
     made, after = 0, ""
     while made < most:
         with reading() as session:
-            pending = _pending(session, workspace_id, after)
+            waiting = select(AuditPending.entry_id).where(
+                AuditPending.workspace_id == workspace_id, AuditPending.entry_id > after
+            )
+            waiting = waiting.order_by(AuditPending.entry_id).limit(limits.AUDIT_SEAL_ENTRIES)
+            pending = session.scalars(waiting).all()
             entries = _entries(session, workspace_id, pending)
             head = session.get(AuditHead, workspace_id)
-            known = _sealed_before(session, head, [one["id"] for one in entries]) if head else set()
-            latest = (
-                session.scalar(select(AuditSeal.last_at).where(*_last(workspace_id, head))) if head else None
-            )
+            known: set[str] = set()
+            latest = None
+            if head is not None:
+                known = _sealed_before(session, head, [one["id"] for one in entries])
+                last = (AuditSeal.workspace_id == workspace_id, AuditSeal.number == head.number)
+                latest = session.scalar(select(AuditSeal.last_at).where(*last))
         if not pending:
             break
         after = pending[-1]
@@ -144,13 +151,6 @@ def seal(workspace_id: str, now: datetime, most: int = limits.AUDIT_SEALS_PER_TU
     if made:
         keep_head(workspace_id)
     return made
-
-
-def _pending(session: Session, workspace_id: str, after: str) -> Sequence[str]:
-    statement = select(AuditPending.entry_id).where(
-        AuditPending.workspace_id == workspace_id, AuditPending.entry_id > after
-    )
-    return session.scalars(statement.order_by(AuditPending.entry_id).limit(limits.AUDIT_SEAL_ENTRIES)).all()
 
 
 def _entries(session: Session, workspace_id: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -169,10 +169,6 @@ def named(workspace_id: str, wanted: Sequence[str]) -> ColumnElement[bool]:
     """Entries of a workspace by their ids. The workspace is in a function, which uses no index: SQLite would go
     by it, through all that the workspace has, instead of by the ids."""
     return and_(AuditEntry.id.in_(wanted), func.coalesce(AuditEntry.workspace_id, "") == workspace_id)
-
-
-def _last(workspace_id: str, head: AuditHead | None) -> tuple[Any, ...]:
-    return AuditSeal.workspace_id == workspace_id, AuditSeal.number == (head.number if head else 0)
 
 
 def _sealed_before(session: Session, head: AuditHead, wanted: list[str]) -> set[str]:
@@ -201,7 +197,25 @@ def _sealed(
     latest: datetime | None,
 ) -> bool:
     """Write one seal. Return False if another sweeper has written it in the meantime."""
-    made = _seal(workspace_id, head, entries, now, latest) if entries else None
+    made = None
+    if entries:
+        digest, links = bytes.fromhex(head.hash if head else GENESIS), []
+        for entry in entries:
+            digest = link(digest, entry)
+            links.append(packed(entry["id"], digest))
+        seen = max(entry["at"] for entry in entries)
+        said = {
+            "workspace_id": workspace_id,
+            "number": (head.number if head else 0) + 1,
+            "count": len(entries),
+            "first_id": entries[0]["id"],
+            "last_id": entries[-1]["id"],
+            "last_at": max(seen, latest) if latest else seen,
+            "previous": head.hash if head else GENESIS,
+            "chain": digest.hex(),
+            "sealed_at": now,
+        }
+        made = AuditSeal(**said, hash=seal_hash(said), links=b"".join(links))
     try:
         with writing() as session:
             held = session.get(AuditHead, workspace_id, with_for_update=True)
@@ -224,32 +238,6 @@ def _sealed(
     except IntegrityError:
         return False  # the other one was first; or the workspace has gone
     return True
-
-
-def _seal(
-    workspace_id: str,
-    head: AuditHead | None,
-    entries: list[Mapping[str, Any]],
-    now: datetime,
-    latest: datetime | None,
-) -> AuditSeal:
-    digest, links = bytes.fromhex(head.hash if head else GENESIS), []
-    for entry in entries:
-        digest = link(digest, entry)
-        links.append(packed(entry["id"], digest))
-    seen = max(entry["at"] for entry in entries)
-    said = {
-        "workspace_id": workspace_id,
-        "number": (head.number if head else 0) + 1,
-        "count": len(entries),
-        "first_id": entries[0]["id"],
-        "last_id": entries[-1]["id"],
-        "last_at": max(seen, latest) if latest else seen,
-        "previous": head.hash if head else GENESIS,
-        "chain": digest.hex(),
-        "sealed_at": now,
-    }
-    return AuditSeal(**said, hash=seal_hash(said), links=b"".join(links))
 
 
 # --- The head, kept apart -----------------------------------------------------------------------------------
@@ -528,11 +516,9 @@ class _Chain:
                 yield Misfit(
                     last, "", f"The chain does not hold the head that was kept, seal {kept['number']}."
                 )
-        if head is not None and head.removed:
-            yield from self._retention(head)
-
-    def _retention(self, head: AuditHead) -> Iterator[Misfit]:
-        """Retention says in the trail itself what it has removed."""
+        if head is None or not head.removed:
+            return
+        # Retention says in the trail itself what it has removed.
         statement = (
             select(AuditEntry.details)
             .where(AuditEntry.workspace_id == self._workspace_id, AuditEntry.action == "audit.remove")

@@ -83,10 +83,14 @@ def page(actor: Actor, wanted: Wanted, cursor: str | None, limit: int) -> Found:
     """A page of the entries, newest first. Errors: forbidden, invalid_request (the cursor)."""
     require(actor, "admin")
     base, others = _conditions(actor.workspace_id, wanted)
-    context = f"{actor.workspace_id} {_context(wanted)}"
+    said = {name: getattr(wanted, name) for name in Wanted.__slots__}
+    given = json.dumps({name: value for name, value in said.items() if value is not None}, default=str)
+    context = f"{actor.workspace_id} {given}"
     if cursor:
-        at, after = pagination.read_cursor(_NAME, context, cursor)
-        base = [*base, _before(datetime.fromisoformat(str(at)), str(after))]
+        last, last_id = pagination.read_cursor(_NAME, context, cursor)
+        at = datetime.fromisoformat(str(last))
+        same = and_(AuditEntry.at == at, AuditEntry.id < str(last_id))
+        base = [*base, or_(AuditEntry.at < at, same)]
     bound = _bound(base) if others else None
     whole = [*base, *others, *([AuditEntry.at >= bound] if bound is not None else [])]
     order = (AuditEntry.at.desc(), AuditEntry.id.desc())
@@ -98,11 +102,6 @@ def page(actor: Actor, wanted: Wanted, cursor: str | None, limit: int) -> Found:
         following, until = pagination.cursor_of(_NAME, context, [bound.isoformat(), ""]), bound
     total, exact = _total(actor.workspace_id, wanted)
     return Found(rows[:limit], following, total, exact, until)
-
-
-def _context(wanted: Wanted) -> str:
-    said = {name: getattr(wanted, name) for name in Wanted.__slots__}
-    return json.dumps({name: value for name, value in said.items() if value is not None}, default=str)
 
 
 def _conditions(
@@ -129,21 +128,12 @@ def _conditions(
         others.append(AuditEntry.rows <= wanted.rows_max)
     if (wanted.q or "").strip():
         others.append(pagination.contains(AuditEntry.action, (wanted.q or "").strip()))
-    if (wanted.text or "").strip():
-        others.append(_text((wanted.text or "").strip()))
+    if text := (wanted.text or "").strip():
+        # Details are JSON text, in which non-ASCII characters may be escaped.
+        details: Any = cast(AuditEntry.details, Text)
+        forms = dict.fromkeys((json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]))
+        others.append(or_(*(pagination.contains(details, one) for one in forms)))
     return base, others
-
-
-def _text(text: str) -> ColumnElement[bool]:
-    """Details are JSON text, in which non-ASCII characters may be escaped."""
-    column: Any = cast(AuditEntry.details, Text)
-    quoted = json.dumps(text, ensure_ascii=False)[1:-1]
-    escaped = json.dumps(text)[1:-1]
-    return or_(*(pagination.contains(column, one) for one in dict.fromkeys((quoted, escaped))))
-
-
-def _before(at: datetime, entry_id: str) -> ColumnElement[bool]:
-    return or_(AuditEntry.at < at, and_(AuditEntry.at == at, AuditEntry.id < entry_id))
 
 
 def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
@@ -174,7 +164,10 @@ def every(workspace_id: str, wanted: Wanted) -> Iterator[list[AuditEntry]]:
     def batches() -> Iterator[list[AuditEntry]]:
         last: AuditEntry | None = None
         while True:
-            statement: Select[Any] = chosen if last is None else chosen.where(_after(last))
+            statement: Select[Any] = chosen
+            if last is not None:
+                same = and_(AuditEntry.at == last.at, AuditEntry.id > last.id)
+                statement = chosen.where(or_(AuditEntry.at > last.at, same))
             with app.app_context(), reading() as session:
                 rows = list(session.scalars(statement))
             if not rows:
@@ -183,10 +176,6 @@ def every(workspace_id: str, wanted: Wanted) -> Iterator[list[AuditEntry]]:
             last = rows[-1]
 
     return batches()
-
-
-def _after(last: AuditEntry) -> ColumnElement[bool]:
-    return or_(AuditEntry.at > last.at, and_(AuditEntry.at == last.at, AuditEntry.id > last.id))
 
 
 # --- Names --------------------------------------------------------------------------------------------------
@@ -203,26 +192,21 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
     found |= {row.id: row.name for row in db.session.execute(select(ApiKey.id, ApiKey.name).where(*own))}
     if any(one["object_id"] == workspace_id for one in entries):
         found[workspace_id] = db.session.get_one(Workspace, workspace_id).name
-    return found | _object_names(workspace_id, entries)
-
-
-def _object_names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of objects of the workspace by id: of those kinds whose table has a name or a file name."""
+    # The objects of those kinds whose table has a name or a file name.
     tables = {mapper.class_.__name__.lower(): mapper.local_table for mapper in Base.registry.mappers}
     ids: dict[str, set[str]] = {}
     for entry in entries:
         if entry["object_id"]:
             ids.setdefault(str(entry["object_type"]).replace("_", ""), set()).add(entry["object_id"])
-    found: dict[str, str] = {}
     for kind, wanted in ids.items():
         table = tables.get("workspacefile" if kind == "file" else kind)
         named = next((name for name in _NAMED if table is not None and name in table.c), None)
         if table is None or named is None or "workspace_id" not in table.c:
             continue
-        own = select(table.c.id, table.c[named]).where(
+        objects = select(table.c.id, table.c[named]).where(
             table.c.workspace_id == workspace_id, table.c.id.in_(wanted)
         )
-        found |= {row[0]: row[1] for row in db.session.execute(own) if row[1]}
+        found |= {row[0]: row[1] for row in db.session.execute(objects) if row[1]}
     return found
 
 
