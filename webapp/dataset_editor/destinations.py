@@ -61,23 +61,22 @@ def chosen(actor: Actor, dataset: Dataset, wanted: str) -> Destination:
         return files[wanted]
     if not actor.can("push", dataset.team_id):
         return files.get(_last_format(dataset) or "", files["xlsx"])
-    known = {one["id"]: one for one in _known(actor, wanted) if not one["read_only"]}
+    try:
+        connections = form.known(actor, wanted if wanted.startswith(("con_", "end_")) else "")
+    except ApiError:
+        connections = form.known(actor, "")
+    known = {one["id"]: one for one in connections if not one["read_only"]}
     if wanted in known:
         return _of(known[wanted])
-    last = _last_push(dataset)
+    where = func.coalesce(Push.endpoint_id, Push.connection_id)
+    newest = select(where).where(Push.dataset_id == dataset.id).order_by(Push.id.desc()).limit(1)
+    last = db.session.scalar(newest)
     if last is not None and last in known:
         return _of(known[last])
     if last is None and (name := _last_format(dataset)) in files:
         return files[str(name)]
     databases = [one for one in known.values() if not one["http"]]
     return _of(databases[0]) if databases else files["xlsx"]
-
-
-def _known(actor: Actor, wanted: str) -> list[dict[str, Any]]:
-    try:
-        return form.known(actor, wanted if wanted.startswith(("con_", "end_")) else "")
-    except ApiError:
-        return form.known(actor, "")
 
 
 def _of(one: dict[str, Any]) -> Destination:
@@ -91,13 +90,6 @@ _KINDS: Final = {
     "postgresql": "PostgreSQL", "mysql": "MySQL", "sqlite": "SQLite", "mssql": "SQL Server", "oracle": "Oracle",
     "db2": "Db2", "mongodb": "MongoDB", "rest": "REST", "odata": "OData", "openapi": "OpenAPI", "endpoint": "Endpoint",
 }  # fmt: skip
-
-
-def _last_push(dataset: Dataset) -> str | None:
-    where = func.coalesce(Push.endpoint_id, Push.connection_id)
-    return db.session.scalar(
-        select(where).where(Push.dataset_id == dataset.id).order_by(Push.id.desc()).limit(1)
-    )
 
 
 def _last_format(dataset: Dataset) -> str | None:

@@ -319,11 +319,13 @@ class Children:
         if self.kind != "range":
             return None
         faults, bounds = [], {}
-        for path, text in (("least", self.least), ("most", self.most)):
-            try:
-                bounds[path] = _number(text, 0 if path == "least" else 1)
-            except ValueError as error:
-                faults.append(Fault(path, "invalid", str(error)))
+        most = limits.MAX_ARRAY_PRODUCT
+        for path, text, least in (("least", self.least, 0), ("most", self.most, 1)):
+            plain = _GROUPING.sub("", text)
+            if plain.isdecimal() and plain.isascii() and len(plain) <= 12 and least <= int(plain) <= most:
+                bounds[path] = int(plain)
+            else:
+                faults.append(Fault(path, "invalid", f"Enter a whole number from {least} to {most:,}."))
         if not faults and bounds["least"] > bounds["most"]:
             faults.append(Fault("most", "invalid", "Enter a number that is not below the minimum."))
         shape = self.distribution or "uniform"
@@ -348,14 +350,6 @@ class Children:
             raise validation_error([Fault(path, "invalid", f"{text[:1].upper()}{text[1:]}.")]) from None
         stored: dict[str, Any] = checked.model_dump(mode="json", exclude_defaults=True)
         return {**stored, "min": checked.min, "max": checked.max}
-
-
-def _number(text: str, least: int) -> int:
-    plain = _GROUPING.sub("", text)
-    most = limits.MAX_ARRAY_PRODUCT
-    if not plain.isdecimal() or not plain.isascii() or len(plain) > 12 or not least <= int(plain) <= most:
-        raise ValueError(f"Enter a whole number from {least} to {most:,}.")
-    return int(plain)
 
 
 def set_children(actor: Actor, dataset: Dataset, edge: Edge, children: Children) -> dict[str, Any] | None:

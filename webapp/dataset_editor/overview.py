@@ -308,23 +308,21 @@ def read(versions: Mapping[str, int]) -> dict[str, Contents]:
 def _contents(template_id: str, spec: Mapping[str, Any]) -> Contents:
     fields = spec["fields"]
     walked = list(relations.walk(fields))
+    columns = []
+    for path, one in walked:
+        if "." not in path:
+            kind = find(one["type"])
+            columns.append(Column(path, one["type"], kind.label if kind else one["type"]))
     fit = {path: one for path, one in walked if relations.never_repeats(one) and not one.get("hidden")}
     declared = next((path for path, one in fit.items() if one["options"].get("primaryKey")), None)
     return Contents(
         quantity=spec["quantity"],
         sourced=spec.get("source") is not None,
-        columns=tuple(
-            Column(path, one["type"], _label(one["type"])) for path, one in walked if "." not in path
-        ),
+        columns=tuple(columns),
         paths={one["id"]: path for path, one in walked if one.get("id")},
         edges=tuple(relations.edges({template_id: fields})),
         keys=(declared, frozenset(fit), relations.primary_key(fields) if declared is None else None),
     )
-
-
-def _label(name: str) -> str:
-    kind = find(name)
-    return kind.label if kind else name
 
 
 # --- Diagram ------------------------------------------------------------------------------------------------
@@ -525,7 +523,9 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
         ordered = sorted(column, key=weight)
         diagram.columns.append(ordered)
         for box in ordered:
-            _put(box, x, y)
+            box.x, box.y = x, y
+            for line, row in enumerate(box.fields):
+                row.y = y + _HEAD + line * _LINE + _LINE // 2 + 1
             placed[box.table.template_id] = y + box.height / 2
             y += box.height + _DOWN
     if columns:
@@ -534,12 +534,6 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
         last = {box.table.template_id for box in columns[-1]}
         if any({edge.child_template_id, edge.parent_template_id} <= last for edge in edges):
             diagram.width += _LOOP + _MARGIN
-
-
-def _put(box: Box, x: int, y: int) -> None:
-    box.x, box.y = x, y
-    for at, row in enumerate(box.fields):
-        row.y = y + _HEAD + at * _LINE + _LINE // 2 + 1
 
 
 # --- Lines --------------------------------------------------------------------------------------------------

@@ -146,7 +146,16 @@ def _context(actor: Actor, dataset: Dataset, shown: Shown, told: Told) -> dict[s
     if chosen is not None and shown.view in ("diagram", "table"):
         context |= _drawer(actor, data, tables, chosen, edge)
     if shown.view == "versions":
-        context["versions"] = _versions(dataset)
+        context["versions"] = [
+            {
+                "number": one.number,
+                "at": one.created_at,
+                "who": who,
+                "tables": len(one.spec["templates"]),
+                "what": (one.step or {}).get("label", ""),
+            }
+            for one, who in datasets.KIND.history(dataset)
+        ]
     if shown.view == "api":
         context["use"] = snippets.of_dataset(snippets.origin(), dataset.id, data)
     return context
@@ -223,7 +232,7 @@ def _drawer(
     if chosen.missing:
         return context
     if edge is not None:
-        context |= {"children": _children_of(edge), **_bars(edge)}
+        context |= _relation(edge)
     spec = {"seed": data["seed"], "anchor": data["anchor"]}
     pinned = {table.template_id: table.version for table in tables.tables if not table.missing}
     members = [
@@ -244,40 +253,22 @@ def _drawer(
     return context
 
 
-def _bars(edge: Edge) -> dict[str, Any]:
-    """Return the chart of a relation with a cardinality: heights of its bars up to 36, and the average as text."""
-    if edge.cardinality is None:
-        return {"bars": [], "average": ""}
-    spread = Cardinality.model_validate(dict(edge.cardinality)).spread()
-    average = f"{float(spread.average()):.3g}"
-    if spread.max - spread.min >= _MOST_BARS:
-        return {"bars": [], "average": average}
-    masses = spread.masses(None)
-    return {"bars": [round(36 * mass / max(masses), 1) for mass in masses], "average": average}
-
-
-def _children_of(edge: Edge) -> Children:
-    """Return the number of rows per parent as the form of a relation shows it."""
-    if edge.cardinality is not None:
-        held = edge.cardinality
-        return Children(
-            "range", str(held.get("min", 1)), str(held.get("max", 3)), str(held.get("distribution", "uniform")),
-            str(held.get("mean") or ""),
-        )  # fmt: skip
-    return Children("one" if edge.unique else "any", "1", "3")
-
-
-def _versions(dataset: Dataset) -> list[dict[str, Any]]:
-    return [
-        {
-            "number": version.number,
-            "at": version.created_at,
-            "who": who,
-            "tables": len(version.spec["templates"]),
-            "what": (version.step or {}).get("label", ""),
-        }
-        for version, who in datasets.KIND.history(dataset)
-    ]
+def _relation(edge: Edge) -> dict[str, Any]:
+    """Return the number of rows per parent as the form of a relation shows it, and its chart: heights of the bars up to
+    36, and the average as text."""
+    held = edge.cardinality
+    if held is None:
+        return {"children": Children("one" if edge.unique else "any", "1", "3"), "bars": [], "average": ""}
+    children = Children(
+        "range", str(held.get("min", 1)), str(held.get("max", 3)), str(held.get("distribution", "uniform")),
+        str(held.get("mean") or ""),
+    )  # fmt: skip
+    spread = Cardinality.model_validate(dict(held)).spread()
+    bars = []
+    if spread.max - spread.min < _MOST_BARS:
+        masses = spread.masses(None)
+        bars = [round(36 * mass / max(masses), 1) for mass in masses]
+    return {"children": children, "bars": bars, "average": f"{float(spread.average()):.3g}"}
 
 
 # --- Changes ------------------------------------------------------------------------------------------------
@@ -285,7 +276,8 @@ def _versions(dataset: Dataset) -> list[dict[str, Any]]:
 
 @route(bp, "/datasets/<dataset_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
 def save(actor: Actor, dataset_id: str) -> Response:
-    """Save a change: the inputs that were changed, and then what a button does."""
+    """Save a change: the inputs that were changed, and then what a button does. The answer has the parts of the page
+    that are affected, or the page."""
     shown = Shown.read(request.form)
     verb, _, what = request.form.get("do", "set").partition(":")
     if verb == "delete":
@@ -317,11 +309,6 @@ def save(actor: Actor, dataset_id: str) -> Response:
         told.typed = dict(request.form)
     if foreign and not told.message:
         told.message = "Somebody else changed this dataset. Their changes are shown now."
-    return _answer(actor, dataset_id, shown, told, whole=foreign or verb != "set")
-
-
-def _answer(actor: Actor, dataset_id: str, shown: Shown, told: Told, *, whole: bool) -> Response:
-    """Return the parts of the page that a change affects, or the page."""
     dataset = datasets.get(actor, dataset_id)
     if "HX-Request" not in request.headers:
         if told.faults:
@@ -330,10 +317,11 @@ def _answer(actor: Actor, dataset_id: str, shown: Shown, told: Told, *, whole: b
             flash(told.message)
         return see_other(_link(dataset_id, shown)())
     context = _context(actor, dataset, shown, told)
-    if told.faults and any(name.startswith("relation") for name in told.faults):
+    if any(name.startswith("relation") for name in told.faults):
         text = render_block(PAGE, "drawer", **context)
         return Response(text, told.status, {"HX-Retarget": "#drawer"})
-    blocks = ("workspace", "drawer", "bars") if whole and not told.faults else ("values", "bars")
+    whole = (foreign or verb != "set") and not told.faults
+    blocks = ("workspace", "drawer", "bars") if whole else ("values", "bars")
     return Response("".join(render_block(PAGE, one, **context, oob=True) for one in blocks), told.status)
 
 
@@ -358,9 +346,11 @@ def _act(actor: Actor, dataset_id: str, verb: str, what: str, shown: Shown) -> s
     elif verb == "relate":
         name = request.form.get("relation-name", "")
         child = request.form.get("relation-child", what)
-        parent = _table_named(
-            overview.of(actor, datasets.show(dataset)), request.form.get("relation-parent", "")
-        )
+        tables = overview.of(actor, datasets.show(dataset))
+        parent = request.form.get("relation-parent", "")
+        if parent not in tables.by_id:  # a name and not an id
+            plain = parent.strip().casefold()
+            parent = next((one.template_id for one in tables.tables if one.name.casefold() == plain), parent)
         _, made = editing.add_relation(actor, dataset, child, parent, name, _children_sent())
         shown.table, shown.relation = child, made
     elif verb in ("children", "unrelate"):
@@ -374,14 +364,6 @@ def _act(actor: Actor, dataset_id: str, verb: str, what: str, shown: Shown) -> s
         shown.relation = ""
         return f"Field {edge.child_field} removed"
     return ""
-
-
-def _table_named(tables: Overview, text: str) -> str:
-    """Return the id of a table that a form names by its id or its name."""
-    if text in tables.by_id:
-        return text
-    plain = text.strip().casefold()
-    return next((one.template_id for one in tables.tables if one.name.casefold() == plain), text)
 
 
 def _children_sent() -> Children:

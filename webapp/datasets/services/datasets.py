@@ -138,7 +138,10 @@ def look_up_templates(
         Template.deleted_at.is_(None),
     )
     found = {
-        template.id: template for template in db.session.scalars(statement) if _may(actor, template, scope)
+        template.id: template
+        for template in db.session.scalars(statement)
+        if actor.role_in(template.team_id) is not None
+        and (scope is None or actor.can(scope, template.team_id))
     }
     faults = []
     for place, template_id in enumerate(wanted):
@@ -153,11 +156,6 @@ def look_up_templates(
             text = f"templates[{wanted.index(template_id)}] is this template already."
             faults.append(Fault(path, "duplicate", text, "A dataset has each template once."))
     return found, faults
-
-
-def _may(actor: Actor, template: Template, scope: str | None) -> bool:
-    there = actor.role_in(template.team_id) is not None
-    return there and (scope is None or actor.can(scope, template.team_id))
 
 
 def fields_of(numbers: Mapping[str, int]) -> relations.Templates:
@@ -180,22 +178,16 @@ def _checked(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[s
     found = known_templates(actor, spec)
     pinned = {one["template_id"]: found[one["template_id"]].version for one in spec["templates"]}
     names = {one["template_id"]: one["name"] or found[one["template_id"]].name for one in spec["templates"]}
-    return {**spec, "warnings": _warnings(names, fields_of(pinned))}, {"templates": pinned}
-
-
-def _warnings(names: Mapping[str, str], fields: relations.Templates) -> list[dict[str, str]]:
-    """Return warnings: references to templates that are not among the tables."""
     places = {one: place for place, one in enumerate(names)}
-    told = []
-    for edge in relations.edges(fields):
+    warnings = []
+    for edge in relations.edges(fields_of(pinned)):
         if edge.parent_template_id in names:
             continue
         path = f"templates[{places[edge.child_template_id]}]"
         text = f"{names[edge.child_template_id]}.{edge.child_field} refers to a template that is not in this dataset."
-        told.append(
-            Fault(path, "outside_reference", text, "Add that template, so that its rows are there too.")
-        )
-    return [fault.as_dict() for fault in told]
+        hint = "Add that template, so that its rows are there too."
+        warnings.append(Fault(path, "outside_reference", text, hint).as_dict())
+    return {**spec, "warnings": warnings}, {"templates": pinned}
 
 
 # Differences between two versions of a dataset.

@@ -239,22 +239,18 @@ def _as_many_as_possible(
     with processor_time.of_one_table():
         one_row = GenerateInput(count=1, seed=seed)
         recipe = external_values.recipe(actor, _source(member, members), one_row, fetch=False)
-        return _possible(recipe, member.count or 1)
-
-
-def _possible(recipe: Recipe, wanted: int) -> tuple[int, str]:
-    """The most rows of a recipe, up to `wanted`, and why not more."""
-    why = _too_many(recipe, wanted)
-    if not why:
-        return wanted, ""
-    low, high = 0, wanted  # `low` rows are possible, `high` are not
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _too_many(recipe, middle):
-            high = middle
-        else:
-            low = middle
-    return low, why
+        wanted = member.count or 1
+        why = _too_many(recipe, wanted)
+        if not why:
+            return wanted, ""
+        low, high = 0, wanted  # `low` rows are possible, `high` are not
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _too_many(recipe, middle):
+                high = middle
+            else:
+                low = middle
+        return low, why
 
 
 def _too_many(recipe: Recipe, count: int) -> str:
