@@ -175,7 +175,21 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
         text = "Send the file as multipart/form-data, with the parts `name` and `file`."
         told = {"content_type": request.mimetype, "expected": [MULTIPART]}
         raise ApiError("unsupported_media_type", text, told)
-    found = _unknown(request)
+    found = []
+    for part in dict.fromkeys([*request.form, *request.files]):
+        if part not in KNOWN and part not in FORM_ONLY:
+            text = f"There is no part `{part[:100]}` here."
+            found.append(Fault(part[:100], "unknown_key", text, did_you_mean(part[:100], KNOWN)))
+    if request.form.get("shared", "false") not in _SAID:
+        found.append(Fault("shared", "not_allowed", "`shared` must be `true` or `false`."))
+    for part in ("name", "folder", "shared"):
+        if len(request.form.getlist(part)) > 1:
+            found.append(Fault(part, "duplicate", "This part is sent once."))
+        if part in request.files:
+            found.append(Fault(part, "wrong_type", "This part is a text and no file."))
+    if "file" in request.form:
+        text = "This part is a text and no file: it has no filename."
+        found.append(Fault("file", "wrong_type", text, "With curl: -F file=@customers.csv"))
     files = [file for file in request.files.getlist("file") if file.filename]
     if not files and "file" not in request.form:
         hint = "Choose one, or drop it on the page." if many else "With curl: -F file=@customers.csv"
@@ -189,7 +203,8 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
     for file in files:
         given = request.form.get("name", "")
         path = "name" if given else "file"
-        name = given or _own(file)
+        # Without the folders of the client's machine.
+        name = given or (file.filename or "").replace("\\", "/").rpartition("/")[2]
         whole = f"{folder}/{name}" if folder else name
         wrong = names.faults(whole, path) if not unfit else []
         found += [fault for fault in wrong if fault not in found]
@@ -207,27 +222,3 @@ def form_of(request: flask.Request) -> MultiDict[str, str]:
 def is_shared(request: flask.Request) -> bool:
     """Return whether the files are for the whole workspace. Call it after `read`."""
     return _SAID[request.form.get("shared", "false")]
-
-
-def _unknown(request: flask.Request) -> list[Fault]:
-    found = []
-    for part in dict.fromkeys([*request.form, *request.files]):
-        if part not in KNOWN and part not in FORM_ONLY:
-            text = f"There is no part `{part[:100]}` here."
-            found.append(Fault(part[:100], "unknown_key", text, did_you_mean(part[:100], KNOWN)))
-    if request.form.get("shared", "false") not in _SAID:
-        found.append(Fault("shared", "not_allowed", "`shared` must be `true` or `false`."))
-    for part in ("name", "folder", "shared"):
-        if len(request.form.getlist(part)) > 1:
-            found.append(Fault(part, "duplicate", "This part is sent once."))
-        if part in request.files:
-            found.append(Fault(part, "wrong_type", "This part is a text and no file."))
-    if "file" in request.form:
-        text = "This part is a text and no file: it has no filename."
-        found.append(Fault("file", "wrong_type", text, "With curl: -F file=@customers.csv"))
-    return found
-
-
-def _own(file: FileStorage) -> str:
-    """Return the original name of a file without the folders of the client's machine."""
-    return (file.filename or "").replace("\\", "/").rpartition("/")[2]

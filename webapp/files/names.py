@@ -51,67 +51,48 @@ def faults(name: str, path: str = "name") -> list[Fault]:
     if not name:
         return [Fault(path, "missing", "Enter a name for the file.")]
     parts = name.split("/")
-    found = [Fault(path, code, text, hint) for code, text, hint in _of_whole(name, parts)]
-    for part in dict.fromkeys(parts):
-        found += [Fault(path, code, text, hint) for code, text, hint in _of_part(part)]
-    return found[: limits.MAX_FAULTS]
-
-
-_Told = tuple[str, str, str | None]
-
-
-def _of_whole(name: str, parts: list[str]) -> list[_Told]:
-    found: list[_Told] = []
-    if len(name) > limits.MAX_FILE_NAME_CHARS:
-        most = limits.MAX_FILE_NAME_CHARS
-        found.append(
-            (
-                "too_long",
-                f"A name can have up to {most} characters, including its folders; this one has {len(name)}.",
-                None,
-            )
-        )
+    found = []
+    most = limits.MAX_FILE_NAME_CHARS
+    if len(name) > most:
+        text = f"A name can have up to {most} characters, including its folders; this one has {len(name)}."
+        found.append(Fault(path, "too_long", text))
     if name.startswith("/"):
+        text = "A name must not begin with a slash: it is relative to the workspace."
         hint = "Remove the first slash." if name.strip("/") else None
-        found.append(
-            ("wrong_form", "A name must not begin with a slash: it is relative to the workspace.", hint)
-        )
+        found.append(Fault(path, "wrong_form", text, hint))
     if name.endswith("/"):
-        found.append(("wrong_form", "A name must not end with a slash: it must be the name of a file.", None))
+        text = "A name must not end with a slash: it must be the name of a file."
+        found.append(Fault(path, "wrong_form", text))
     if any(not part for part in parts[1:-1]):
-        found.append(
-            ("wrong_form", "A name must not contain empty folder names: remove the double slash.", None)
-        )
+        text = "A name must not contain empty folder names: remove the double slash."
+        found.append(Fault(path, "wrong_form", text))
     for place, char in enumerate(name, 1):
         if char in _TURNING:
             text = f"The character U+{ord(char):04X} at position {place} changes the text direction."
-            found.append(("wrong_form", text, "Remove it: it can make a name look like another one."))
+            hint = "Remove it: it can make a name look like another one."
+            found.append(Fault(path, "wrong_form", text, hint))
             break
         if unicodedata.category(char) in _UNSEEN:
             text = f"A name must not contain control characters: U+{ord(char):04X} at position {place}."
-            found.append(("wrong_form", text, None))
+            found.append(Fault(path, "wrong_form", text))
             break
     if "\\" in name:
-        found.append(
-            ("wrong_form", "A name must not contain backslashes.", "Separate folders with a slash (/).")
-        )
+        hint = "Separate folders with a slash (/)."
+        found.append(Fault(path, "wrong_form", "A name must not contain backslashes.", hint))
     if is_id(name):
-        found.append(("reserved", "A name must not look like the ID of a file.", None))
-    return found
-
-
-def _of_part(part: str) -> list[_Told]:
-    found: list[_Told] = []
-    if part in (".", ".."):
-        found.append(("wrong_form", f"`{part}` is not allowed as the name of a folder or file.", None))
-    if part.strip(" ") != part:
-        found.append(("wrong_form", f"`{_brief(part)}` begins or ends with a space.", None))
-    length = len(part.encode("utf-8", "surrogatepass"))
-    if length > limits.FILE_PART_BYTES:
-        most = limits.FILE_PART_BYTES
-        text = f"The name of a folder or file can have up to {most} bytes in UTF-8; `{_brief(part)}` has {length}."
-        found.append(("too_long", text, None))
-    return found
+        found.append(Fault(path, "reserved", "A name must not look like the ID of a file."))
+    most = limits.FILE_PART_BYTES
+    for part in dict.fromkeys(parts):
+        if part in (".", ".."):
+            text = f"`{part}` is not allowed as the name of a folder or file."
+            found.append(Fault(path, "wrong_form", text))
+        if part.strip(" ") != part:
+            found.append(Fault(path, "wrong_form", f"`{_brief(part)}` begins or ends with a space."))
+        length = len(part.encode("utf-8", "surrogatepass"))
+        if length > most:
+            text = f"The name of a folder or file can have up to {most} bytes in UTF-8; `{_brief(part)}` has {length}."
+            found.append(Fault(path, "too_long", text))
+    return found[: limits.MAX_FAULTS]
 
 
 def _brief(text: str) -> str:

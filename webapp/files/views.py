@@ -22,7 +22,7 @@ from webapp.extensions import db
 from webapp.files import multipart, names, services
 from webapp.files.models import WorkspaceFile
 from webapp.web import snippets
-from webapp.web.forms.page_form import Control, FormSpec, PageForm
+from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, ListQuery
 from webapp.web.responses import Listed, Output, Raw, asked_range, problem, reply
 from webapp.web.routing import route
@@ -62,12 +62,9 @@ AsDict = Callable[[WorkspaceFile], Mapping[str, Any]]
 LIST: Final = "files/list.html"
 
 
-def folder(actor: Actor, query: Any, as_dict: AsDict) -> Response:
-    """The page of a folder, or of what a search finds in it: folders, files, what they take, and how to send more."""
-    return _folder(actor, query, as_dict)
-
-
-def _folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = None) -> Response:
+def folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = None) -> Response:
+    """The page of a folder, or of what a search finds in it: folders, files, what they take, and how to send more.
+    `error`: what was wrong with an upload."""
     here = services.prefix_of(query.folder).rstrip("/")
     searching = bool((query.q or "").strip())
     page = services.listing(
@@ -81,6 +78,9 @@ def _folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = 
     )
     inner = [] if searching or query.cursor else services.folders(actor, here)
     used = services.usage(actor.workspace_id)
+    may_share = services.may_change_shared(actor)
+    sent = multipart.form_of(request) if request.method == "POST" else None
+    without = [] if may_share else ["shared"]
     return reply(
         page.as_dict(as_dict),
         template=LIST,
@@ -90,18 +90,12 @@ def _folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = 
         crumbs=[(one, names.last_part(one)) for one in names.folders_of(f"{here}/x")] if here else [],
         folders=inner,
         used=used,
-        may_share=services.may_change_shared(actor),
+        may_share=may_share,
         most=limits.MAX_WORKSPACE_FILES_BYTES,
         most_of_one=limits.MAX_UPLOAD_BYTES,
         snippets=_calls(here),
-        form=_upload_form(actor, here, error),
+        form=UPLOAD.draw({"folder": here}, sent=sent, error=error, without=without, focus=""),
     )
-
-
-def _upload_form(actor: Actor, here: str, error: ApiError | None) -> PageForm:
-    sent = multipart.form_of(request) if request.method == "POST" else None
-    without = [] if services.may_change_shared(actor) else ["shared"]
-    return UPLOAD.draw({"folder": here}, sent=sent, error=error, without=without, focus="")
 
 
 def again(actor: Actor, error: ApiError) -> Response:
@@ -109,7 +103,7 @@ def again(actor: Actor, error: ApiError) -> Response:
     if "HX-Request" in request.headers:
         return problem(error)
     asked = multipart.form_of(request).get("folder", "")[: limits.MAX_FILE_NAME_CHARS].replace("\0", "")
-    return make_response(_folder(actor, FileQuery(folder=asked or None), as_dict, error))
+    return make_response(folder(actor, FileQuery(folder=asked or None), as_dict, error))
 
 
 @route(pages_bp, "/workspace/file/<workspace_file_id>", scope="read", hidden=True, programs=False)
@@ -299,7 +293,7 @@ def upload(actor: Actor) -> Response:
     message = (
         f"{names.last_part(last.name)} is stored" if len(stored) == 1 else f"{len(stored)} files are stored"
     )
-    headers = {"Location": _where(last), "ETag": services.tag(last)}
+    headers = {"Location": url_for("workspace_files.download", name=last.name), "ETag": services.tag(last)}
     see = url_for("workspace_files.index", folder=folder or None)
     if purged:
         message += f". To make room, {removed(len(purged))} removed for good"
@@ -332,7 +326,16 @@ def download(actor: Actor, name: str) -> Response:
 
 def sent(actor: Actor, file: WorkspaceFile) -> Response:
     """Send a file, or the requested range of it."""
-    headers, size = _describe(file), file.size
+    digest = base64.b64encode(bytes.fromhex(file.sha256)).decode()
+    headers = {
+        "Content-Type": file.content_type if file.content_type in _INERT else BYTES,
+        "Content-Disposition": attachment(names.last_part(file.name)),
+        "Content-Security-Policy": _ASIDE,
+        "Accept-Ranges": "bytes",
+        "ETag": services.tag(file),
+        "Repr-Digest": f"sha-256=:{digest}:",  # RFC 9530
+    }
+    size = file.size
     db.session.expunge(file)
     db.session.remove()
     if request.if_none_match.contains_weak(file.sha256):
@@ -344,18 +347,6 @@ def sent(actor: Actor, file: WorkspaceFile) -> Response:
     headers["Content-Length"] = str(last - first)
     pieces: Iterator[bytes] = services.open_file(actor, file, first, last)
     return Response(pieces, 206 if partial else 200, headers=headers)
-
-
-def _describe(file: WorkspaceFile) -> dict[str, str]:
-    digest = base64.b64encode(bytes.fromhex(file.sha256)).decode()
-    return {
-        "Content-Type": file.content_type if file.content_type in _INERT else BYTES,
-        "Content-Disposition": attachment(names.last_part(file.name)),
-        "Content-Security-Policy": _ASIDE,
-        "Accept-Ranges": "bytes",
-        "ETag": services.tag(file),
-        "Repr-Digest": f"sha-256=:{digest}:",  # RFC 9530
-    }
 
 
 def attachment(name: str) -> str:
@@ -398,10 +389,6 @@ def restore(actor: Actor, workspace_file_id: str) -> Response:
     folder = back.name.rpartition("/")[0]
     see = url_for("workspace_files.index", folder=folder or None)
     return reply(as_dict(back), see=see, headers={"ETag": services.tag(back)})
-
-
-def _where(file: WorkspaceFile) -> str:
-    return url_for("workspace_files.download", name=file.name)
 
 
 def _expected(file: WorkspaceFile | None) -> None:

@@ -77,19 +77,12 @@ def cell(value: Any) -> str:
 
 
 def brief(text: str) -> str:
-    """Return the beginning of a text, without characters that are invalid in a page."""
-    kept_text = "".join(_visible(text[: _CELL + 1]))
+    """Return the beginning of a text. Surrogates and control characters, which are invalid in a page, become U+FFFD."""
+    kept_text = "".join(
+        char if char.isprintable() or char in "\t\n\r" or char == "\u00a0" else "\N{REPLACEMENT CHARACTER}"
+        for char in text[: _CELL + 1]
+    )
     return kept_text if len(text) <= _CELL else kept_text[: _CELL - 1] + "…"
-
-
-def _visible(text: str) -> Iterator[str]:
-    """Replace surrogates and control characters, which are invalid in a page, with U+FFFD."""
-    for char in text:
-        yield (
-            char
-            if char.isprintable() or char in "\t\n\r" or char == "\u00a0"
-            else "\N{REPLACEMENT CHARACTER}"
-        )
 
 
 class _Guarded(zipfile.ZipFile):
