@@ -432,16 +432,12 @@ def read_field(form: Values, key: str, drawn: str, field: Mapping[str, Any]) -> 
     common = bound(CommonKeys, formdata=form, prefix=f"{key}.", names=COMMON_NAMES).payload()
     if common.get("masking") == {"consistent": False}:
         del common["masking"]  # an unchecked box, where masking is not possible
-    return found | {"options": options} | _unique(common, field.get("unique"))
-
-
-def _unique(common: dict[str, Any], before: Any) -> dict[str, Any]:
-    """Return the checkbox and the label next to it as one value: a field that is unique in combination with others has
-    both. Clearing the checkbox also clears the label, unless another label was entered."""
-    word = common.pop("unique_together", None)
-    if isinstance(word, str) and word and (common.get("unique") or word != before):
-        common["unique"] = word
-    return common
+    # The checkbox and the label next to it are one value: a field that is unique in combination with others has both.
+    # Clearing the checkbox also clears the label, unless another label was entered.
+    label = common.pop("unique_together", None)
+    if isinstance(label, str) and label and (common.get("unique") or label != field.get("unique")):
+        common["unique"] = label
+    return found | {"options": options} | common
 
 
 def field_id(draft: Mapping[str, Any], key: str) -> str:
@@ -513,18 +509,14 @@ def _retyped(given: Field, word: str) -> Field:
     known = {"fields", *keys(kind.Options)} if holds_fields(kind) else set(keys(kind.Options))
     options = {name: value for name, value in (given.get("options") or {}).items() if name in known}
     if brace:
-        options = {name: value for name, value in _json(f"{{{more}").items() if name in known}
+        try:
+            suggested = json.loads(f"{{{more}")
+        except ValueError:
+            suggested = {}
+        options = {name: value for name, value in suggested.items() if name in known}
     if holds_fields(kind):
         options.setdefault("fields", [])
     return {**given, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
-
-
-def _json(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def blank(new_id: NewId, name: str = "") -> Field:

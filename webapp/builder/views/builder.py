@@ -104,16 +104,24 @@ bp = Blueprint("builder", __name__)
 
 def page(actor: Actor, template: Template) -> Response:
     """Render the builder for a saved template, with the user's draft of it."""
-    return draft_page.page(
-        draft_page.of_page(actor, template), Shown.of_request(request.args), **_about(actor, template)
-    )
-
-
-def _about(actor: Actor, template: Template | None) -> dict[str, Any]:
-    """Return what the page shows in other views: versions, code samples."""
-    if request.args.get("view") == "versions" and template is not None:
-        return {"versions": _versions(template)}
-    return {}
+    at, shown = draft_page.of_page(actor, template), Shown.of_request(request.args)
+    if request.args.get("view") != "versions":
+        return draft_page.page(at, shown)
+    versions = [
+        {
+            "number": version.number,
+            "at": version.created_at,
+            "who": who,
+            "fields": len(version.spec["fields"]),
+            "diff_href": url_for("builder.diff", template_id=template.id, number=version.number),
+            "href": url_for("templates.show_version", template_id=template.id, number=version.number),
+            "restore_href": url_for(
+                "templates.restore_version", template_id=template.id, number=version.number
+            ),
+        }
+        for version, who in templates.KIND.history(template)
+    ]
+    return draft_page.page(at, shown, versions=versions)
 
 
 class NewQuery(Query):
@@ -290,23 +298,6 @@ def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Respons
 
 
 # --- Versions ---------------------------------------------------------------------------------------------
-
-
-def _versions(template: Template) -> list[dict[str, Any]]:
-    return [
-        {
-            "number": version.number,
-            "at": version.created_at,
-            "who": who,
-            "fields": len(version.spec["fields"]),
-            "diff_href": url_for("builder.diff", template_id=template.id, number=version.number),
-            "href": url_for("templates.show_version", template_id=template.id, number=version.number),
-            "restore_href": url_for(
-                "templates.restore_version", template_id=template.id, number=version.number
-            ),
-        }
-        for version, who in templates.KIND.history(template)
-    ]
 
 
 class DiffQuery(Query):

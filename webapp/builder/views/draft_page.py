@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
 from types import MappingProxyType
 from typing import IO, Any, Final
 
@@ -31,7 +31,6 @@ from webapp.builder.services import Sample
 from webapp.connections.services import connections as connections_connections
 from webapp.connections.services import inspection
 from webapp.connectors import KINDS
-from webapp.connectors.schema import Metadata
 from webapp.engine.formats import FORMATS
 from webapp.engine.invalid_data.settings import Invalid
 from webapp.engine.relations.related_plans import SELF
@@ -96,25 +95,18 @@ class Tables:
         return (self._columns_of(connection_id) or {}).get(table, [])
 
     def _columns_of(self, connection_id: str) -> Mapping[str, list[str]] | None:
-        if connection_id not in self._known:
-            found = self._metadata(connection_id)
-            self._known[connection_id] = (
-                None
-                if found is None
-                else {one.name: [part.name for part in one.fields] for one in found.entities}
-            )
-        return self._known[connection_id]
-
-    def _metadata(self, connection_id: str) -> Metadata | None:
-        if not connection_id:
-            return None
-        try:
-            found = connections_connections.get(self._actor, connection_id)
-            if found.metadata_key is None and not self.asks:
-                return None
-            return inspection.metadata(self._actor, found)
-        except ApiError:  # it is gone, or its target does not answer: the name is typed
-            return None
+        if connection_id in self._known:
+            return self._known[connection_id]
+        columns = None
+        if connection_id:
+            # If it is gone or its target does not answer, the name is typed.
+            with suppress(ApiError):
+                found = connections_connections.get(self._actor, connection_id)
+                if found.metadata_key is not None or self.asks:
+                    entities = inspection.metadata(self._actor, found).entities
+                    columns = {one.name: [part.name for part in one.fields] for one in entities}
+        self._known[connection_id] = columns
+        return columns
 
 
 def _text(name: str, kind: str) -> str:
@@ -162,7 +154,10 @@ class Around:
         if kind is None:
             return []
         found = {one.name: one.members for one in self._look.groups.values() if one.kind == kind}
-        free = next(name for name in _numbered(kind) if name not in found)
+        free, number = kind, 1
+        while free in found:
+            number += 1
+            free = f"{kind}_{number}"
         return [
             *((name, ", ".join(members)) for name, members in found.items()),
             (free, "a new group"),
@@ -281,7 +276,9 @@ class Around:
             if one.get("id") != field_id:
                 continue
             options = one["options"]
-            for name, pick in _picks(one).items():
+            kind = find(str(one.get("type", "")))
+            picks = form_class(kind.Options).picks if kind else {}
+            for name, pick in picks.items():
                 of, place = (str(options.get(pick.get(key), "")) for key in ("of", "in"))
                 if pick["kind"] not in ("field", "table", "column") or (
                     pick["kind"] != "field" and not self.tables.known(place or of)
@@ -309,11 +306,6 @@ def _plain(names: Sequence[str]) -> list[Choice]:
     return [(name, name) for name in names]
 
 
-def _picks(field: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    kind = find(str(field.get("type", "")))
-    return form_class(kind.Options).picks if kind else {}
-
-
 def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
     for one in fields if isinstance(fields, list) else ():
         if isinstance(one, Mapping) and isinstance(one.get("options", {}), Mapping):
@@ -328,12 +320,6 @@ def _level(fields: Any, field_id: str) -> list[Any] | None:
         return level
     inner = (one["options"].get("fields") for one in _walk(level))
     return next((found for one in inner if (found := _level(one, field_id)) is not None), None)
-
-
-def _numbered(kind: str) -> Iterator[str]:
-    yield kind
-    for number in count(2):
-        yield f"{kind}_{number}"
 
 
 # Upload a file as the source of rows: stored as a workspace file, without replacing another one.
@@ -359,9 +345,15 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
         text = f'The name of "{name}" does not have a known file extension.'
         raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
     sha256 = _digest(sent.stream)
+    stem, dot, ending = name.rpartition(".")
     for number in range(1, limits.MAX_NAME_TRIES + 1):
-        wanted = names.normal(name if number == 1 else _upload_name(name, number))
-        present = _present(actor, wanted)
+        wanted = names.normal(name if number == 1 else f"{stem} ({number}){dot}{ending}")
+        present: WorkspaceFile | None = None
+        try:
+            present = files_services.find(actor, wanted)
+        except ApiError as error:
+            if error.code != "not_found":
+                raise
         if present is not None and present.sha256 == sha256:
             return present
         if present is None:
@@ -372,24 +364,10 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
     raise ApiError("conflict", text, {"hint": "Rename yours."})
 
 
-def _present(actor: Actor, name: str) -> WorkspaceFile | None:
-    try:
-        return files_services.find(actor, name)
-    except ApiError as error:
-        if error.code != "not_found":
-            raise
-        return None
-
-
 def _new(file: WorkspaceFile | None) -> None:
     """Another one came in between: it is not replaced."""
     if file is not None:
         raise ApiError("conflict", "A file of this name has just been stored. Try again.")
-
-
-def _upload_name(name: str, number: int) -> str:
-    stem, dot, ending = name.rpartition(".")
-    return f"{stem} ({number}){dot}{ending}"
 
 
 def _digest(stream: IO[Any]) -> str:

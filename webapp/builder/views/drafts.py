@@ -97,7 +97,12 @@ def change(actor: Actor) -> Response:
         services.step(row, -1 if verb == "undo" else 1)
         after = services.spec_of(row)
     elif verb == "discard":
-        return _discarded(at)
+        services.discard(row)
+        db.session.commit()
+        where = at.address() if at.template is not None else url_for("templates.index")
+        if "HX-Request" in request.headers:
+            return Response(status=204, headers={"HX-Redirect": where})
+        return see_other(where)
     else:
         try:
             after, focus = _edited(actor, forms.read(request.form, before), verb, key, more)
@@ -185,16 +190,6 @@ def _label(verb: str, draft: Mapping[str, Any], key: str, focus: str = "") -> st
     )
     name = (one.name or "a field") if one is not None else "the template"
     return _LABELS.get(verb, "change {name}").replace("{name}", name)
-
-
-def _discarded(at: Opened) -> Response:
-    assert at.row is not None
-    services.discard(at.row)
-    db.session.commit()
-    where = at.address() if at.template is not None else url_for("templates.index")
-    if "HX-Request" in request.headers:
-        return Response(status=204, headers={"HX-Redirect": where})
-    return see_other(where)
 
 
 def _from_json(draft: dict[str, Any], text: str) -> dict[str, Any]:

@@ -66,15 +66,16 @@ def _level(
     for field in fields:
         old = by_id.get(field.id) if field.id else by_name.get(field.name)
         if old is not None:
-            field = replace(field, common=field.common.model_copy(update=_kept(field, old)))
+            kept: dict[str, Any] = {"id": old["id"]}
+            kind = find(old["type"])
+            if (
+                not field.group
+                and old["group"]
+                and kind is not None
+                and kind.group_kind == field.type.group_kind
+            ):
+                kept["group"] = old["group"]
+            field = replace(field, common=field.common.model_copy(update=kept))
         inner = _level(field.children, children(old) if old is not None else (), by_id, sent)
         made.append(replace(field, children=inner))
     return tuple(made)
-
-
-def _kept(field: FieldSpec, old: Stored) -> dict[str, Any]:
-    kept: dict[str, Any] = {"id": old["id"]}
-    kind = find(old["type"])
-    if not field.group and old["group"] and kind is not None and kind.group_kind == field.type.group_kind:
-        kept["group"] = old["group"]
-    return kept

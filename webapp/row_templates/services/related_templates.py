@@ -203,17 +203,6 @@ _PARSED: Final[PlanMemory[TemplateSpec]] = PlanMemory(
 """Of the versions of templates that others refer to: in a chain of tables, each is needed for all that follow it."""
 
 
-def _parsed(template_id: str, number: int, spec: Stored, engine: int) -> TemplateSpec:
-    key = template_id, number, engine
-    found = _PARSED.get(key)
-    if found is None:
-        found = groups.assign(
-            compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"]), engine=engine
-        )
-        _PARSED.put(key, found, len(orjson.dumps(spec["fields"])))
-    return found
-
-
 def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> Library:
     """Return the related templates for the engine. ``rows`` is the quantity of the template ``own``;
     ``stated`` overrides every quantity. Raises validation_error for row counts of unrelated templates,
@@ -221,9 +210,15 @@ def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> 
     others = {}
     for item, (number, spec, pins) in found.items():
         words = compilation.vocabulary(pins.get("vocabulary"))
+        key = item, number, words.engine
+        parsed = _PARSED.get(key)
+        if parsed is None:
+            fields = compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
+            parsed = groups.assign(fields, engine=words.engine)
+            _PARSED.put(key, parsed, len(orjson.dumps(spec["fields"])))
         others[item] = RelatedTemplate(
             spec["name"],
-            _parsed(item, number, spec, words.engine),
+            parsed,
             stated.get(item, spec["quantity"]),
             words,
             item in stated,

@@ -132,7 +132,10 @@ def order(
     inside = [edge for edge in kept if not edge.to_itself]
     parents = _parents(template_ids, inside)
     strict = _parents(template_ids, [edge for edge in inside if not may_wait(edge)])
-    children = _children(parents)
+    children: dict[str, list[str]] = {}
+    for child, above in parents.items():
+        for parent in above:
+            children.setdefault(parent, []).append(child)
     left = {item: len(above) for item, above in parents.items()}  # parents that are not yet in the order
     position = {item: at for at, item in enumerate(template_ids)}
     free = [position[item] for item in template_ids if not left[item]]
@@ -160,14 +163,6 @@ def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, se
     for edge in found:
         parents[edge.child_template_id].add(edge.parent_template_id)
     return parents
-
-
-def _children(parents: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    children: dict[str, list[str]] = {}
-    for item, above in parents.items():
-        for parent in above:
-            children.setdefault(parent, []).append(item)
-    return children
 
 
 def _ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:

@@ -75,16 +75,15 @@ def opened(wanted: str | None = None) -> Vocabulary:
         if wanted in (None, present.id):
             return present
         if not local(wanted).exists() and not (has_app_context() and fetch(wanted)):
-            raise _missing(wanted)
+            command = f"./rowsmith vocab install {wanted}"
+            text = (
+                f"Vocabulary {wanted} is pinned here and is not in the storage. "
+                f"Its operator brings it back: {command}"
+            )
+            raise ApiError("unavailable", text, {"vocabulary": wanted, "install": command})
         return vocabulary.open_in(home(), wanted)
     except (VocabularyError, OSError) as error:
         raise ApiError("unavailable", str(error), {"vocabulary": wanted}) from error
-
-
-def _missing(wanted: str) -> ApiError:
-    command = f"./rowsmith vocab install {wanted}"
-    text = f"Vocabulary {wanted} is pinned here and is not in the storage. Its operator brings it back: {command}"
-    return ApiError("unavailable", text, {"vocabulary": wanted, "install": command})
 
 
 def fetch(wanted: str) -> bool:
