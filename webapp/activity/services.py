@@ -120,7 +120,8 @@ def jobs(
         statement = _mine(actor, kind, wanted)
         if before is not None:
             statement = statement.where(model.id < f"{_PREFIXES[kind]}_{before}")
-        found += [(kind, row) for row in _rows(kind, statement, limit + 1)]
+        newest = _narrow(kind, statement).order_by(model.id.desc()).limit(limit + 1)
+        found += [(kind, row) for row in db.session.scalars(newest)]
     found.sort(key=lambda pair: _moment(pair[1].id), reverse=True)
     shown = found[:limit]
     more = len(found) > limit
@@ -248,23 +249,21 @@ def _mine(actor: Actor, kind: str, wanted: Filter, *, status: bool = True) -> Se
         belongs = ("template_id", "dataset_id", "connection_id", "endpoint_id", "scenario_id", "of_id")
         columns = [getattr(model, name) for name in belongs if hasattr(model, name)]
         statement = statement.where(or_(*(column == wanted.of for column in columns)))
-    if wanted.q:
-        statement = statement.where(or_(*_called(kind, wanted.q)))
+    if wanted.q and kind == "run":
+        named = select(Scenario.id).where(pagination.contains(Scenario.name, wanted.q))
+        statement = statement.where(Run.scenario_id.in_(named))
+    elif wanted.q:
+        own = Export.file_name if kind == "export" else Push.target
+        templates = select(Template.id).where(pagination.contains(Template.name, wanted.q))
+        datasets = select(Dataset.id).where(pagination.contains(Dataset.name, wanted.q))
+        statement = statement.where(
+            or_(
+                pagination.contains(own, wanted.q),
+                model.template_id.in_(templates),
+                model.dataset_id.in_(datasets),
+            )
+        )
     return statement
-
-
-def _called(kind: str, text: str) -> list[ColumnElement[bool]]:
-    """Return conditions for jobs whose name, or that of what they belong to, contains a text."""
-    if kind == "run":
-        named = select(Scenario.id).where(pagination.contains(Scenario.name, text))
-        return [Run.scenario_id.in_(named)]
-    model = KINDS[kind]
-    own = Export.file_name if kind == "export" else Push.target
-    return [
-        pagination.contains(own, text),
-        model.template_id.in_(select(Template.id).where(pagination.contains(Template.name, text))),
-        model.dataset_id.in_(select(Dataset.id).where(pagination.contains(Dataset.name, text))),
-    ]
 
 
 def _has(kind: str, status: str) -> ColumnElement[bool]:
@@ -290,11 +289,6 @@ def _group(status: str, *, lost: bool) -> str:
     if status in _FAILED:
         return "failed"
     return "failures" if status == "completed" and lost else status
-
-
-def _rows(kind: str, statement: Select[Any], limit: int) -> Sequence[Any]:
-    ordered = _narrow(kind, statement).order_by(KINDS[kind].id.desc())
-    return db.session.scalars(ordered.limit(limit)).all()
 
 
 def _narrow(kind: str, statement: Select[Any]) -> Select[Any]:

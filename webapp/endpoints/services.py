@@ -82,7 +82,11 @@ def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
     connection, settings, grants = preview(actor, given)
     secrets.allow(actor, grants)
     if given.get("url"):
-        connection = _made(actor, given)
+        own = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
+        connection = connections.draft(
+            actor, name=given["name"], type=_OWN, settings=own, environment=given.get("environment") or "dev",
+            of_endpoint=True, tells=False,
+        )  # fmt: skip
     endpoint = Endpoint(
         **tenancy.here(actor),
         name=given["name"],
@@ -172,7 +176,12 @@ def _changed(
     settings, grants = _settings(merged, endpoint.settings), []
     leads = connection
     if fresh is not None and not connections_settings.leads_there(connection, KINDS[_OWN], fresh):
-        leads = _unsaved(connection, fresh)
+        leads = Connection(  # not saved
+            workspace_id=connection.workspace_id,
+            project_id=connection.project_id,
+            type=_OWN,
+            settings=dict(fresh),
+        )
     with faults:
         grants = _check(actor, leads, settings, endpoint.settings if leads is connection else {})
     faults.raise_all()
@@ -294,15 +303,6 @@ def _same(endpoint: Endpoint, own: bool, unfit: list[str]) -> None:
         )
 
 
-def _made(actor: Actor, given: Mapping[str, Any]) -> Connection:
-    """Create the connection of an endpoint with its own URL, in the caller's transaction."""
-    settings = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
-    return connections.draft(
-        actor, name=given["name"], type=_OWN, settings=settings, environment=given.get("environment") or "dev",
-        of_endpoint=True, tells=False,
-    )  # fmt: skip
-
-
 def _used(actor: Actor, connection_id: str) -> Connection:
     found = connections.get(actor, connection_id, "write")
     if found.type != _OWN:
@@ -330,16 +330,6 @@ def _check(
 ) -> connections_settings.Grants:
     told = {name: value for name, value in settings.items() if name != "operation"}
     return connections_settings.check_changed(actor, connection, KINDS[connection.type], told, stored)
-
-
-def _unsaved(connection: Connection, settings: Mapping[str, Any]) -> Connection:
-    """Return a connection with new settings that is not saved."""
-    return Connection(
-        workspace_id=connection.workspace_id,
-        project_id=connection.project_id,
-        type=_OWN,
-        settings=dict(settings),
-    )
 
 
 class _FaultCollector:

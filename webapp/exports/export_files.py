@@ -63,30 +63,26 @@ def reserved(app: Flask, workspace_id: str, key: str, pieces: Iterable[Piece]) -
 def _reserve(app: Flask, workspace_id: str, key: str, total: int) -> int:
     """Reserve `total` bytes for a file, and some more. Return the number of reserved bytes."""
     with app.app_context():
-        return _held(workspace_id, key, total)
-
-
-def _held(workspace_id: str, key: str, total: int) -> int:
-    while True:
-        with writing() as session:
-            locked = (
-                select(Workspace.plan).where(Workspace.id == workspace_id).with_for_update(key_share=True)
-            )
-            most = limits.EXPORT_FILES_BYTES[session.scalar(locked) or "free"]
-            hold = session.get(StorageHold, key) or StorageHold(
-                key=key, workspace_id=workspace_id, area=AREA, bytes=0
-            )
-            free = most - used(session, workspace_id) + hold.bytes
-            if free >= total:
-                hold.bytes, hold.updated_at = min(free, total + limits.EXPORT_HOLD_BYTES), clock.now()
-                session.add(hold)
-                return hold.bytes
-        if not _remove_oldest(workspace_id):
-            text = (
-                f"The export files of this workspace may take {most:,} bytes, and this file does not fit. Export fewer "
-                "rows, or wait until other exports have finished."
-            )
-            raise ApiError("quota_exceeded", text, {"limit_bytes": most, "file_bytes": total})
+        while True:
+            with writing() as session:
+                locked = (
+                    select(Workspace.plan).where(Workspace.id == workspace_id).with_for_update(key_share=True)
+                )
+                most = limits.EXPORT_FILES_BYTES[session.scalar(locked) or "free"]
+                hold = session.get(StorageHold, key) or StorageHold(
+                    key=key, workspace_id=workspace_id, area=AREA, bytes=0
+                )
+                free = most - used(session, workspace_id) + hold.bytes
+                if free >= total:
+                    hold.bytes, hold.updated_at = min(free, total + limits.EXPORT_HOLD_BYTES), clock.now()
+                    session.add(hold)
+                    return hold.bytes
+            if not _remove_oldest(workspace_id):
+                text = (
+                    f"The export files of this workspace may take {most:,} bytes, and this file does not fit. "
+                    "Export fewer rows, or wait until other exports have finished."
+                )
+                raise ApiError("quota_exceeded", text, {"limit_bytes": most, "file_bytes": total})
 
 
 def _remove_oldest(workspace_id: str) -> bool:

@@ -694,33 +694,30 @@ def settle(export_id: str) -> None:
             left = min(plain, export.count - export.rows_done)
             unused = min(held["rows"], left + inside * left // plain)
         export.request = {**export.request, _SETTLED: True}
-        session.add(_end_entry(export, unused))
+        session.add(
+            AuditEntry(
+                id=ids.new("aud"),
+                at=clock.now(),
+                workspace_id=export.workspace_id,
+                action="export.end",
+                object_type="export",
+                object_id=export.id,
+                project_id=export.project_id,
+                user_id=export.created_by,
+                key_id=export.key_id,
+                details={
+                    "status": export.status,
+                    "rows_done": export.rows_done,
+                    "given_back": unused,
+                    "template_id": export.template_id or export.dataset_id,
+                },
+            )
+        )
         reservation = Reservation(export.workspace_id, held["rows"], held["second"])
     try:
         quotas.give_back(reservation, unused)
     except redis.RedisError as error:
         log.warning("could not return the quota of %s: %s", export_id, error)
-
-
-def _end_entry(export: Export, given_back: int) -> AuditEntry:
-    """Write an audit entry for an export that did not deliver all rows."""
-    return AuditEntry(
-        id=ids.new("aud"),
-        at=clock.now(),
-        workspace_id=export.workspace_id,
-        action="export.end",
-        object_type="export",
-        object_id=export.id,
-        project_id=export.project_id,
-        user_id=export.created_by,
-        key_id=export.key_id,
-        details={
-            "status": export.status,
-            "rows_done": export.rows_done,
-            "given_back": given_back,
-            "template_id": export.template_id or export.dataset_id,
-        },
-    )
 
 
 # Retry an export in parts: reuse finished parts and create the others.

@@ -61,7 +61,9 @@ _SETTLED_SECONDS: Final = 2  # chosen: earlier, the rate is that of starting up,
 def pace(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return `{rate, left, took}`: rows per second so far, remaining and elapsed time in words; None if
     unknown."""
-    started, finished = (_moment(data[key]) for key in ("started_at", "finished_at"))
+    started, finished = (
+        datetime.fromisoformat(data[key]) if data[key] else None for key in ("started_at", "finished_at")
+    )
     if started is None:
         return {"rate": None, "left": None, "took": None}
     spent = ((finished or clock.now()) - started).total_seconds()
@@ -73,10 +75,6 @@ def pace(data: Mapping[str, Any]) -> dict[str, Any]:
         "left": left,
         "took": page_shell.duration(spent) if finished else None,
     }
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
 
 
 def _code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -478,8 +476,12 @@ def download_part(actor: Actor, export_id: str, number: int) -> Response:
     """
     export = services.get(actor, export_id)
     services.check_kept(export)
-    if export.parts is None:
-        return _whole(export, number)
+    if export.parts is None:  # a single file, which is the only part
+        if number != 1 or export.status != "completed":
+            text = "This export has no file." if number == 1 else "This export has one part."
+            raise ApiError("not_found", text, {"id": export.id, "part": number, "status": export.status})
+        file, sha256 = stored(export)
+        return sent(describe(export), [file], sha256, export.id)
     part = services.one(export, number)
     if part is None or part.status != "completed":
         details = {"id": export.id, "part": number, "status": part.status if part else None}
@@ -487,15 +489,6 @@ def download_part(actor: Actor, export_id: str, number: int) -> Response:
         raise ApiError("not_found", text, details)
     file, sha256 = stored(part)
     return sent(describe(export, part), [file], sha256, export_id)
-
-
-def _whole(export: Export, number: int) -> Response:
-    """Return the only part of an export that is a single file."""
-    if number != 1 or export.status != "completed":
-        text = "This export has no file." if number == 1 else "This export has one part."
-        raise ApiError("not_found", text, {"id": export.id, "part": number, "status": export.status})
-    file, sha256 = stored(export)
-    return sent(describe(export), [file], sha256, export.id)
 
 
 @route(

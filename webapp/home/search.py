@@ -125,7 +125,16 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
         actions = _actions(actor, words)
         groups.append(Group("Actions", actions[:_FEW] if named else actions))
     if named and part != "docs":
-        groups.append(Group("Field types", _types(q, words)))
+        types = [
+            Hit(
+                f"/docs/reference/field-types#{found['name']}",
+                "hash",
+                marked(found["label"], words),
+                "Field type",
+            )
+            for found in catalogue.search(q)[:_FEW]
+        ]
+        groups.append(Group("Field types", tuple(types)))
     if named and part != "fast":
         groups.append(Group("Docs", _docs(app, q, words)))
     return [group for group in groups if group.hits]
@@ -207,18 +216,6 @@ def _actions(actor: Actor, words: Sequence[str]) -> tuple[Hit, ...]:
     return tuple(
         Hit(action.href, action.icon, marked(action.name, words), "")
         for _, action in sorted(fits, key=lambda pair: pair[0])
-    )
-
-
-def _types(q: str, words: Sequence[str]) -> tuple[Hit, ...]:
-    return tuple(
-        Hit(
-            f"/docs/reference/field-types#{found['name']}",
-            "hash",
-            marked(found["label"], words),
-            "Field type",
-        )
-        for found in catalogue.search(q)[:_FEW]
     )
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import redis
-from sqlalchemy import Insert, delete, select
+from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -84,18 +84,16 @@ def _row(workspace_id: str, part: Part) -> dict[str, Any]:
 
 
 def _add(session: Session, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        session.execute(_upsert(session), rows)
-
-
-def _upsert(session: Session) -> Insert:
+    if not rows:
+        return
     is_sqlite = session.get_bind().dialect.name == "sqlite"
     statement = sqlite.insert(UsageHour) if is_sqlite else postgresql.insert(UsageHour)
     sums = {
         "rows": UsageHour.rows + statement.excluded.rows,
         "requests": UsageHour.requests + statement.excluded.requests,
     }
-    return statement.on_conflict_do_update(index_elements=list(UsageHour.__table__.primary_key), set_=sums)
+    upsert = statement.on_conflict_do_update(index_elements=list(UsageHour.__table__.primary_key), set_=sums)
+    session.execute(upsert, rows)
 
 
 # --- Requests -----------------------------------------------------------------------------------------------

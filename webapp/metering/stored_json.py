@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from sqlalchemy import Column, LargeBinary, Table, Text, cast, func, select
+from sqlalchemy import LargeBinary, Table, Text, cast, func, select
 
 from webapp import limits
 from webapp.access.actors import Actor
@@ -78,14 +78,11 @@ def stored(workspace_id: str) -> int:
             if "workspace_id" in table.c:
                 counted = counted.where(table.c.workspace_id == workspace_id)
             else:
-                head, owner = _head(table)
-                counted = counted.join(head, head.c.id == owner).where(head.c.workspace_id == workspace_id)
+                # Versions belong to the workspace of the row that they reference.
+                references = [one for column in table.c for one in column.foreign_keys]
+                found = next(one for one in references if "workspace_id" in one.column.table.c)
+                head = found.column.table
+                counted = counted.join(head, head.c.id == found.parent)
+                counted = counted.where(head.c.workspace_id == workspace_id)
             total += int(session.scalar(counted) or 0)
     return total
-
-
-def _head(table: Table) -> tuple[Table, Column[Any]]:
-    """Return the table whose versions a table stores, and the column that references it."""
-    references = [one for column in table.c for one in column.foreign_keys]
-    found = next(one for one in references if "workspace_id" in one.column.table.c)
-    return found.column.table, found.parent

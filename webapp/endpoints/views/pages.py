@@ -98,12 +98,13 @@ class Form:
             "environment": texts["environment"] or "dev",
         }
 
-    def _worded(self, fault: Mapping[str, Any]) -> str:
-        return str(fault["message"]) if self.texts[fault["path"]].strip() else "This is needed."
-
     def placed(self, told: list[dict[str, Any]]) -> dict[str, str]:
         """Return the errors by the name of their input."""
-        plain = {one["path"]: self._worded(one) for one in told if one["path"] in _OWN}
+        plain = {
+            one["path"]: str(one["message"]) if self.texts[one["path"]].strip() else "This is needed."
+            for one in told
+            if one["path"] in _OWN
+        }
         return {**plain, **self.request.placed(told), **self.auth.placed(told), **self.sending.placed(told)}
 
 
@@ -124,31 +125,23 @@ def _page(
     }
     if block:
         return Response(render_block(PAGE, block, **context))
-    known = _connections(actor, form)
+    listed = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, type=_REST).items
+    chosen = form.texts["connection_id"]
+    if chosen and chosen not in {one.id for one in listed}:
+        listed = [*listed, connections.get(actor, chosen)]
+    known = [connections.as_json(one) for one in listed]
     on = [(one["id"], f"On {one['name']} ({brief(one['settings']['base_url'])})") for one in known]
     plain = PLAIN.draw(form.texts, choices={"connection_id": [("", "Its own"), *on]})
     plain["connection_id"].render_kw |= {"hx-post": request.path, "hx-vals": '{"do": "draw"}'}
     others = [f"{one['message']} {one.get('hint') or ''}".strip() for one in context["others"]]
     context |= {
         "connections": known,
-        "templates": _templates(actor),
+        "templates": list(templates.listing(actor, limit=limits.PAGE_LIMIT_MAX).items),
         "plain": plain,
         "places": places((plain, form.request, form.auth, form.sending), faults),
         "told": others if faults or others or error is None else [error.message],
     }
     return Response(render_template(PAGE, **context), error.status if error else 200, mimetype="text/html")
-
-
-def _connections(actor: Actor, form: Form) -> list[dict[str, Any]]:
-    listed = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, type=_REST).items
-    chosen = form.texts["connection_id"]
-    if chosen and chosen not in {one.id for one in listed}:
-        listed = [*listed, connections.get(actor, chosen)]
-    return [connections.as_json(one) for one in listed]
-
-
-def _templates(actor: Actor) -> list[Any]:
-    return list(templates.listing(actor, limit=limits.PAGE_LIMIT_MAX).items)
 
 
 def _example(actor: Actor, form: Form) -> dict[str, Any]:
