@@ -320,19 +320,13 @@ def gather(export_id: str) -> None:
         elif export.cancel_requested_at is not None or "failed" not in found:
             export.status = "cancelled"
         else:
-            export.status, export.error = "failed", _failure(session, export_id)
-
-
-def _failure(session: Session, export_id: str) -> dict[str, Any]:
-    """Return the error of a failed export: that of its first failed part, and how many failed."""
-    failed = select(ExportPart.number, ExportPart.error).where(
-        ExportPart.export_id == export_id, ExportPart.status == "failed"
-    )
-    found = session.execute(failed.order_by(ExportPart.number)).all()
-    first = found[0].error or ApiError("internal_error").as_dict()["error"]
-    more = f" {len(found) - 1} more failed." if len(found) > 1 else ""
-    details = {**first.get("details", {}), "parts": [row.number for row in found]}
-    return {**first, "message": f"Part {found[0].number}: {first['message']}{more}", "details": details}
+            failed = select(ExportPart.number, ExportPart.error).where(parts, ExportPart.status == "failed")
+            wrong = session.execute(failed.order_by(ExportPart.number)).all()
+            first = wrong[0].error or ApiError("internal_error").as_dict()["error"]
+            more = f" {len(wrong) - 1} more failed." if len(wrong) > 1 else ""
+            message = f"Part {wrong[0].number}: {first['message']}{more}"
+            details = {**first.get("details", {}), "parts": [row.number for row in wrong]}
+            export.status, export.error = "failed", {**first, "message": message, "details": details}
 
 
 def export_of(part_id: str) -> str | None:

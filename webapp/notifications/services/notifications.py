@@ -148,8 +148,14 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> m
     what, page = _named(session, kind, work)
     how = _how(kind, work)
     lines = [f"{what} {how}."]
-    if why := _reason(kind, work):
-        lines.append(why)
+    # The meaning of the error code: the message itself may include data from a target.
+    code = work.error.get("code", "") if work.error else ""
+    if kind == "run" and code in run_completion.CODES:
+        lines.append(run_completion.CODES[code])
+    elif code == "worker_lost":
+        lines.append("Its workers were lost too often; it is not tried again.")
+    elif code in CODES:
+        lines.append(CODES[code][1])
     if last:
         lines.append(
             "This is the last e-mail of this kind for an hour, because many of your jobs are finishing."
@@ -188,16 +194,6 @@ def _named(session: Session, kind: str, work: Any) -> tuple[str, str]:
     scenario = session.get(Scenario, work.scenario_id)
     name = mail.plain(scenario.name if scenario else work.scenario_id)
     return f"Run of {name}", f"/scenarios/{work.scenario_id}/runs/{work.id}"
-
-
-def _reason(kind: str, work: Any) -> str:
-    """Return the meaning of an error code. The error message itself may include data from a target."""
-    code = work.error.get("code", "") if work.error else ""
-    if kind == "run" and code in run_completion.CODES:
-        return run_completion.CODES[code]
-    if code == "worker_lost":
-        return "Its workers were lost too often; it is not tried again."
-    return CODES[code][1] if code in CODES else ""
 
 
 # --- Notices in the browser ------------------------------------------------------------------------------------

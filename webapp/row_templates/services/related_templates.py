@@ -169,8 +169,7 @@ def gather(
 
 
 def _of_real_rows(asked: Iterable[tuple[str, str]], found: Mapping[str, Version], own: str) -> list[Fault]:
-    """Raise validation_error for references to templates with a source: the relation between their rows is
-    unknown."""
+    """Return a fault for each reference to a template with a source: the relation between their rows is unknown."""
     real = {item: spec["name"] for item, (_, spec, _) in found.items() if spec.get("source")}
     direct = [(path, item) for path, item in asked if item != own and item in real]
     hint = "Reference a template with generated rows, or read the key from a source here too."
