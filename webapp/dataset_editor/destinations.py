@@ -167,7 +167,22 @@ def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError |
             raise
         db.session.rollback()
         error = error or trouble
-    tables = [_table(one) for one in found["tables"]] if found else []
+    tables = [  # what happens to each, and what may not fit
+        {
+            "name": one["name"],
+            "target": one["target"],
+            "count": one["count"],
+            "create": one["create"],
+            "columns": sum(cell["state"] == "field" for cell in one["columns"]),
+            "doubts": [
+                f"{cell['column']}: {cell['misfits'][0]['message']}"
+                for cell in one["columns"]
+                if cell["misfits"]
+            ],
+            "faults": [fault["message"] for fault in one["faults"]],
+        }
+        for one in (found["tables"] if found else ())
+    ]
     wrong = next(
         (one for one in (refused.details.get("fields", ()) if refused else ()) if one["path"] == "confirm"),
         None,
@@ -185,19 +200,3 @@ def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError |
     if "HX-Request" in request.headers:
         return Response(render_block(_FILL, "plan", **context))
     return Response(render_template(_FILL, **context), status, mimetype="text/html")
-
-
-def _table(planned: dict[str, Any]) -> dict[str, Any]:
-    """Return a line of the plan: what happens to a table, and what may not fit."""
-    doubts = [
-        f"{cell['column']}: {cell['misfits'][0]['message']}" for cell in planned["columns"] if cell["misfits"]
-    ]
-    return {
-        "name": planned["name"],
-        "target": planned["target"],
-        "count": planned["count"],
-        "create": planned["create"],
-        "columns": sum(cell["state"] == "field" for cell in planned["columns"]),
-        "doubts": doubts,
-        "faults": [one["message"] for one in planned["faults"]],
-    }

@@ -560,10 +560,18 @@ def _line(
     way = 1 if parent.x < child.x else -1
     x1, x2 = (parent.x + _WIDTH, child.x) if way > 0 else (parent.x, child.x + _WIDTH)
     points = [(x1, y1), *_around(x1, y1, x2, y2, columns, lanes), (x2, y2)]
+    path = f"M{x1:g} {y1:g}"
+    for at in range(1, len(points)):
+        (ax, ay), (bx, by) = points[at - 1], points[at]
+        if at % 2:  # a curve between columns
+            pull = way * max(abs(bx - ax) / 2, 20)
+            path += f"C{ax + pull:g} {ay:g} {bx - pull:g} {by:g} {bx:g} {by:g}"
+        else:  # a straight line along one
+            path += f"L{bx:g} {by:g}"
     ends, ring = _ends(x1, y1, way, x2, y2, -way, edge)
     # The label is at the child's end, where no two lines end at the same field.
     beside = x2 - way * (_FEET + half)
-    return Line(edge, _path(points, way), label, words, beside, y2, ends, ring, back)
+    return Line(edge, path, label, words, beside, y2, ends, ring, back)
 
 
 def _around(
@@ -589,19 +597,6 @@ def _around(
         sides = (left - 8, left + _WIDTH + 8)
         out += [(side, y) for side in (sides if x1 < x2 else sides[::-1])]
     return out
-
-
-def _path(points: Sequence[tuple[float, float]], way: int) -> str:
-    """Curves between columns, straight lines along them."""
-    made = f"M{points[0][0]:g} {points[0][1]:g}"
-    for at in range(1, len(points)):
-        (ax, ay), (bx, by) = points[at - 1], points[at]
-        if at % 2:
-            bend = way * max(abs(bx - ax) / 2, 20)
-            made += f"C{ax + bend:g} {ay:g} {bx - bend:g} {by:g} {bx:g} {by:g}"
-        else:
-            made += f"L{bx:g} {by:g}"
-    return made
 
 
 def _ends(

@@ -876,20 +876,8 @@ def _csv(text: str, cut: bool) -> Head | None:
 
 
 def _json(text: str, cut: bool) -> Head | None:
-    try:
-        found, more = _elements(text.lstrip("\ufeff \t\r\n"))
-    except (ValueError, RecursionError):
-        return None
-    if not found:
-        return None
-    if not all(isinstance(item, Mapping) for item in found):
-        return _table(["value"], [[cell(item)] for item in found], cut or more)
-    columns = list(dict.fromkeys(str(key) for item in found for key in item))
-    return _table(columns, [[cell(item.get(key)) for key in columns] for item in found], cut or more)
-
-
-def _elements(text: str) -> tuple[list[Any], bool]:
-    """Return the first elements of a JSON array or of a sequence of JSON values, and whether there are more."""
+    """Show the first elements of an array, or of a sequence of values; None if the text is not JSON."""
+    text = text.lstrip("\ufeff \t\r\n")
     decoder, array = json.JSONDecoder(), text.startswith("[")
     found: list[Any] = []
     place = 1 if array else 0
@@ -900,14 +888,21 @@ def _elements(text: str) -> tuple[list[Any], bool]:
             break
         try:
             value, place = decoder.raw_decode(text, place)
-        except ValueError:
-            if found:  # The preview ends within this element, or the rest is not JSON
-                break
-            raise
+        except RecursionError:
+            return None
+        except ValueError:  # the preview ends within this element, or the rest is not JSON
+            break
         found.append(value)
     if len(found) == 1 and isinstance(found[0], list):
-        return found[0][: limits.FILE_PREVIEW_ROWS], len(found[0]) > limits.FILE_PREVIEW_ROWS
-    return found[: limits.FILE_PREVIEW_ROWS], len(found) > limits.FILE_PREVIEW_ROWS
+        found = found[0]
+    if not found:
+        return None
+    more = len(found) > limits.FILE_PREVIEW_ROWS
+    found = found[: limits.FILE_PREVIEW_ROWS]
+    if not all(isinstance(item, Mapping) for item in found):
+        return _table(["value"], [[cell(item)] for item in found], cut or more)
+    columns = list(dict.fromkeys(str(key) for item in found for key in item))
+    return _table(columns, [[cell(item.get(key)) for key in columns] for item in found], cut or more)
 
 
 def _workbook(file: WorkspaceFile) -> Head:

@@ -136,7 +136,16 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
         ]
         groups.append(Group("Field types", tuple(types)))
     if named and part != "fast":
-        groups.append(Group("Docs", _docs(app, q, words)))
+        docs = [
+            Hit(found.href, "book", found.heading, f"Docs: {found.page}")
+            for found in documentation.search(app, q)
+            if "/field-types" not in found.href
+        ][:_FEW]
+        if not docs:
+            ranked = ((rank(page.title, words), page) for page in pages.all_pages().values())
+            fits = sorted(((fit, page) for fit, page in ranked if fit is not None), key=lambda pair: pair[0])
+            docs = [Hit(page.href, "book", marked(page.title, words), "Docs") for _, page in fits[:_FEW]]
+        groups.append(Group("Docs", tuple(docs)))
     return [group for group in groups if group.hits]
 
 
@@ -217,19 +226,6 @@ def _actions(actor: Actor, words: Sequence[str]) -> tuple[Hit, ...]:
         Hit(action.href, action.icon, marked(action.name, words), "")
         for _, action in sorted(fits, key=lambda pair: pair[0])
     )
-
-
-def _docs(app: Flask, q: str, words: Sequence[str]) -> tuple[Hit, ...]:
-    hits = [
-        Hit(found.href, "book", found.heading, f"Docs: {found.page}")
-        for found in documentation.search(app, q)
-        if "/field-types" not in found.href
-    ][:_FEW]
-    if hits:
-        return tuple(hits)
-    named = ((rank(page.title, words), page) for page in pages.all_pages().values())
-    fits = sorted(((fit, page) for fit, page in named if fit is not None), key=lambda pair: pair[0])
-    return tuple(Hit(page.href, "book", marked(page.title, words), "Docs") for _, page in fits[:_FEW])
 
 
 def marked(name: str, words: Iterable[str]) -> Markup:

@@ -230,10 +230,6 @@ def _listed(actor: Actor, query: ListQuery, error: ApiError | None = None, **mor
     return reply(data, template=LIST, query=query, most=limits.WEBHOOKS, form=form, **more)
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
-    return _listed(actor, ListQuery(), error=error)
-
-
 @route(bp, "/webhooks", scope="write", query=ListQuery, returns=Listed(WebhookOut))
 def index(actor: Actor, query: ListQuery) -> Response:
     """List the webhooks of the project, newest first, and for admins those of the workspace.
@@ -253,7 +249,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     status=201,
     idempotent=True,
     errors=("target_not_allowed", "conflict", "unavailable"),
-    on_fault=_again,
+    on_fault=lambda actor, error: _listed(actor, ListQuery(), error=error),
 )
 def create(actor: Actor, body: WebhookIn) -> Response:
     """Create a webhook. Only this response contains the signing secret."""

@@ -499,8 +499,25 @@ def page(
     if len(rows) > limit:
         end = rows[limit - 1]
         following = pagination.cursor_of(_NAME, context, [end.deleted_at.isoformat(), end.id])
-    who = _who(actor.workspace_id, rows[:limit])
-    return pagination.Page([_trash_entry(actor, row, who, now) for row in rows[:limit]], following, total)
+    shown = rows[:limit]
+    # Who deleted each, according to the audit log. Separate queries, combined: each uses an index, which a planner may
+    # not do for an OR.
+    deletions = [
+        select(AuditEntry.object_id, AuditEntry.user_id).where(
+            AuditEntry.workspace_id == actor.workspace_id,
+            AuditEntry.object_id == row.id,
+            AuditEntry.at >= row.deleted_at,
+            AuditEntry.at < row.deleted_at + _SAME,
+            AuditEntry.action.like("%.delete"),
+        )
+        for row in shown
+    ]
+    who: dict[str, User] = {}
+    if deletions:
+        found = union_all(*deletions).subquery()
+        people = select(found.c.object_id, User).join(User, User.id == found.c.user_id)
+        who = {row[0]: row[1] for row in db.session.execute(people)}
+    return pagination.Page([_trash_entry(actor, row, who, now) for row in shown], following, total)
 
 
 def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
@@ -531,26 +548,6 @@ def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
         team.label("team_id"),
         (Webhook.url if model is Webhook else literal("", String)).label("url"),
     )
-
-
-def _who(workspace_id: str, rows: Sequence[Row[Any]]) -> dict[str, User]:
-    """Return the user who deleted each object, by its id, according to the audit log."""
-    if not rows:
-        return {}
-    # Separate queries, combined: each uses an index, which a planner may not do for an OR.
-    each = [
-        select(AuditEntry.object_id, AuditEntry.user_id).where(
-            AuditEntry.workspace_id == workspace_id,
-            AuditEntry.object_id == row.id,
-            AuditEntry.at >= row.deleted_at,
-            AuditEntry.at < row.deleted_at + _SAME,
-            AuditEntry.action.like("%.delete"),
-        )
-        for row in rows
-    ]
-    found = union_all(*each).subquery()
-    statement = select(found.c.object_id, User).join(User, User.id == found.c.user_id)
-    return {row[0]: row[1] for row in db.session.execute(statement)}
 
 
 def _trash_entry(actor: Actor, row: Row[Any], who: Mapping[str, User], now: datetime) -> dict[str, Any]:

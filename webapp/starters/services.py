@@ -57,7 +57,12 @@ def create(actor: Actor, starter: Starter) -> dict[str, Any]:
     ids: dict[str, str] = {}
     try:
         for table in starter.tables:
-            fields = [_linked(field, ids) for field in table["fields"]]
+            fields = []
+            for field in table["fields"]:
+                options = field["options"]
+                if name := options.get("template_id"):  # of a table that was created before
+                    options = {**options, "template_id": ids[name]}
+                fields.append({**field, "options": options})
             made = templates.create(
                 actor,
                 name=f"{starter.name}/{table['name']}",
@@ -80,9 +85,3 @@ def create(actor: Actor, starter: Starter) -> dict[str, Any]:
         for template_id in reversed(ids.values()):
             templates.delete(actor, templates.get(actor, template_id, "write", lock=True))
         raise
-
-
-def _linked(field: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
-    """Return a field whose referenced template is named by its id."""
-    name = field["options"].get("template_id")
-    return {**field, "options": {**field["options"], "template_id": ids[name]}} if name else field

@@ -215,14 +215,27 @@ def _chart(found: History, unit: str) -> dict[str, Any]:
     most = max((getattr(one, unit) for one in found.steps.values()), default=0)
     wide = _WIDTH / max(1, len(found.steps))
     bars = []
-    for place, (at, whole) in enumerate(found.steps.items()):
+    told_apart = found.shares and not (unit == "requests" and found.by == "template")  # they belong to none
+    for place, (at, sums) in enumerate(found.steps.items()):
+        whole = getattr(sums, unit)
+        named = [getattr(one.steps.get(at, Sum()), unit) for one in found.shares[:_SHADES]]
+        values = [*named, whole - sum(named)] if told_apart else [whole]
+        parts, base = [], float(_HEIGHT)
+        for shade, value in enumerate(values):  # bottom up
+            # Rows that were given back in a later hour than they were taken in make it negative.
+            if value <= 0 or most <= 0:
+                continue
+            tall = max(1.5, _HEIGHT * value / most)
+            base -= tall
+            y = round(max(0.0, base), 2)
+            parts.append({"shade": min(shade, _SHADES), "y": y, "height": round(tall, 2)})
         bars.append(
             {
                 "x": round(place * wide, 2),
                 "width": round(max(1.0, wide - min(4.0, wide / 4)), 2),
                 "at": at,
-                "value": getattr(whole, unit),
-                "parts": _stack(found, at, unit, most),
+                "value": whole,
+                "parts": parts,
             }
         )
     return {
@@ -234,20 +247,3 @@ def _chart(found: History, unit: str) -> dict[str, Any]:
         "height": _HEIGHT,
         "every": max(1, round(len(bars) / 8)),  # as many labels as there is room for
     }
-
-
-def _stack(found: History, at: datetime, unit: str, most: int) -> list[dict[str, Any]]:
-    """Return the parts of a bar, bottom up: shade and position. Negative parts (rows given back in a later
-    hour than they were taken) are not drawn."""
-    whole = getattr(found.steps[at], unit)
-    named = [getattr(one.steps.get(at, Sum()), unit) for one in found.shares[:_SHADES]]
-    told_apart = found.shares and not (unit == "requests" and found.by == "template")  # they belong to none
-    values = [*named, whole - sum(named)] if told_apart else [whole]
-    base, out = float(_HEIGHT), []
-    for shade, value in enumerate(values):
-        if value <= 0 or most <= 0:
-            continue
-        tall = max(1.5, _HEIGHT * value / most)
-        base -= tall
-        out.append({"shade": min(shade, _SHADES), "y": round(max(0.0, base), 2), "height": round(tall, 2)})
-    return out

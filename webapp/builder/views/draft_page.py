@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import flask
 import orjson
@@ -236,7 +236,11 @@ class Around:
         of = str(row.options_value(field.pick.get("of", "")) or "")
         place = str(row.options_value(field.pick.get("in", "")) or "")
         named = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
-        typed = kind in ("table", "column") and bool(of) and not self._has_list(kind, of, place)
+        typed = False
+        if kind == "table" and of:
+            typed = not self.tables.known(of) or len(self.tables.tables(of)) > limits.PICKED_TABLES
+        elif kind == "column" and of:
+            typed = not self.tables.columns(place, of)
         empty = field.pick.get("empty", "choose")
         if kind in ("table", "column") and not of:
             empty = "table first" if kind == "column" else "connection first"
@@ -250,11 +254,6 @@ class Around:
             typed=typed,
             many=typed and kind == "table" and self.tables.known(of),
         )
-
-    def _has_list(self, kind: str, of: str, place: str) -> bool:
-        if kind == "table":
-            return self.tables.known(of) and len(self.tables.tables(of)) <= limits.PICKED_TABLES
-        return bool(self.tables.columns(place, of))
 
     def _offered(self, pick: Mapping[str, Any], of: str, place: str) -> list[Choice]:
         match pick["kind"]:
@@ -344,7 +343,12 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
     if files.kind_of(name) is None:
         text = f'The name of "{name}" does not have a known file extension.'
         raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
-    sha256 = _digest(sent.stream)
+    digest = hashlib.sha256()
+    sent.stream.seek(0)
+    while piece := sent.stream.read(limits.STORAGE_CHUNK_BYTES):
+        digest.update(piece)
+    sent.stream.seek(0)
+    sha256 = digest.hexdigest()
     stem, dot, ending = name.rpartition(".")
     for number in range(1, limits.MAX_NAME_TRIES + 1):
         wanted = names.normal(name if number == 1 else f"{stem} ({number}){dot}{ending}")
@@ -368,15 +372,6 @@ def _new(file: WorkspaceFile | None) -> None:
     """Another one came in between: it is not replaced."""
     if file is not None:
         raise ApiError("conflict", "A file of this name has just been stored. Try again.")
-
-
-def _digest(stream: IO[Any]) -> str:
-    stream.seek(0)
-    found = hashlib.sha256()
-    while piece := stream.read(limits.STORAGE_CHUNK_BYTES):
-        found.update(piece)
-    stream.seek(0)
-    return found.hexdigest()
 
 
 WAYS: Final = (

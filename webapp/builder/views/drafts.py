@@ -482,8 +482,18 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
     }
     numbers = [value for value in held if isinstance(value, int | float) and not isinstance(value, bool)]
     if numbers and len(numbers) == len(held):
-        found["numbers"] = (min(numbers), sum(numbers) / len(numbers), max(numbers))
-        found["bars"] = _histogram(numbers)
+        low, high = min(numbers), max(numbers)
+        found["numbers"] = (low, sum(numbers) / len(numbers), high)
+        width = (high - low) / BARS or 1
+        places = Counter(min(BARS - 1, int((number - low) / width)) for number in numbers)
+        tallest = max(places.values())
+        found["bars"] = [
+            {
+                "height": round(HEIGHT * places[place] / tallest),
+                "title": f"{low + place * width:,.6g} to {low + (place + 1) * width:,.6g}: {places[place]}",
+            }
+            for place in range(BARS)
+        ]
     most = counted.most_common(1)[0][1] if counted else 0
     if most >= WORTH_TELLING:
         found["top"] = [
@@ -491,20 +501,6 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
             for text, number in counted.most_common(TOP)
         ]
     return found
-
-
-def _histogram(numbers: Sequence[float]) -> list[dict[str, Any]]:
-    low, high = min(numbers), max(numbers)
-    width = (high - low) / BARS or 1
-    places = Counter(min(BARS - 1, int((number - low) / width)) for number in numbers)
-    most = max(places.values())
-    return [
-        {
-            "height": round(HEIGHT * places[place] / most),
-            "title": f"{low + place * width:,.6g} to {low + (place + 1) * width:,.6g}: {places[place]}",
-        }
-        for place in range(BARS)
-    ]
 
 
 # --- For other pages --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ the same number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -335,7 +335,11 @@ class Bundle:
     def together(self) -> MultiTableFile:
         """The writers of the file. May raise `SpecError`."""
         kind = packed(self.format)
-        titles = _TITLES.get(self.format.name, _file_titles)([member.name for member in self.members])
+        titles = [member.name for member in self.members]  # a workbook names its sheets itself
+        if self.format.name == "sql":
+            titles = _distinct([generation_rows.slug(name) for name in titles])
+        elif self.format.name != "xlsx":
+            titles = _distinct([generation_rows.file_stem(name) for name in titles])
         tables = [
             Table(title, recipe.bound.schema, recipe.options)
             for title, recipe in zip(titles, self.recipes, strict=True)
@@ -538,15 +542,3 @@ def _distinct(names: Sequence[str]) -> list[str]:
         taken.add(free.casefold())
         made.append(free)
     return made
-
-
-def _file_titles(names: Sequence[str]) -> list[str]:
-    return _distinct([generation_rows.file_stem(name) for name in names])
-
-
-def _table_titles(names: Sequence[str]) -> list[str]:
-    return _distinct([generation_rows.slug(name) for name in names])
-
-
-# How tables of a file are named, by format; a workbook names its sheets itself.
-_TITLES: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {"sql": _table_titles, "xlsx": list}
