@@ -56,17 +56,12 @@ class _Translator:
                 return dict(_PLAIN[schema])
             full = schema if "." in schema or not space else f"{space}.{schema}"
             known = full if full in self.named else schema
-            return {"$ref": "#/$defs/" + _escaped(known)}
-        if isinstance(schema, list):
-            return self._union(schema, space, depth)
-        return self._whole(schema, space, depth) if isinstance(schema, dict) else {}
-
-    def _union(self, schema: list[Any], space: str, depth: int) -> dict[str, Any]:
-        """The first that is not null."""
-        made = next((self.of(one, space, depth + 1) for one in schema if one != "null"), {"type": "null"})
-        return {**made, "nullable": True} if "null" in schema and "$ref" not in made else made
-
-    def _whole(self, schema: dict[str, Any], space: str, depth: int) -> dict[str, Any]:
+            return {"$ref": "#/$defs/" + known.replace("~", "~0").replace("/", "~1")}
+        if isinstance(schema, list):  # a union: the first that is not null
+            made = next((self.of(one, space, depth + 1) for one in schema if one != "null"), {"type": "null"})
+            return {**made, "nullable": True} if "null" in schema and "$ref" not in made else made
+        if not isinstance(schema, dict):
+            return {}
         logical, kind = schema.get("logicalType"), schema.get("type")
         if isinstance(logical, str) and logical in _LOGICAL:
             return dict(_LOGICAL[logical])
@@ -121,7 +116,3 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
         "maximum": most,
         "multipleOf": float(f"1e-{min(scale, limits.MAX_DECIMALS)}"),
     }
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -84,9 +84,13 @@ def read(source: Source) -> Read:
         text, delimiter = text[said.end() :], said[1]
     heads, delimiter, header = _head(text, delimiter)
     found = Read("csv")
-    arrays, ragged = _arrow(text, delimiter, len(heads), header)
+    arrays = _arrow(text, delimiter, len(heads), header)
+    ragged = arrays is None
     if arrays is None:
-        arrays = _padded(text, delimiter, len(heads), header)
+        rows = _rows(text, delimiter, limits.IMPORT_ROWS + 1)[int(header) :]
+        wide = min(len(heads), limits.MAX_FIELDS)
+        even = [(row[:wide] + [""] * wide)[:wide] for row in rows]
+        arrays = [pa.array([row[place] for row in even], pa.string()) for place in range(wide)]
     made = table(source.stem, heads if header else [""] * len(heads), arrays, found)
     names = [one.name for one in made.entity.fields]
     if not header:
@@ -141,8 +145,8 @@ def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
     return found
 
 
-def _arrow(text: str, delimiter: str, wide: int, header: bool) -> tuple[list[pa.Array] | None, bool]:
-    """Return the columns, and whether the rows have different lengths, in which case the columns are None."""
+def _arrow(text: str, delimiter: str, wide: int, header: bool) -> list[pa.Array] | None:
+    """Return the columns, or None if the rows have different lengths."""
     names = [str(place) for place in range(wide)]
     data = text.encode()
     try:
@@ -158,12 +162,5 @@ def _arrow(text: str, delimiter: str, wide: int, header: bool) -> tuple[list[pa.
             ),
         )
     except pa.ArrowInvalid:  # rows of unequal length, a quote that does not end, a row longer than a block
-        return None, True
-    return [column.combine_chunks() for column in table.columns], False
-
-
-def _padded(text: str, delimiter: str, wide: int, header: bool) -> list[pa.Array]:
-    rows = _rows(text, delimiter, limits.IMPORT_ROWS + 1)[int(header) :]
-    wide = min(wide, limits.MAX_FIELDS)
-    even = [(row[:wide] + [""] * wide)[:wide] for row in rows]
-    return [pa.array([row[place] for row in even], pa.string()) for place in range(wide)]
+        return None
+    return [column.combine_chunks() for column in table.columns]

@@ -3,7 +3,7 @@ that carries its schema. Of what a reference leads to nowhere, that column alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,7 +23,15 @@ def read(source: Source) -> Read:
     """A JSON Schema. Raises `Unreadable`."""
     whole = loaded(source)
     title = str(whole.get("title") or source.stem or "rows")
-    found = tables(whole, dict(_roots(whole, title)), "json_schema")
+    objects: dict[str, Any] = {}
+    if whole.keys() - {*_DEFINED, "$schema", "$id", "id", "title", "description", "$comment", "type"}:
+        objects[title] = whole
+    else:  # it defines parts alone
+        for key in _DEFINED:
+            inner = whole.get(key)
+            if isinstance(inner, dict):
+                objects.update(inner)
+    found = tables(whole, objects, "json_schema")
     if not found.tables and found.problems:
         error = document.lost_reference(found.problems[0].reason)
         raise Unreadable(error.message, error.hint or "")
@@ -88,17 +96,6 @@ def tables(whole: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> R
     return found
 
 
-def _roots(whole: Mapping[str, Any], title: str) -> Iterator[tuple[str, Any]]:
-    """What a schema is about: itself; where it defines parts alone, those."""
-    if whole.keys() - {*_DEFINED, "$schema", "$id", "id", "title", "description", "$comment", "type"}:
-        yield title, whole
-        return
-    for key in _DEFINED:
-        inner = whole.get(key)
-        if isinstance(inner, dict):
-            yield from inner.items()
-
-
 def _row(shape: Shape) -> Shape | None:
     """The object that is a row: the value itself, or the elements of an array."""
     if shape.get("type") == "array" and "items" in shape:
@@ -117,22 +114,19 @@ def _row(shape: Shape) -> Shape | None:
 def _table(name: str, shape: Shape, read: Read) -> Table:
     names, told = named(shape["properties"])
     required = set(shape.get("required") or ())
-    made = [
-        _sane(document.column_of(called, inner, key in required))
-        for called, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
-            : limits.MAX_FIELDS
-        ]
-    ]
+    made: list[Column] = []
+    for called, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
+        : limits.MAX_FIELDS
+    ]:
+        column = document.column_of(called, inner, key in required)
+        length = column.max_length
+        whole = isinstance(length, int) and not isinstance(length, bool) and length > 0
+        if length is not None and not whole:  # a schema may say what no column can be
+            column = replace(column, max_length=None)
+        made.append(column)
     csv.beyond(name, names, read)
     parts = (clean(name),)
     table = Table(Entity(parts[0], parts, tuple(made), "operation"))
     for column_name, text in told.items():
         table.note(column_name, text)
     return table
-
-
-def _sane(column: Column) -> Column:
-    """A column without what a schema may say and no column can be."""
-    length = column.max_length
-    whole = isinstance(length, int) and not isinstance(length, bool) and length > 0
-    return column if length is None or whole else replace(column, max_length=None)

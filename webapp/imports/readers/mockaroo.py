@@ -196,7 +196,15 @@ class _Schema:
             made = self._column(name, given)
             self._leaves.append((made, given))
             self._place(top, made, given)
-        self._group([one for one, _ in self._leaves])
+        first: dict[str, str] = {}
+        for made, _ in self._leaves:
+            kind = find(made.field["type"])
+            said = made.field.get("locale") or made.field["options"].get("sex")
+            if kind is None or kind.group_kind is None or not isinstance(said, str):
+                continue
+            # Columns about other people or places than the first ones have a group of their own.
+            if first.setdefault(kind.group_kind, said) != said:
+                made.field["group"] = f"{kind.group_kind}_{said.casefold()}"
         for one in top:
             self._check(one)
         self._formulas(top)
@@ -254,7 +262,17 @@ class _Schema:
             made = _Made(name, called, definition(name, FALLBACK, {"count": 2}), red=red, path=name)
         else:
             made = _Made(name, called, definition(name, kind.name), path=name)
-            self._convert(made, kind.name, options)
+            convert = _CONVERT.get(kind.name)
+            if convert is not None:
+                convert(self, made, options)
+            if kind.name == "first_name":
+                sex = next((one for one in ("female", "male") if f"({one})" in called.casefold()), None)
+                if sex is not None:
+                    made.field["options"]["sex"] = sex
+            if called.casefold() == "gender (abbrev)":
+                made.field = definition(name, "enum", {"values": ["F", "M"]})
+            if kind.name in _PLACES or kind.name in ("country", "country_code"):
+                self._countries(made, kind.name, options)
         share = _Options(given).number("null_percentage", "percentBlank", "percentageBlank")
         if share is not None and 0 < share <= 100 and made.field["type"] != "null":
             made.field["percent_blank"] = round(float(share), 2)
@@ -262,17 +280,6 @@ class _Schema:
             shown = json.dumps(given[one], ensure_ascii=False)
             made.lost.append(f'The option "{clean(one)}" is not kept: {clean(shown)[:60]}.')
         return made
-
-    def _convert(self, made: _Made, kind: str, options: _Options) -> None:
-        convert = _CONVERT.get(kind)
-        if convert is not None:
-            convert(self, made, options)
-        if kind == "first_name":
-            made.field["options"] |= _sex_of(made.called)
-        if made.called.casefold() == "gender (abbrev)":
-            made.field = definition(made.name, "enum", {"values": ["F", "M"]})
-        if kind in _PLACES or kind in ("country", "country_code"):
-            self._countries(made, kind, options)
 
     def _countries(self, made: _Made, kind: str, options: _Options) -> None:
         """Restricts a type to countries: a list of them, or the locale of the only one."""
@@ -316,7 +323,11 @@ class _Schema:
             if isinstance(distribution, list) and all(isinstance(one, dict) for one in distribution):
                 self._distributed(made, values, distribution)
                 return
-            if _numbers(distribution) is not None and len(distribution) == len(values):
+            if (
+                isinstance(distribution, list)
+                and len(distribution) == len(values)
+                and all(isinstance(one, int | float) and one >= 0 for one in distribution)
+            ):
                 made.field["options"]["weights"] = distribution
                 return
         elif style != "random":
@@ -379,17 +390,6 @@ class _Schema:
             options = {"cases": found, "else_formula": _chosen(rest)}
             made.field = definition(made.name, "case", options)
 
-    def _group(self, leaves: list[_Made]) -> None:
-        """Columns that are about different people or places than the first ones: a group for each."""
-        first: dict[str, str] = {}
-        for made in leaves:
-            kind = find(made.field["type"])
-            said = made.field.get("locale") or made.field["options"].get("sex")
-            if kind is None or kind.group_kind is None or not isinstance(said, str):
-                continue
-            if first.setdefault(kind.group_kind, said) != said:
-                made.field["group"] = f"{kind.group_kind}_{said.casefold()}"
-
     # --- Formulas -------------------------------------------------------------------------------------------
 
     def namer(self, made: _Made) -> Callable[[str], str | None]:
@@ -429,7 +429,15 @@ class _Schema:
             formula = self._translated(made, given.get("formula"), "formula")
             if formula is not None:
                 made.field["formula"] = formula
-        self._compiled(top)
+        for _ in range(_ROUNDS):  # takes away what does not fit the other columns: formulas first, then types
+            try:
+                compile_plan(parse([one.definition() for one in top[: limits.MAX_FIELDS]]), self._words)
+            except SpecError as error:
+                changed = [self._simplify(top, fault.path, fault.message) for fault in error.faults]
+                if not any(changed):
+                    return
+            else:
+                return
 
     def _translated(self, made: _Made, source: Any, option: str) -> str | None:
         if not isinstance(source, str) or not source.strip():
@@ -447,18 +455,6 @@ class _Schema:
         kept: Field = {one: made.field[one] for one in ("percent_blank", "hidden") if one in made.field}
         made.field = {**definition(made.name, FALLBACK, {"count": 2}), **kept}
         made.red = "Plain text stands for it."
-
-    def _compiled(self, top: list[_Made]) -> None:
-        """Takes away what does not fit the other columns: formulas first, then types."""
-        for _ in range(_ROUNDS):
-            try:
-                compile_plan(parse([one.definition() for one in top[: limits.MAX_FIELDS]]), self._words)
-            except SpecError as error:
-                changed = [self._simplify(top, fault.path, fault.message) for fault in error.faults]
-                if not any(changed):
-                    return
-            else:
-                return
 
     def _simplify(self, top: list[_Made], path: str, message: str) -> bool:
         made, level = None, top
@@ -530,11 +526,6 @@ def _listed(value: Any) -> list[Any]:
     return [json.dumps(one) if isinstance(one, list | dict) else one for one in listed if one is not None]
 
 
-def _numbers(value: Any) -> list[float] | None:
-    fit = isinstance(value, list) and all(isinstance(one, int | float) and one >= 0 for one in value)
-    return value if fit else None
-
-
 def _share(value: Any) -> float:
     try:
         found = float(value)
@@ -567,10 +558,6 @@ def _counted(part: str) -> tuple[str, dict[str, int] | None]:
     if match is None:
         return part, None
     return match[1], {"min": int(match[2]), "max": int(match[3] or match[2])}
-
-
-def _sex_of(called: str) -> dict[str, str]:
-    return next((({"sex": sex}) for sex in ("female", "male") if f"({sex})" in called.casefold()), {})
 
 
 _MOMENTS: Final = (
@@ -663,13 +650,10 @@ def _count(schema: _Schema, made: _Made, options: _Options) -> None:
         options.lose("min", "min_paragraphs")
 
 
-def _format(ours: str) -> Callable[[_Schema, _Made, _Options], None]:
-    def convert(schema: _Schema, made: _Made, options: _Options) -> None:
-        value = options.take("format", "mask")
-        if value is not None:
-            made.field["options"][ours] = str(value)
-
-    return convert
+def _format(schema: _Schema, made: _Made, options: _Options) -> None:
+    value = options.take("format", "mask")
+    if value is not None:
+        made.field["options"]["format"] = str(value)
 
 
 _SIGNS: Final = {
@@ -802,7 +786,7 @@ def _url(schema: _Schema, made: _Made, options: _Options) -> None:
 _CONVERT: Final[Mapping[str, Callable[[_Schema, _Made, _Options], None]]] = {
     "enum": _Schema.list_of_values, "number": _number, "date": _days, "datetime": _days, "time": _time,
     "words": _count, "sentences": _count, "paragraphs": _count, "phone_number": _phone, "regexp": _pattern,
-    "digit_sequence": _format("format"), "character_sequence": _characters, "money": _money, "nested": _array,
+    "digit_sequence": _format, "character_sequence": _characters, "money": _money, "nested": _array,
     "sequence": _named_numbers({"start": ("start",), "step": ("step",), "repeat": ("repeat",)}),
     "normal": _named_numbers({"mean": ("mean",), "stddev": ("sd", "stddev", "stdDev", "standardDeviation"),
                               "decimals": ("decimals",), "min": ("min",), "max": ("max",)}),

@@ -418,9 +418,11 @@ class _Parser:
         return f"switch({', '.join([subject, *cases, otherwise])})"
 
     def function(self, name: str) -> str | _Span:
-        ranged = self._range_of_rand() if name == "rand" else None
-        if ranged is not None:
-            return ranged
+        if name == "rand":
+            found = [self.peek(ahead) for ahead in range(5)]
+            if found[1].isdigit() and found[3].isdigit() and found[2] in ("..", "...") and found[4] == ")":
+                self.at += 5
+                return f"random_int({found[1]}, {int(found[3]) - (found[2] == '...')})"
         given = self.arguments()
         if name.rstrip("s") in _SPANS and len(given) == 1:
             return _Span(_SPANS[name.rstrip("s")], given[0])
@@ -436,10 +438,3 @@ class _Parser:
         if name in _SAME:
             return f"{_SAME[name]}({', '.join(given)})"
         raise Untranslatable(f"{name}()")
-
-    def _range_of_rand(self) -> str | None:
-        found = [self.peek(ahead) for ahead in range(5)]
-        if found[1].isdigit() and found[3].isdigit() and found[2] in ("..", "...") and found[4] == ")":
-            self.at += 5
-            return f"random_int({found[1]}, {int(found[3]) - (found[2] == '...')})"
-        return None

@@ -434,27 +434,28 @@ class _Script:
             for one in cursor.listed():
                 if (made := self._tables.get(_key(one.parts()))) is not None:
                     made.dropped = True
-        elif word.startswith("EXEC"):
-            self._added_type(cursor)
-        else:
-            self._create(cursor)
-
-    def _create(self, cursor: _Cursor) -> None:
-        words: list[str] = []
-        while cursor and cursor.peek() not in ("TABLE", "INDEX", "TYPE", "DOMAIN", "SCHEMA"):
-            words.append(cursor.peek())
+        elif word.startswith("EXEC"):  # EXEC sp_addtype name, 'type', 'NOT NULL'
+            while cursor and cursor.peek() != "SP_ADDTYPE":
+                cursor.at += 1
             cursor.at += 1
-        kind = cursor.peek()
-        cursor.at += 1
-        fresh = not cursor.take("IF", "NOT", "EXISTS")
-        if kind == "TABLE":
-            self._table(cursor, fresh)
-        elif kind == "INDEX":
-            self._index(cursor)
-        elif kind == "DOMAIN":
-            self._domain(cursor.parts()[-1], cursor)
-        elif kind == "TYPE":
-            self._type(cursor)
+            said = [one.tokens[-1].value for one in cursor.listed()]
+            if len(said) >= 2:
+                rest = " ".join(said[1:])
+                self._domain(said[0], _Cursor(tokens(rest, self.dialect), rest))
+        else:  # CREATE
+            while cursor and cursor.peek() not in ("TABLE", "INDEX", "TYPE", "DOMAIN", "SCHEMA"):
+                cursor.at += 1
+            kind = cursor.peek()
+            cursor.at += 1
+            fresh = not cursor.take("IF", "NOT", "EXISTS")
+            if kind == "TABLE":
+                self._table(cursor, fresh)
+            elif kind == "INDEX":
+                self._index(cursor)
+            elif kind == "DOMAIN":
+                self._domain(cursor.parts()[-1], cursor)
+            elif kind == "TYPE":
+                self._type(cursor)
 
     # --- Types and expressions ------------------------------------------------------------------------------
 
@@ -497,24 +498,6 @@ class _Script:
             return None
         plain = all(one.kind in ("word", "name") or one.text == "." for one in found)
         return self._types.get(found[-1].value.casefold()) if plain else None
-
-    def _expression(self, text: str) -> str:
-        """A condition as PostgreSQL writes it, without casts; as it is if it is too long to be parsed."""
-        found = self._parsed(text) if len(text) <= _EXPRESSION_CHARS else None
-        if found is None or isinstance(found[0], exp.Alias):
-            return text
-        plain = found[0].transform(lambda one: one.this if isinstance(one, exp.Cast) else one)
-        return str(plain.sql(dialect="postgres"))
-
-    def _added_type(self, cursor: _Cursor) -> None:
-        """`EXEC sp_addtype name, 'type', 'NOT NULL'`."""
-        while cursor and cursor.peek() != "SP_ADDTYPE":
-            cursor.at += 1
-        cursor.at += 1
-        said = [one.tokens[-1].value for one in cursor.listed()]
-        if len(said) >= 2:
-            rest = " ".join(said[1:])
-            self._domain(said[0], _Cursor(tokens(rest, self.dialect), rest))
 
     def _domain(self, name: str, cursor: _Cursor) -> None:
         """A type by another one, with its constraints."""
@@ -566,9 +549,17 @@ class _Script:
             return self.problem(
                 parts[-1], "It is created from a query, which does not name its columns: left out."
             )
-        made = self._opened(parts, fresh)
-        if made is None:
+        key = _key(parts)
+        before = self._tables.get(key)
+        if before is not None and not before.dropped:
+            if fresh:
+                self.problem(parts[-1], "It is created twice: the first definition counts.", "yellow")
             return None
+        if before is None and len(self._tables) >= limits.IMPORT_TABLES:
+            text = f"At most {limits.IMPORT_TABLES} tables are imported at once: left out."
+            return self.problem(parts[-1], text)
+        self._tables.pop(key, None)
+        made = self._tables[key] = Made(parts)
         if copied is not None:  # MySQL: all but its references
             made.columns, made.keys = dict(copied.columns), copied.keys
             made.uniques, made.checks = list(copied.uniques), list(copied.checks)
@@ -595,20 +586,6 @@ class _Script:
                 if cursor and cursor.tokens[cursor.at].kind == "text":
                     made.comment = cursor.tokens[cursor.at].value
             cursor.at += 1
-
-    def _opened(self, parts: tuple[str, ...], fresh: bool) -> Made | None:
-        key = _key(parts)
-        before = self._tables.get(key)
-        if before is not None and not before.dropped:
-            if fresh:
-                self.problem(parts[-1], "It is created twice: the first definition counts.", "yellow")
-            return None
-        if before is None and len(self._tables) >= limits.IMPORT_TABLES:
-            self.problem(parts[-1], f"At most {limits.IMPORT_TABLES} tables are imported at once: left out.")
-            return None
-        self._tables.pop(key, None)
-        self._tables[key] = Made(parts)
-        return self._tables[key]
 
     def _part(self, made: Made, part: _Cursor) -> None:
         """A column or a constraint."""
@@ -721,7 +698,13 @@ class _Script:
         inner = part.bracket()
         if inner is None:
             raise _Malformed("a condition is missing.")
-        self._add(made, made.checks, self._expression(inner.text()), called)
+        text = inner.text()
+        found = self._parsed(text) if len(text) <= _EXPRESSION_CHARS else None
+        if found is not None and not isinstance(found[0], exp.Alias):
+            # As PostgreSQL writes it, without casts.
+            plain = found[0].transform(lambda one: one.this if isinstance(one, exp.Cast) else one)
+            text = str(plain.sql(dialect="postgres"))
+        self._add(made, made.checks, text, called)
 
     def _reference(self, made: Made, names: tuple[str, ...], part: _Cursor, called: str) -> None:
         parts = part.parts()
@@ -760,18 +743,15 @@ class _Script:
             own = made.own(part.name())
             made.columns[own] = replace(made.columns[own], nullable=False)
         elif part.take("DEFAULT"):  # SQL Server: DEFAULT value FOR column
-            default = self._default_for(part)
+            start = part.at
+            while part and part.peek() != "FOR":
+                if part.bracket() is None:
+                    part.at += 1
+            default = part.between(start, part.at)
             if part.take("FOR") and (own := made.own(part.name())) in made.columns:
                 made.columns[own] = replace(made.columns[own], default=default[:200])
         elif part.peek() == "EXCLUDE":
             self.problem(made.parts[-1], f'"{whole}" is not kept: rows may be rejected.', "yellow")
-
-    def _default_for(self, part: _Cursor) -> str:
-        start = part.at
-        while part and part.peek() != "FOR":
-            if part.bracket() is None:
-                part.at += 1
-        return part.between(start, part.at)
 
     def _key_columns(self, made: Made, part: _Cursor) -> tuple[str, ...]:
         """The columns in the next bracket; none where an expression is among them."""
@@ -824,7 +804,10 @@ class _Script:
             action.take("IF", "NOT", "EXISTS")
             inner = action.bracket()
             for one in [action] if inner is None else inner.listed():
-                self._added(made, one, whole)
+                if one.take("GENERATED") or not one:
+                    continue
+                if one.peek() not in ("PARTITION", "SUPPLEMENTAL", "PERIOD", "FULLTEXT", "SPATIAL", "VALUE"):
+                    self._part(made, one)
             return True
         if action.take("DROP"):
             self._drop(made, action)
@@ -838,13 +821,6 @@ class _Script:
         elif not _IGNORED_CHANGES.match(whole):
             self.problem(made.parts[-1], f'The change "{whole[:80]}" was not understood: left out.', "yellow")
         return False
-
-    def _added(self, made: Made, one: _Cursor, whole: str) -> None:
-        if one.take("GENERATED") or not one:
-            return
-        if one.peek() in ("PARTITION", "SUPPLEMENTAL", "PERIOD", "FULLTEXT", "SPATIAL", "VALUE"):
-            return
-        self._part(made, one)
 
     def _drop(self, made: Made, action: _Cursor) -> None:
         if action.take("PRIMARY", "KEY"):
@@ -865,15 +841,13 @@ class _Script:
         action.take("IF", "EXISTS")
         inner = action.bracket()
         for one in [action] if inner is None else inner.listed():
-            self._lose(made, made.own(one.name()))
-
-    def _lose(self, made: Made, name: str) -> None:
-        made.columns.pop(name, None)
-        made.keys = () if name in made.keys else made.keys
-        made.uniques[:] = [one for one in made.uniques if name not in one]
-        made.relations[:] = [one for one in made.relations if name not in one[0]]
-        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
-        made.checks[:] = [one for one in made.checks if not word.search(one)]
+            name = made.own(one.name())
+            made.columns.pop(name, None)
+            made.keys = () if name in made.keys else made.keys
+            made.uniques[:] = [unique for unique in made.uniques if name not in unique]
+            made.relations[:] = [relation for relation in made.relations if name not in relation[0]]
+            word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
+            made.checks[:] = [check for check in made.checks if not word.search(check)]
 
     def _altered(self, made: Made, action: _Cursor) -> None:
         """A column's new definition, type, default or constraint."""
@@ -1055,10 +1029,10 @@ class _Script:
         uniques = [
             tuple(names[one] for one in unique) for unique in made.uniques if unique and set(unique) <= kept
         ]
-        alone = {one[0] for one in (keys, *uniques) if len(one) == 1}
+        single = {one[0] for one in (keys, *uniques) if len(one) == 1}
         columns = tuple(
             replace(
-                one, name=names[one.name], key=names[one.name] in keys, unique=names[one.name] in alone,
+                one, name=names[one.name], key=names[one.name] in keys, unique=names[one.name] in single,
                 nullable=one.nullable and names[one.name] not in keys,
             )
             for one in made.columns.values()
@@ -1076,7 +1050,17 @@ class _Script:
         )
         table = Table(entity)
         table.reds = {names[one]: reason for one, reason in made.reds.items() if one in names}
-        _counted_keys(table)
+        for column in columns:
+            alone = keys == (column.name,) and column.type in ("integer", "decimal") and not column.scale
+            if alone or (column.generated == "identity" and column.name not in keys):
+                # The first rows of any table are counted, and so is what the target counts.
+                told = (
+                    "The key of the table, counted from 1."
+                    if alone
+                    else "The database counts it; it is counted from 1."
+                )
+                counted = definition(column.name, "row_number")
+                table.ready[column.name] = Found(column.name, counted, "green", told)
         return table
 
     def _relations(self, made: Made, names: dict[str, str], called: dict[int, str]) -> Iterator[Relation]:
@@ -1094,18 +1078,3 @@ class _Script:
                 yield Relation(
                     f"fk_{number}", tuple(names[one] for one in own), other, tuple(map(clean, shown))
                 )
-
-
-def _counted_keys(table: Table) -> None:
-    """A key of one whole number is counted, as the first rows of any table are, and so is what the target counts."""
-    entity = table.entity
-    for one in entity.fields:
-        alone = entity.keys == (one.name,) and one.type in ("integer", "decimal") and not one.scale
-        if alone or (one.generated == "identity" and one.name not in entity.keys):
-            made = definition(one.name, "row_number")
-            told = (
-                "The key of the table, counted from 1."
-                if alone
-                else "The database counts it; it is counted from 1."
-            )
-            table.ready[one.name] = Found(one.name, made, "green", told)

@@ -53,7 +53,14 @@ def read(name: str, texts: pa.Array, words: str) -> Found | None:
     if _all(texts, _ISO):
         return _found(name, "date", texts, "%Y-%m-%d", None, words)
     if _all(texts, _MOMENT):
-        return _moment(name, texts, first)
+        days, clock = pc.utf8_slice_codeunits(texts, 0, 10), first[10:]
+        form = "YYYY-MM-DD" + clock[0] + ("HH:mm:ss" if clock.count(":") >= 2 and len(clock) > 8 else "HH:mm")
+        zone = re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", clock)
+        part = re.search(r"\.([0-9]+)", clock)
+        if part is not None:
+            form += "." + ("SSS" if len(part[1]) <= 3 else "SSSSSS")
+        form = form if zone is None else form + "Z"
+        return _found(name, "datetime", days, "%Y-%m-%d", form, "")
     if _all(texts, _TIME):
         form = "HH:mm:ss" if first.count(":") == 2 else "HH:mm"
         return Found(name, definition(name, "time", {"format": form}), "green", f"Times, written {form}.")
@@ -95,18 +102,6 @@ def _way(name: str, kind: str, texts: pa.Array, ways: Any, clock: str, words: st
         found.state = "yellow"
         found.reason = f"The format could also be {fit[1][1]}; imported as {fit[0][1]}."
     return found
-
-
-def _moment(name: str, texts: pa.Array, first: str) -> Found | None:
-    days = pc.utf8_slice_codeunits(texts, 0, 10)
-    clock = first[10:]
-    form = "YYYY-MM-DD" + clock[0] + ("HH:mm:ss" if clock.count(":") >= 2 and len(clock) > 8 else "HH:mm")
-    zone = re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", clock)
-    part = re.search(r"\.([0-9]+)", clock)
-    if part is not None:
-        form += "." + ("SSS" if len(part[1]) <= 3 else "SSSSSS")
-    form = form if zone is None else form + "Z"
-    return _found(name, "datetime", days, "%Y-%m-%d", form, "")
 
 
 def _found(name: str, kind: str, texts: pa.Array, way: str, form: str | None, words: str) -> Found | None:
@@ -174,15 +169,21 @@ def seen(name: str, texts: pa.Array, strict: bool = False) -> Seen:
     blank = pc.or_(pc.is_null(plain), pc.is_in(short, BLANK))
     valid = plain.filter(pc.invert(blank))
     total = len(plain)
-    one = Seen(Column(name, "text", "text", nullable=len(valid) < total), _sample(valid, total))
     if not len(valid):
-        one.column = replace(one.column, nullable=True)
-        one.sample = []
-        return one
-    looks = _Looks(name, valid, total)
-    _settle(one, looks, strict)
-    if one.ready is not None and one.ready.field is not None:
-        _blank_share(one.ready.field, total, len(valid))
+        return Seen(Column(name, "text", "text", nullable=True), [])
+    # The sample is spread over the column, with its share of nulls.
+    size = min(limits.INFER_SAMPLE_ROWS, total)
+    wanted = max(1, round(size * len(valid) / total))
+    places = [place * len(valid) // wanted for place in range(wanted)]
+    sample: list[Any] = [
+        text[: limits.IMPORT_CELL_CHARS] for text in valid.take(pa.array(places)).to_pylist()
+    ]
+    sample += [None] * (size - wanted)
+    one = Seen(Column(name, "text", "text", nullable=len(valid) < total), sample)
+    _settle(one, _Looks(name, valid, total), strict)
+    made = None if one.ready is None else one.ready.field
+    if made is not None and len(valid) < total and total >= limits.INFER_FEW and not made.get("unique"):
+        made["percent_blank"] = min(95, round(100 * (total - len(valid)) / total, 1))
     return one
 
 
@@ -237,7 +238,12 @@ def _settle(one: Seen, looks: _Looks, strict: bool) -> None:
             else "The same text in every row."
         )
         one.ready = Found(name, words, "green", told)
-    elif _never_twice(looks):
+    elif (
+        len(looks.valid) == looks.total
+        and looks.enough
+        and _KEY.search(looks.words)
+        and looks.distinct() == len(looks.valid)
+    ):
         one.column = replace(one.column, unique=True)
 
 
@@ -283,7 +289,11 @@ def _whole(one: Seen, looks: _Looks) -> bool:
     one.column = replace(
         one.column, type="integer", declared="integer", bits=32 if max(high, -low) < 2**31 else 64
     )
-    one.sample = _with_ends(one.sample, low, high)
+    # The sample has the least and the largest value, in place of its first two.
+    plain = [value for value in one.sample if value is not None]
+    blanks = len(one.sample) - len(plain)
+    shown = [str(low), str(high)] if len(plain) > 1 else [str(low)]
+    one.sample = [*shown, *plain[2:], *([None] * blanks)]
     whole = len(numbers) == looks.total
     if whole and len(numbers) >= _COUNTED and (counted := _counted(numbers)) is not None:
         one.ready = Found(name, {"name": name, **counted}, "green", f"Counts from {low:,}, as in the file.")
@@ -374,32 +384,3 @@ def _choices(looks: _Looks) -> Field | None:
     words = sorted(share)
     weights = [max(1, round(1_000 * share[word] / len(looks.valid))) for word in words]
     return definition(looks.name, "enum", {"values": words, "weights": weights})
-
-
-def _never_twice(looks: _Looks) -> bool:
-    if len(looks.valid) < looks.total or not looks.enough or not _KEY.search(looks.words):
-        return False
-    return looks.distinct() == len(looks.valid)
-
-
-def _sample(valid: pa.Array, total: int) -> list[Any]:
-    """Return a sample for inference, spread over the column, with its share of nulls."""
-    size = min(limits.INFER_SAMPLE_ROWS, total)
-    if not size or not len(valid):
-        return []
-    wanted = max(1, round(size * len(valid) / total))
-    places = [place * len(valid) // wanted for place in range(wanted)]
-    found: list[Any] = [text[: limits.IMPORT_CELL_CHARS] for text in valid.take(pa.array(places)).to_pylist()]
-    return found + [None] * (size - wanted)
-
-
-def _with_ends(sample: list[Any], low: int, high: int) -> list[Any]:
-    """A sample that has the least and the largest value, in place of its first two."""
-    plain = [one for one in sample if one is not None]
-    blanks = len(sample) - len(plain)
-    return [*([str(low), str(high)] if len(plain) > 1 else [str(low)]), *plain[2:], *([None] * blanks)]
-
-
-def _blank_share(made: Field, total: int, valid: int) -> None:
-    if valid < total and total >= limits.INFER_FEW and not made.get("unique"):
-        made["percent_blank"] = min(95, round(100 * (total - valid) / total, 1))

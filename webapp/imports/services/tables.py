@@ -113,7 +113,8 @@ def drafted(
     if ready:
         draft.found = [ready.get(one.column, one) for one in draft.found]
     links = _Links(draft, {one.name: one for one in together}, known, connection_id, samples or {})
-    for relation in _by_weight(entity.relations):
+    # Keys of several columns first: a column that is part of two keys belongs to the longer one.
+    for relation in sorted(entity.relations, key=lambda one: -len(one.columns)):
         links.take(relation)
     for relation in named:
         links.take_named(relation)
@@ -178,11 +179,6 @@ def _with_unique_indexes(entity: Entity) -> tuple[Entity, dict[str, tuple[str, .
     return replace(entity, uniques=tuple(dict.fromkeys((*entity.uniques, *uniques)))), flags
 
 
-def _by_weight(relations: Sequence[Relation]) -> list[Relation]:
-    """Keys of several columns first: a column that is part of two keys belongs to the longer one."""
-    return sorted(relations, key=lambda one: -len(one.columns))
-
-
 class _Links:
     """The foreign keys of one table."""
 
@@ -213,11 +209,21 @@ class _Links:
         self._taken.update(columns)
         loose = all(one is not None and one.nullable for one in map(entity.column, columns))
         itself = relation.entity == entity.name
+        sample = self._samples.get(relation.entity)
+        empty = sample is None or sample.num_rows == 0
         filter = self._allowed(relation)
         if itself and loose:
             self._refer(relation, "self", "An earlier row of the table; the first has none.")
-        elif itself and not self._has_rows(relation.entity) and self._refer_to_own_row(relation):
-            return
+        elif (
+            itself
+            and empty
+            and len(columns) == 1
+            and relation.entity_columns == entity.keys
+            and entity.keys[0].isidentifier()
+        ):
+            made = definition(columns[0], "formula", {"expression": entity.keys[0]})
+            text = "The row itself: the column may not be null, and no other row is there before."
+            self._put(columns[0], made, "yellow", text)
         elif filter:
             self._existing(relation, filter)
         elif relation.entity in self._together and not itself:
@@ -260,26 +266,6 @@ class _Links:
         for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
             options = {"template_id": template, "field": shown}
             self._put(name, {"type": "reference", "options": options, "group": group}, state, reason)
-
-    def _has_rows(self, table: str) -> bool:
-        sample = self._samples.get(table)
-        return sample is not None and sample.num_rows > 0
-
-    def _refer_to_own_row(self, relation: Relation) -> bool:
-        """A column that may not be null refers to its own row, where the key is one column: no row is there before the
-        first one."""
-        keys = self._draft.entity.keys
-        if len(relation.columns) != 1 or relation.entity_columns != keys or not keys[0].isidentifier():
-            return False
-        (name,) = relation.columns
-        made = definition(name, "formula", {"expression": keys[0]})
-        self._put(
-            name,
-            made,
-            "yellow",
-            "The row itself: the column may not be null, and no other row is there before.",
-        )
-        return True
 
     def _allowed(self, relation: Relation) -> str:
         """A condition for the rows that a check allows a foreign key to refer to, if such rows exist; else empty."""
@@ -343,11 +329,6 @@ class _Links:
         found.state, found.reason = state, reason
 
 
-def _literal(value: Any) -> str:
-    """A number or text in SQL."""
-    return str(value) if isinstance(value, int | Decimal) else "'" + str(value).replace("'", "''") + "'"
-
-
 def _composite_keys(draft: Draft, words: Vocabulary) -> None:
     """Fields that are unique together, where the table has such keys and the fields can be; else one of them alone."""
     by_name = {one.column: one for one in draft.found}
@@ -357,7 +338,20 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
         members = [by_name[name] for name in names if name in by_name]
         if len(names) < 2 or any(one.field is None or one.field.get("unique") is True for one in members):
             continue
-        if _number_alone(draft, members):
+        own = [one for one in members if one.field is not None and one.field["type"] not in _OUTSIDE]
+        column = draft.entity.column(own[0].column) if len(own) == 1 else None
+        if (
+            column is not None
+            and column.type == "integer"
+            and (column.bits or 0) >= _WIDE_BITS
+            and column.name.casefold().endswith("id")
+            and own[0].field is not None
+            and own[0].field["type"] == "number"
+        ):
+            # The other columns are references, and the number of the row never repeats: other tables can then take each
+            # row by it. Their columns may be narrower.
+            own[0].field = definition(column.name, "number", {"min": 1, "max": 2**31 - 1}, unique=True)
+            own[0].guessed = False
             continue
         fit = all(one.field is not None and imports_columns.countable(one.field, words) for one in members)
         if taken & set(names) or not fit:
@@ -372,26 +366,6 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
 
 
 _WIDE_BITS: Final = 32
-
-
-def _number_alone(draft: Draft, members: Sequence[Found]) -> bool:
-    """Let the own number of a key never repeat, where its other columns are references: other tables can then take each
-    row by it. Return whether there is such a number."""
-    own = [one for one in members if one.field is not None and one.field["type"] not in _OUTSIDE]
-    column = draft.entity.column(own[0].column) if len(own) == 1 else None
-    if (
-        column is None
-        or column.type != "integer"
-        or (column.bits or 0) < _WIDE_BITS
-        or not column.name.casefold().endswith("id")
-        or own[0].field is None
-        or own[0].field["type"] != "number"
-    ):
-        return False
-    most = 2**31 - 1  # columns that refer to it may be narrower
-    own[0].field = definition(column.name, "number", {"min": 1, "max": most}, unique=True)
-    own[0].guessed = False
-    return True
 
 
 def _unique_alone(
@@ -446,12 +420,6 @@ def _unique_alone(
     members[0].state, members[0].reason = "yellow", told
 
 
-def _is_bounded(draft: Draft, column: str) -> bool:
-    """Return whether checks of a table say which numbers a column may have."""
-    rule = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields]).of(column)
-    return rule.low is not None or rule.high is not None or rule.choices is not None or bool(rule.excluded)
-
-
 _MANY: Final = 100_000  # chosen: a column with that many values may be unique alone
 
 
@@ -463,8 +431,10 @@ def _never_repeats(draft: Draft, one: Found, words: Vocabulary) -> bool:
     wide = column is not None and column.type == "integer" and (column.bits or 0) >= _WIDE_BITS
     if wide and one.guessed and field["type"] == "number":
         field["options"] = {"min": 1, "max": 2**31 - 1}
-    elif wide and field["type"] == "number" and not _is_bounded(draft, one.column):
-        field["options"] = {"min": 1, "max": _MANY}
+    elif wide and field["type"] == "number":
+        rule = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields]).of(one.column)
+        if rule.low is None and rule.high is None and rule.choices is None and not rule.excluded:
+            field["options"] = {"min": 1, "max": _MANY}
     if field["type"] in (*_OUTSIDE, "enum", "constant", "boolean", "null", "nested", "date_relative"):
         return False
     try:
@@ -1043,7 +1013,13 @@ def refers(one: Found, asked: str) -> bool:
 
 def _faults(draft: Draft, words: Vocabulary) -> dict[int, Fault]:
     """The first fault of each field that has one, by its place; references stand for what they show."""
-    alone = [_stub(one) for one in draft.fields]
+    alone = []
+    for one in draft.fields:
+        if one["type"] == "reference":
+            kept = {key: one[key] for key in ("unique", "percent_blank") if key in one}
+            alone.append(definition(one["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **kept))
+        else:
+            alone.append(one)
     try:
         compile_plan(field_ids.finished(parse(alone)), words)
     except SpecError as error:
@@ -1054,13 +1030,6 @@ def _faults(draft: Draft, words: Vocabulary) -> dict[int, Fault]:
                 found.setdefault(int(place[1]), fault)
         return found or {0: error.faults[0]}
     return {}
-
-
-def _stub(one: dict[str, Any]) -> dict[str, Any]:
-    if one["type"] != "reference":
-        return one
-    kept = {key: one[key] for key in ("unique", "percent_blank") if key in one}
-    return definition(one["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **kept)
 
 
 def _step(draft: Draft, one: Found, fault: Fault) -> None:
@@ -1115,7 +1084,10 @@ def save(
             free = next((one for one in waiting.values() if one.waits.keys() <= ready.keys() | gone), None)
             one = free or min(
                 waiting.values(),
-                key=lambda draft: (not _loose(draft, ready), len(draft.waits.keys() - ready.keys())),
+                key=lambda draft: (
+                    not all(loose for name, loose in draft.waits.items() if name not in ready),
+                    len(draft.waits.keys() - ready.keys()),
+                ),
             )
             del waiting[one.entity.name]
             try:
@@ -1166,10 +1138,6 @@ def _skipped(table: str, error: ApiError) -> dict[str, str]:
         "message": f"{first['message']}{more}",
         "hint": first.get("hint") or "",
     }
-
-
-def _loose(draft: Draft, ready: Mapping[str, str]) -> bool:
-    return all(loose for name, loose in draft.waits.items() if name not in ready)
 
 
 def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
