@@ -365,9 +365,20 @@ def _value(node: sql.Expression, row: Row) -> Any:
         inner = _value(node.this, row)
         return None if inner is None else not inner
     if isinstance(node, sql.Is):
-        return _is(_value(node.this, row), _value(node.expression, row)) is not bool(node.args.get("negate"))
+        left, right = _value(node.this, row), _value(node.expression, row)
+        same = left is None if right is None else left is right
+        return same is not bool(node.args.get("negate"))
     if type(node) in _COMPARED:
-        return _compared(node, row)
+        other = node.expression
+        if not isinstance(other, sql.Any | sql.All):
+            return _pair(type(node), _value(node.this, row), _value(other, row))
+        array = _without_casts(other.this)
+        if not isinstance(array, sql.Array):
+            raise _Unknown
+        left = _value(node.this, row)
+        found = [_pair(type(node), left, _value(one, row)) for one in array.expressions]
+        wanted = isinstance(other, sql.Any)
+        return wanted if wanted in found else None if None in found else not wanted
     if type(node) in _COMPUTED:
         left, right = _value(node.this, row), _value(node.expression, row)
         return None if left is None or right is None else _COMPUTED[type(node)](left, right)
@@ -392,21 +403,6 @@ def _connected(node: sql.Expression, row: Row) -> bool | None:
     if unknown is not None:
         raise unknown
     return None if None in found else not decisive
-
-
-def _is(left: Any, right: Any) -> bool:
-    return left is None if right is None else left is right
-
-
-def _compared(node: sql.Expression, row: Row) -> bool | None:
-    right_node = node.expression
-    if isinstance(right_node, sql.Any | sql.All):
-        values = _array(right_node.this)
-        left = _value(node.this, row)
-        found = [_pair(type(node), left, _value(one, row)) for one in values]
-        wanted = isinstance(right_node, sql.Any)
-        return wanted if wanted in found else None if None in found else not wanted
-    return _pair(type(node), _value(node.this, row), _value(right_node, row))
 
 
 def _pair(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
@@ -441,7 +437,22 @@ def _matches(node: sql.Expression, row: Row) -> bool | None:
         raise _Unknown
     if isinstance(node, sql.StartsWith):
         return text.startswith(pattern)
-    return _like(text, pattern, re.S | (re.I if isinstance(node, sql.ILike) else 0))
+    # LIKE is matched piece by piece between its `%`, in time that is linear in each piece.
+    pieces: list[list[str]] = [[]]
+    for one in _LIKE_PARTS.findall(pattern):
+        if one == "%":
+            pieces.append([])
+        else:
+            pieces[-1].append("." if one == "_" else re.escape(one[-1:]))
+    flags = re.S | (re.I if isinstance(node, sql.ILike) else 0)
+    first, *others = (re.compile("".join(one), flags) for one in pieces)
+    if not others:
+        return first.fullmatch(text) is not None
+    found = first.match(text)
+    for piece in others[:-1]:
+        found = found and piece.search(text, found.end())
+    start = len(text) - len(pieces[-1])
+    return found is not None and start >= found.end() and others[-1].match(text, start) is not None
 
 
 def _contains(node: sql.Expression, row: Row) -> bool | None:
@@ -460,32 +471,6 @@ def _contains(node: sql.Expression, row: Row) -> bool | None:
 _LIKE_PARTS: Final = re.compile(r"\\.|.", re.S)
 _EXAMPLES: Final = {"%": "example", "_": "a"}
 """What stands for the wildcards of LIKE in a constant."""
-
-
-def _like(text: str, pattern: str, flags: int) -> bool:
-    """Match a pattern of LIKE piece by piece between its `%`, in time that is linear in each piece."""
-    pieces: list[list[str]] = [[]]
-    for one in _LIKE_PARTS.findall(pattern):
-        if one == "%":
-            pieces.append([])
-        else:
-            pieces[-1].append("." if one == "_" else re.escape(one[-1:]))
-    first, *others = (re.compile("".join(one), flags) for one in pieces)
-    if not others:
-        return first.fullmatch(text) is not None
-    found = first.match(text)
-    for one in others[:-1]:
-        found = found and one.search(text, found.end())
-    start = len(text) - len(pieces[-1])
-    return found is not None and start >= found.end() and others[-1].match(text, start) is not None
-
-
-def _array(node: sql.Expression) -> list[sql.Expression]:
-    while isinstance(node, sql.Paren | sql.Cast):
-        node = node.this
-    if not isinstance(node, sql.Array):
-        raise _Unknown
-    return list(node.expressions)
 
 
 def _called(node: sql.Expression, row: Row) -> Any:

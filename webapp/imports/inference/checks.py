@@ -253,7 +253,25 @@ class _Parser:
         told = [part for part in parts if not (len(part) == 1 and part[0] is _nothing)]
         if len(told) == 1 and len(parts) == 2:  # null or a condition: null passes every check anyhow
             return told[0]
-        return [_one_of(told)]
+        # Alternatives that each name values of the same column: one of those values.
+        values: list[Any] = []
+        names: set[str] = set()
+        for part in told:
+            alone = Rules({}, {}, {})
+            for fact in part:
+                fact(alone)
+            if len(alone.columns) != 1 or alone.later:
+                raise _Unread
+            ((name, rule),) = alone.columns.items()
+            bare = rule.low is None and rule.high is None and not rule.excluded and not rule.patterns
+            if not rule.choices or not bare or rule.shortest or rule.longest is not None:
+                raise _Unread
+            names.add(name)
+            values += rule.choices
+        if len(names) != 1:
+            raise _Unread
+        only = names.pop()
+        return [lambda found: found.columns.setdefault(only, Rule()).choose(values)]
 
     def _both(self) -> list[Fact]:
         found = self._term()
@@ -352,10 +370,7 @@ class _Parser:
             return Decimal(text)
         if kind not in ("word", "quoted"):
             raise _Unread
-        return self._word(text.strip('"`[]'), kind)
-
-    def _word(self, text: str, kind: str) -> Any:
-        plain = text.casefold()
+        plain = text.strip('"`[]').casefold()
         if kind == "word" and plain in ("true", "false"):
             return plain == "true"
         if kind == "word" and plain in _NOW and plain not in self._known:
@@ -452,28 +467,6 @@ def _matched(left: Any, sign: str, right: Any) -> Fact:
             rule.pattern = found.pattern
 
     return fact
-
-
-def _one_of(parts: list[list[Fact]]) -> Fact:
-    """Alternatives that each name values of the same column: one of those values."""
-    values: list[Any] = []
-    names: set[str] = set()
-    for part in parts:
-        alone = Rules({}, {}, {})
-        for fact in part:
-            fact(alone)
-        if len(alone.columns) != 1 or alone.later:
-            raise _Unread
-        ((name, rule),) = alone.columns.items()
-        bare = rule.low is None and rule.high is None and not rule.excluded and not rule.patterns
-        if not rule.choices or not bare or rule.shortest or rule.longest is not None:
-            raise _Unread
-        names.add(name)
-        values += rule.choices
-    if len(names) != 1:
-        raise _Unread
-    name = names.pop()
-    return lambda found: found.columns.setdefault(name, Rule()).choose(values)
 
 
 def number(value: Any) -> Decimal | None:

@@ -70,7 +70,9 @@ def columns(
     )
     found = []
     for column in entity.fields:
-        values = _sampled(sample, column.name)
+        values: list[Any] = []
+        if sample is not None and column.name in sample.schema.names:
+            values = sample.column(column.name).to_pylist()
         plain = [value for value in values if value is not None]
         unique = column.unique or column.name in alone
         rule = rules.of(column.name)
@@ -214,13 +216,17 @@ def _combines(
 
 
 def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
-    """Unique fields that cannot be so beside each other: of one place, one alone decides, and a department goes"
-     " with a
+    """Unique fields that cannot be so beside each other: of one place, one alone decides, and a department goes with a
     job. A country and its code follow from each other; others get a group of their own, at last a random text."""
     made = [one for one in found if one.field is not None]
-    groups: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     for attempt in range(2):
-        clashing = _clashing(made, vocabulary)
+        try:
+            compile_plan(groups.assign(parse([one.field for one in made])), vocabulary)
+            break
+        except SpecError as error:
+            places = [re.fullmatch(r"fields\[(\d+)\]\.unique", fault.path) for fault in error.faults]
+        clashing = [made[int(place[1])] for place in places if place]
         if not clashing:
             break
         settled = [one for one in made if one not in clashing]
@@ -228,13 +234,20 @@ def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
             field, kind = one.field, find(one.field["type"] if one.field else "")
             assert field is not None
             assert kind is not None
-            country = next((other.field for other in settled if _decides(other)), None)
+            deciding = (
+                other.field
+                for other in settled
+                if other.field is not None
+                and other.field["type"] in _OF_COUNTRY
+                and other.field.get("unique")
+            )
+            country = next(deciding, None)
             if field["type"] in _OF_COUNTRY and country is not None:
                 del field["unique"]
                 field |= {key: country[key] for key in ("group",) if key in country}
             elif attempt == 0 and kind.group_kind is not None:
-                groups[kind.group_kind] += 1
-                field["group"] = f"{kind.group_kind}_{groups[kind.group_kind] + 1}"
+                used[kind.group_kind] += 1
+                field["group"] = f"{kind.group_kind}_{used[kind.group_kind] + 1}"
             else:
                 one.field = definition(one.column, "regexp", {"string": "[A-Z0-9]{8}"}, unique=True)
                 one.state, one.reason = (
@@ -245,27 +258,6 @@ def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
 
 
 _OF_COUNTRY: Final = ("country", "country_code")
-
-
-def _decides(one: Found) -> bool:
-    return one.field is not None and one.field["type"] in _OF_COUNTRY and bool(one.field.get("unique"))
-
-
-def _clashing(made: Sequence[Found], vocabulary: Vocabulary) -> list[Found]:
-    """The columns whose fields cannot be unique beside the others."""
-    try:
-        compile_plan(groups.assign(parse([one.field for one in made])), vocabulary)
-    except SpecError as error:
-        places = [re.fullmatch(r"fields\[(\d+)\]\.unique", fault.path) for fault in error.faults]
-        return [made[int(place[1])] for place in places if place]
-    return []
-
-
-def _sampled(sample: pa.RecordBatch | None, name: str) -> list[Any]:
-    if sample is None or name not in sample.schema.names:
-        return []
-    values: list[Any] = sample.column(name).to_pylist()
-    return values
 
 
 def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
@@ -292,7 +284,13 @@ def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
         return Found(
             column.name, None, "red", f"Nothing is made for {column.declared}, and the column needs a value."
         )
-    _blanks(asked, made)
+    total = asked.nulls + len(asked.values)
+    if column.nullable and asked.nulls and not asked.unique and total >= limits.INFER_FEW:
+        made["percent_blank"] = min(95, round(100 * asked.nulls / total / 5) * 5)
+    elif column.nullable and not asked.values and not asked.unique and made["type"] != "boolean":
+        seldom = ("date", "timestamp", "timestamptz", "text", "integer")
+        if _RARELY.search(domains.words_of(asked)) and column.type in seldom:
+            made["percent_blank"] = _RARE
     unread = rules.unread.get(column.name, [])
     if unread:
         return Found(
@@ -300,33 +298,12 @@ def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
         )
     if asked.notes:
         return Found(column.name, made, "yellow", " ".join(asked.notes), asked.guessed)
+    kind = find(made["type"])
+    label = kind.label if kind else made["type"]
     if asked.guessed:
-        kind = find(made["type"])
-        label = kind.label if kind else made["type"]
         told = f"Neither the name nor the values say what it contains: {label}. Choose a type for it."
         return Found(column.name, made, "yellow", told, True)
-    return Found(column.name, made, "green", _told(made))
-
-
-def _told(made: Field) -> str:
-    kind = find(made["type"])
-    return f"Recognized as {kind.label if kind else made['type']}."
-
-
-def _blanks(asked: Asked, made: Field) -> None:
-    total = asked.nulls + len(asked.values)
-    if asked.column.nullable and asked.nulls and not asked.unique and total >= limits.INFER_FEW:
-        made["percent_blank"] = min(95, round(100 * asked.nulls / total / 5) * 5)
-    elif asked.column.nullable and not asked.values and not asked.unique and made["type"] != "boolean":
-        words = domains.words_of(asked)
-        if _RARELY.search(words) and asked.column.type in (
-            "date",
-            "timestamp",
-            "timestamptz",
-            "text",
-            "integer",
-        ):
-            made["percent_blank"] = _RARE
+    return Found(column.name, made, "green", f"Recognized as {label}.")
 
 
 _RARE: Final = 95  # chosen: percent of rows without a date of deletion
@@ -341,18 +318,42 @@ _RARELY: Final = re.compile(
 
 
 def _later(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Field | None:
-    """A date that is not before another one of its row."""
-    other = beside.get(rules.later.get(asked.column.name, ""))
-    if other is None:
-        return _after(asked, beside)
-    pairs = {("date", "date"), ("timestamp", "timestamp"), ("timestamptz", "timestamptz")}
-    if (asked.column.type, other.type) in pairs and not asked.unique:
-        return definition(
-            asked.column.name, "date_relative", {"field": other.name, "min": "1d", "max": "30d"}
-        )
-    if asked.column.type not in _NUMBERS or other.type not in _NUMBERS:
-        text = f"A check compares it with {other.name}, which is not kept: rows may be refused."
-        asked.notes.append(text)
+    """A date that is not before another one of its row, as a check says, or by its name: an end after its start, an
+    update after a creation."""
+    column, rule = asked.column, asked.rule
+    checked = beside.get(rules.later.get(column.name, ""))
+    if checked is not None:
+        pairs = {("date", "date"), ("timestamp", "timestamp"), ("timestamptz", "timestamptz")}
+        if (column.type, checked.type) in pairs and not asked.unique:
+            options = {"field": checked.name, "min": "1d", "max": "30d"}
+            return definition(column.name, "date_relative", options)
+        if column.type not in _NUMBERS or checked.type not in _NUMBERS:
+            text = f"A check compares it with {checked.name}, which is not kept: rows may be refused."
+            asked.notes.append(text)
+        return None
+    if column.type not in ("date", "timestamp", "timestamptz") or asked.unique or asked.values:
+        return None
+    if rule.low is not None or rule.high is not None or rule.choices is not None or column.generated:
+        return None
+    words = domains.words_of(asked)
+    for later, earlier, least, most in _ORDERED:
+        if not re.search(later, words):
+            continue
+        others = [
+            (len(set(words.split("_")) & set(said.split("_"))), other)
+            for other in beside.values()
+            if other.type == column.type
+            and other.name != column.name
+            and re.search(earlier, said := "_".join(lexicon.english(names.split(other.name))))
+            and not any(re.search(one[0], said) for one in _ORDERED)
+            and not _RARELY.search(said)
+        ]
+        if others:  # the one whose name shares the most words
+            _, other = max(others, key=lambda one: one[0])
+            least = "1d" if column.type == "date" and least == "0d" else least
+            most = "2d" if column.type == "date" and most.endswith("h") else most
+            least = "1d" if column.type == "date" and least.endswith("h") else least
+            return definition(column.name, "date_relative", {"field": other.name, "min": least, "max": most})
     return None
 
 
@@ -373,40 +374,6 @@ _ORDERED: Final = (
      r"|disabled|revoked|published|confirmed|processed)(_|$)", r"(^|_)(open|opened|started|start|hire|hired|order"
       r"|ordered|requested|created|registered|posted)(_|$)", "1d", "60d"),
 )  # fmt: skip
-
-
-def _after(asked: Asked, beside: Mapping[str, Column]) -> Field | None:
-    """A date that follows another one of its row by its name: an end after its start, an update after a creation."""
-    column, rule = asked.column, asked.rule
-    if column.type not in ("date", "timestamp", "timestamptz") or asked.unique or asked.values:
-        return None
-    if rule.low is not None or rule.high is not None or rule.choices is not None or column.generated:
-        return None
-    words = domains.words_of(asked)
-    for later, earlier, least, most in _ORDERED:
-        if not re.search(later, words):
-            continue
-        others = [
-            (_common(words, said), other)
-            for other in beside.values()
-            if other.type == column.type
-            and other.name != column.name
-            and re.search(earlier, said := "_".join(lexicon.english(names.split(other.name))))
-            and not any(re.search(one[0], said) for one in _ORDERED)
-            and not _RARELY.search(said)
-        ]
-        if others:
-            _, other = max(others, key=lambda one: one[0])
-            least = "1d" if column.type == "date" and least == "0d" else least
-            most = "2d" if column.type == "date" and most.endswith("h") else most
-            least = "1d" if column.type == "date" and least.endswith("h") else least
-            return definition(column.name, "date_relative", {"field": other.name, "min": least, "max": most})
-    return None
-
-
-def _common(a: str, b: str) -> int:
-    """How many words two names share."""
-    return len(set(a.split("_")) & set(b.split("_")))
 
 
 def _by_type(asked: Asked) -> Field | None:

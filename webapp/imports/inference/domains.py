@@ -346,7 +346,9 @@ _SHARES: Final = re.compile(r"percent|rate$|discount$|(^|_)vat$")
 def numbers(asked: Asked, low: float, high: float, decimals: int) -> Field | None:
     """Return a number field with the range that a column of this name has, inside `low` and `high`."""
     words, table = words_of(asked), table_of(asked)
-    whole = (asked.column.precision or 99) - (asked.column.scale or 0)
+    precision, scale = asked.column.precision, asked.column.scale
+    whole = (precision or 99) - (scale or 0)
+    fraction = scale is not None and precision is not None and precision - scale < 2
     if re.search(r"(^|_)(tax|vat)$", words) and whole <= _PERCENT_DIGITS:
         words += "_rate"
     cents = words.endswith("_cents") and not decimals
@@ -354,7 +356,12 @@ def numbers(asked: Asked, low: float, high: float, decimals: int) -> Field | Non
     for pattern, first, last, places in _RANGES:
         if not (re.search(pattern, words) or ("\\." in pattern and re.search(pattern, f"{table}.{words}"))):
             continue
-        first, last = _scaled(words, first, last, asked)
+        if (
+            _SHARES.search(words)
+            and last > 1
+            and (fraction or (asked.column.type == "float" and "discount" in words))
+        ):
+            first, last = first / 100, last / 100  # percentages as fractions
         first, last = (100 * first, 100 * last) if cents else (first, last)
         step = min(places if decimals else 0, decimals)
         first, last = max(first, low), min(last, high)
@@ -366,17 +373,6 @@ def numbers(asked: Asked, low: float, high: float, decimals: int) -> Field | Non
             asked.column.name, "number", {**options, **({"decimals": step} if decimals else {})}
         )
     return None
-
-
-def _scaled(words: str, first: float, last: float, asked: Asked) -> tuple[float, float]:
-    """Percentages as fractions, if the column does not have space for more."""
-    column = asked.column
-    fraction = (
-        column.scale is not None and column.precision is not None and column.precision - column.scale < 2
-    )
-    if _SHARES.search(words) and last > 1 and (fraction or (column.type == "float" and "discount" in words)):
-        return first / 100, last / 100
-    return first, last
 
 
 def _plain(value: float) -> int | float:

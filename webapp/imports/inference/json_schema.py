@@ -81,7 +81,15 @@ class _Fields:
         """Yield what a column may become, the best first."""
         name, kind = column.name, shape.get("type")
         if "enum" in shape:
-            yield self._listed(name, shape)
+            values = shape["enum"]
+            listed = definition(name, "enum", {"values": values})
+            if len(values) == 1:
+                yield Found(name, _fixed(name, values[0]), "green", "The only accepted value.")
+            elif isinstance(values[0], dict | list):
+                told = "One of some valid examples: its schema is more than fields can express."
+                yield Found(name, listed, "yellow", told)
+            else:
+                yield Found(name, listed, "green", "One of the accepted values.")
         elif kind == "object":
             yield self._object(column, shape, depth)
         elif kind == "array":
@@ -107,17 +115,6 @@ class _Fields:
                 if key != "percent_blank" or shape.get("nullable")
             }
             yield replace(named, field=kept)
-
-    def _listed(self, name: str, shape: Shape) -> Found:
-        values = shape["enum"]
-        if len(values) == 1:
-            return Found(name, _fixed(name, values[0]), "green", "The only accepted value.")
-        if isinstance(values[0], dict | list):
-            told = "One of some valid examples: its schema is more than fields can express."
-            return Found(name, definition(name, "enum", {"values": values}), "yellow", told)
-        return Found(
-            name, definition(name, "enum", {"values": values}), "green", "One of the accepted values."
-        )
 
     def _texts(self, name: str, shape: Shape, named: Found | None) -> Iterator[Found]:
         told, least, most = shape.get("format"), shape.get("minLength", 0), shape.get("maxLength")

@@ -437,17 +437,13 @@ _WHOLE: Final = frozenset("datetime timeline timetable".split())
 """Words that look like two common ones."""
 
 
-def _skeletons_of(word: str) -> set[str]:
-    """A word without vowels, also with each doubled consonant once: `offcr`, `ofcr`."""
-    plain = word[:1] + word[1:].translate(_VOWELS)
-    return {plain, "".join(letter for letter, _ in groupby(plain))}
-
-
 def _skeletons() -> dict[str, str]:
     """The common words by what is left of them without vowels, where that is the same for no other."""
     found: dict[str, str] = {}
     for word in sorted(_COMMON):
-        for skeleton in _skeletons_of(word):
+        plain = word[:1] + word[1:].translate(_VOWELS)
+        once = "".join(letter for letter, _ in groupby(plain))  # `ofcr` for `offcr`
+        for skeleton in {plain, once}:
             if len(skeleton) >= _SHORTEST and skeleton != word:
                 found[skeleton] = "" if skeleton in found else word
     return {skeleton: word for skeleton, word in found.items() if word}
@@ -457,8 +453,7 @@ _SKELETONS: Final = _skeletons()
 
 
 def _unglued(word: str) -> tuple[str, ...]:
-    "The words of an English name that are written as one (`lastip`, `timecreated`) or without vowels"
-    " (`ofcr`)."
+    """The words of an English name that are written as one (`lastip`, `timecreated`) or without vowels (`ofcr`)."""
     whole = _SKELETONS.get(word)
     if whole is not None:
         return (whole,)
@@ -486,7 +481,10 @@ def _translated(word: str) -> tuple[str, ...] | None:
     for language in (_GERMAN, _DUTCH):
         for cut in range(_PART, len(word) - _PART + 1):
             stem, ending = word[:cut], word[cut:]
-            first = next((one for one in (stem, *_stems(stem)) if one in language), None)
+            # Also without the letters that link it to the second part: Urlaubs-tage, Mengen-einheit.
+            links = [link for link in ("s", "n", "en", "e") if len(stem) > _PART and stem.endswith(link)]
+            stems = [stem, *(stem.removesuffix(link) for link in links)]
+            first = next((one for one in stems if one in language), None)
             if ending in language and first is not None:
                 return (*language[first], *language[ending])
     for ending in _CERTAIN:
@@ -501,13 +499,6 @@ def _translated(word: str) -> tuple[str, ...] | None:
 
 
 _PART: Final = 3  # chosen: letters of each part of a compound
-
-
-def _stems(part: str) -> list[str]:
-    """The first part of a compound without the letters that link it: Urlaubs-tage, Mengen-einheit."""
-    return [
-        part.removesuffix(link) for link in ("s", "n", "en", "e") if len(part) > _PART and part.endswith(link)
-    ]
 
 
 _LANGUAGES: Final = (

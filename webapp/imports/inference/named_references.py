@@ -39,10 +39,15 @@ def named_references(
         if entity.kind != "table":
             continue
         taken = {name for relation in entity.relations for name in relation.columns}
+        beside = [split(one.name) for one in entity.fields]
         made = []
         for column in entity.fields:
-            if column.name in taken or not _may_refer(entity, column):
+            own = entity.keys == (column.name,)
+            if own or column.name in taken or column.type not in _KEY_TYPES or column.generated:
                 continue
+            stem = split(column.name)[:-1]
+            if [*stem, "type"] in beside or [*stem, "class"] in beside:
+                continue  # `item_type` next to `item_id`: its table differs by row
             parent = _parent(column, entity, by_noun) or _of_key(column, entity, by_key)
             if parent is None or (parent is not entity and _reaches(parent.name, entity.name, above)):
                 continue
@@ -52,16 +57,6 @@ def named_references(
         if made:
             found[entity.name] = tuple(made)
     return found
-
-
-def _may_refer(entity: Entity, column: Column) -> bool:
-    """Return whether a column can be a reference: not the table's own key, and not one whose table differs by row, as
-    `item_type` next to `item_id` says."""
-    if column.type not in _KEY_TYPES or column.generated or entity.keys == (column.name,):
-        return False
-    stem = split(column.name)[:-1]
-    beside = [split(one.name) for one in entity.fields]
-    return [*stem, "type"] not in beside and [*stem, "class"] not in beside
 
 
 def _by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:

@@ -197,11 +197,8 @@ def split(text: str) -> list[str]:
 def _split(text: str) -> tuple[str, ...]:
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text))
     words = re.findall(r"[a-z0-9]+", apart.lower())
-    return tuple(part for word in words for part in _whole(word).split("_"))
-
-
-def _whole(word: str) -> str:
-    return ABBREVIATED.get(word) or ABBREVIATED.get(word.removesuffix("s"), word)
+    whole = (ABBREVIATED.get(word) or ABBREVIATED.get(word.removesuffix("s"), word) for word in words)
+    return tuple(part for word in whole for part in word.split("_"))
 
 
 _GENERIC: Final = CALLED | CODED | {"id", "number", "type", "symbol", "hex"}

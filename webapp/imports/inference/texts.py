@@ -41,7 +41,10 @@ _KINDS_OF: Final = frozenset(
 def few_words(name: str, values: Sequence[Any]) -> list[str] | None:
     """The values of a column that holds a few plain words over and over, and is called as such columns are; None for
     any other."""
-    if len(values) < limits.INFER_FEW or not _KINDS_OF & set(re.findall("[a-z]+", _split(name))):
+    if len(values) < limits.INFER_FEW:
+        return None
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).lower()
+    if not _KINDS_OF & set(re.findall("[a-z]+", apart)):
         return None
     counted = Counter(values)
     if not 1 < len(counted) <= limits.INFER_WORDS or len(values) < limits.INFER_REPEATS * len(counted):
@@ -66,10 +69,6 @@ def shape_of(values: Sequence[Any]) -> str | None:
     if "[0-9]" not in only and not {"-", "_", "/", "."} & set(only) and len(only) > 3:
         return None  # words of equal length
     return "".join(_repeated(one, len(list(run))) for one, run in groupby(only))
-
-
-def _split(name: str) -> str:
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).lower()
 
 
 def _class(letter: str) -> str:
@@ -149,7 +148,8 @@ def _texts(asked: Asked) -> Iterator[Field]:
         yield from _meant(asked, said)
         asked.guessed = False
     if asked.unique:
-        yield from _called(asked, said)
+        if said.sure and said.type in names.NAMING:  # too few names: words, which read better than letters
+            yield definition(name, "words", {"count": _FEWEST}, text_case="title", unique=True)
         asked.guessed = not asked.column.key
         size = max(rule.shortest, min(longest or 12, 12))
         if 36**size < _MANY:
@@ -396,12 +396,6 @@ def _generated(vocabulary: Vocabulary, said: bytes) -> Sequence[str]:
     return tuple(one for one in array.to_pylist() if isinstance(one, str))
 
 
-def _called(asked: Asked, said: Meant) -> Iterator[Field]:
-    """For a unique column that holds names of which there are too few: words, which read better than letters."""
-    if said.sure and said.type in names.NAMING:
-        yield definition(asked.column.name, "words", {"count": _FEWEST}, text_case="title", unique=True)
-
-
 def _fits(asked: Asked, made: Field) -> bool:
     """Return whether every value of a field is a text with the maximum length of the column."""
     try:
@@ -434,9 +428,12 @@ def _fits(asked: Asked, made: Field) -> bool:
         for value in _values(asked, made)[:_MATCHED]
     ):
         return False
-    if asked.rule.shortest or "" in asked.rule.excluded:
-        return _long_enough(asked, plan)
-    return True
+    if not asked.rule.shortest and "" not in asked.rule.excluded:
+        return True
+    # Types do not know their shortest text: whether texts have the length that a CHECK constraint requires is tested.
+    texts = BoundPlan(plan, GenerationContext("inference", _PRESENT)).block(0, limits.INFER_ROWS)[0]
+    texts = texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
+    return (pc.min(pc.utf8_length(texts)).as_py() or 0) >= max(1, asked.rule.shortest)
 
 
 def _encodes(asked: Asked, made: Field) -> bool:
@@ -458,12 +455,3 @@ def _lasts(asked: Asked, plan: Any) -> bool:
     except SpecError:
         return False
     return True
-
-
-def _long_enough(asked: Asked, plan: Any) -> bool:
-    """Return whether texts have the length that a CHECK constraint requires: tested, because types do not know their
-    shortest text."""
-    bound = BoundPlan(plan, GenerationContext("inference", _PRESENT))
-    made = bound.block(0, limits.INFER_ROWS)[0]
-    made = made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
-    return (pc.min(pc.utf8_length(made)).as_py() or 0) >= max(1, asked.rule.shortest)

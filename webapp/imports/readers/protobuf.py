@@ -108,18 +108,15 @@ class _Parser:
                 self._enum(f"{name}.{self._next()}")
             elif word == "oneof":
                 self._past("{")
-                self._oneof(made, name)
+                while self._at < len(self._tokens) and (inner := self._next()) != "}":
+                    if inner == "option":
+                        self._past(";")
+                    elif inner != ";":
+                        self._field(made, inner, name)
             elif word in _BLOCKS:
                 self._past("{")
                 self._block()
             elif word in _SKIPPED:
-                self._past(";")
-            elif word != ";":
-                self._field(made, word, name)
-
-    def _oneof(self, made: dict[str, Any], name: str) -> None:
-        while self._at < len(self._tokens) and (word := self._next()) != "}":
-            if word == "option":
                 self._past(";")
             elif word != ";":
                 self._field(made, word, name)

@@ -814,7 +814,15 @@ class _Script:
         elif action.peek() in ("ALTER", "MODIFY", "CHANGE"):
             self._altered(made, action)
         elif action.take("RENAME"):
-            self._renamed(made, action)
+            if action.peek() in ("INDEX", "KEY", "CONSTRAINT"):
+                return False
+            if action.take("TO") or action.take("AS"):
+                self._rename(made, action.parts())
+                return False
+            action.take("COLUMN")
+            before = made.own(action.name())
+            if action.take("TO") and before in made.columns:
+                self._rename_column(made, before, action.name())
         elif adding and len(action.tokens) > 1 and not _IGNORED_CHANGES.match(whole):
             self._part(made, action)
             return True
@@ -869,7 +877,13 @@ class _Script:
                 self._rename_column(made, own, after)
                 self._redefined(made, one, made.columns[after])
             elif one.take("TYPE") or one.take("SET", "DATA", "TYPE"):
-                self._retyped(made, column, one)
+                declared = _declared(one)
+                defined = self._own(declared)
+                shape = defined.shape if defined is not None else self._shape(declared)
+                made.columns[column.name] = Column(
+                    column.name, **asdict(replace(shape, generated=shape.generated or column.generated)),
+                    nullable=column.nullable, default=column.default, comment=column.comment,
+                )  # fmt: skip
             elif one.take("SET", "NOT", "NULL"):
                 made.columns[own] = replace(column, nullable=False)
             elif one.take("DROP", "NOT", "NULL"):
@@ -909,26 +923,6 @@ class _Script:
             default=default,
             comment=after.comment or before.comment,
         )
-
-    def _retyped(self, made: Made, column: Column, one: _Cursor) -> None:
-        declared = _declared(one)
-        own = self._own(declared)
-        shape = own.shape if own is not None else self._shape(declared)
-        made.columns[column.name] = Column(
-            column.name, **asdict(replace(shape, generated=shape.generated or column.generated)),
-            nullable=column.nullable, default=column.default, comment=column.comment,
-        )  # fmt: skip
-
-    def _renamed(self, made: Made, action: _Cursor) -> None:
-        if action.peek() in ("INDEX", "KEY", "CONSTRAINT"):
-            return
-        if action.take("TO") or action.take("AS"):
-            self._rename(made, action.parts())
-            return
-        action.take("COLUMN")
-        before = made.own(action.name())
-        if action.take("TO") and before in made.columns:
-            self._rename_column(made, before, action.name())
 
     def _rename(self, made: Made, parts: tuple[str, ...]) -> None:
         made.parts = (*made.parts[:-1], parts[-1])

@@ -261,23 +261,17 @@ def _settled(fields: Sequence[Field]) -> list[Draft]:
         if not wrong:
             break
         for at, fault in wrong.items():
-            _step(drafts[at], fault)
+            draft, field = drafts[at], drafts[at].field
+            known = fault.code not in ("unknown_type", "not_available")
+            if draft.state == "green" and set(field) - {"name", "type"} and known:
+                draft.field = {"name": field["name"], "type": field["type"], "options": {}}
+                draft.state = "yellow"
+                draft.reason = f"Its options did not fit, and were left out: {fault.message}"
+            else:
+                asked = f' It was to be "{field["type"][:50]}".' if draft.state != "red" else ""
+                draft.field, draft.state = _as_text(field), "red"
+                draft.reason = f"Plain text stands for it: {fault.message}{asked}"
     return [Draft(_as_text(one.field), "red", "The fields did not fit together.") for one in drafts]
-
-
-def _step(draft: Draft, fault: Fault) -> None:
-    field = draft.field
-    if (
-        draft.state == "green"
-        and set(field) - {"name", "type"}
-        and fault.code not in ("unknown_type", "not_available")
-    ):
-        draft.field = {"name": field["name"], "type": field["type"], "options": {}}
-        draft.state, draft.reason = "yellow", f"Its options did not fit, and were left out: {fault.message}"
-    else:
-        asked = f' It was to be "{field["type"][:50]}".' if draft.state != "red" else ""
-        draft.field, draft.state = _as_text(field), "red"
-        draft.reason = f"Plain text stands for it: {fault.message}{asked}"
 
 
 def _as_text(field: Field) -> Field:

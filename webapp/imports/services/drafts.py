@@ -52,38 +52,36 @@ def drafted(
 def of_table(
     table: Table, together: Sequence[Any], words: Vocabulary, rows: int, named: Sequence[Relation] = ()
 ) -> Draft:
-    """The draft of one table; see `tables.settled` and `tables.drafted`."""
+    """The draft of one table; see `tables.settled` and `tables.drafted`. A column for which nothing was made is blank
+    where it may be, else text."""
     unsettled = [one for one in named if not {*one.columns} & table.ready.keys()]
     draft = tables.drafted(
         table.entity, table.sample, together, {}, None, words, rows, table.ready, named=unsettled
     )
     for one in draft.found:
-        _filled(one, table)
+        column = table.entity.column(one.column)
+        if column is not None and left_out(column):
+            continue  # null would not be valid
+        if one.column in table.reds:
+            red = fallback(one.column, table.reds[one.column])
+            one.field, one.state, one.reason = red.field, red.state, red.reason
+        elif one.field is None and one.state == "red":
+            red = fallback(one.column, one.reason)
+            one.field, one.state, one.reason = red.field, red.state, red.reason
+        elif column is not None and _is_key(column, one, table):
+            one.field = definition(one.column, "row_number")
+            one.state, one.reason, one.guessed = "green", "The key of the row, counted from 1.", False
+        elif one.field is None and one.state == "yellow":
+            one.field = definition(one.column, "null")
+            declared = column.declared if column is not None else ""
+            one.reason = (
+                f"Nothing is made for {declared or 'what it holds'}: it stays blank. Pick a type for it."
+            )
+        notes = table.notes.get(one.column)
+        if notes:
+            one.state = "yellow" if one.state == "green" else one.state
+            one.reason = f"{' '.join(notes)} {one.reason}"
     return draft
-
-
-def _filled(one: Found, table: Table) -> None:
-    """A column for which nothing was made is blank where it may be, else text."""
-    column = table.entity.column(one.column)
-    if column is not None and left_out(column):
-        return  # null would not be valid
-    if one.column in table.reds:
-        red = fallback(one.column, table.reds[one.column])
-        one.field, one.state, one.reason = red.field, red.state, red.reason
-    elif one.field is None and one.state == "red":
-        red = fallback(one.column, one.reason)
-        one.field, one.state, one.reason = red.field, red.state, red.reason
-    elif column is not None and _is_key(column, one, table):
-        one.field = definition(one.column, "row_number")
-        one.state, one.reason, one.guessed = "green", "The key of the row, counted from 1.", False
-    elif one.field is None and one.state == "yellow":
-        one.field = definition(one.column, "null")
-        declared = column.declared if column is not None else ""
-        one.reason = f"Nothing is made for {declared or 'what it holds'}: it stays blank. Pick a type for it."
-    notes = table.notes.get(one.column)
-    if notes:
-        one.state = "yellow" if one.state == "green" else one.state
-        one.reason = f"{' '.join(notes)} {one.reason}"
 
 
 def _is_key(column: Column, one: Found, table: Table) -> bool:

@@ -10,7 +10,6 @@ from sqlalchemy import select
 
 from webapp import clock, document_process, limits
 from webapp.access.actors import Actor
-from webapp.connectors.schema import Entity
 from webapp.datasets.services import datasets
 from webapp.extensions import db
 from webapp.imports.models import TemplateImport
@@ -69,26 +68,27 @@ def create(
         return Made(read["format"], [_shown(one, quantity) for one in made], None, told, read["shown"])
     before_saving()
     seconds = None if reading is None else limits.IMPORT_CPU_SECONDS
-    skipped = imports_tables.save(actor, made, lambda one: _described(one, sent), quantity, seconds=seconds)
+    where = f"Imported from {sent.name}" if sent.name else "Imported from pasted text"
+    skipped = imports_tables.save(
+        actor,
+        made,
+        lambda one: f"{one.comment}. {where}" if one.comment else where,
+        quantity,
+        seconds=seconds,
+    )
     told = told + [
         {"table": one["table"], "column": "", "type": None, "state": "red", "reason": one["message"]}
         for one in skipped
     ]
     made = [one for one in made if one.made is not None]
+    saved = []
     for one in made:
         assert one.made is not None
-        keep(
-            one.made,
-            read["format"],
-            sent,
-            one.entity.name,
-            drafts.told_of(told, one.entity.name),
-            columns_of(one),
-        )
+        name = one.entity.name
+        keep(one.made, read["format"], sent, name, drafts.told_of(told, name), columns_of(one))
+        saved.append({key: one.made[key] for key in ("id", "name", "quantity", "version", "fields")})
     db.session.commit()
-    return Made(
-        read["format"], [_saved(one) for one in made], _dataset(actor, sent, made), told, read["shown"]
-    )
+    return Made(read["format"], saved, _dataset(actor, sent, made), told, read["shown"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +169,6 @@ def last(template: Template) -> TemplateImport | None:
     return db.session.scalar(statement.order_by(TemplateImport.id.desc()).limit(1))
 
 
-def _described(entity: Entity, sent: Sent) -> str:
-    where = f"Imported from {sent.name}" if sent.name else "Imported from pasted text"
-    return f"{entity.comment}. {where}" if entity.comment else where
-
-
 def _shown(draft: Draft, quantity: int) -> dict[str, Any]:
     fields = []
     for one in draft.fields:
@@ -187,11 +182,6 @@ def _shown(draft: Draft, quantity: int) -> dict[str, Any]:
         "version": None,
         "fields": fields,
     }
-
-
-def _saved(draft: Draft) -> dict[str, Any]:
-    assert draft.made is not None
-    return {key: draft.made[key] for key in ("id", "name", "quantity", "version", "fields")}
 
 
 def _dataset(actor: Actor, sent: Sent, made: Sequence[Draft]) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from webapp.engine.data.vocabulary import Vocabulary
 from webapp.errors import Fault, did_you_mean, validation_error
 from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers import formats
-from webapp.imports.readers.base import Read, Source, Table, Unreadable
+from webapp.imports.readers.base import Read, Source, Unreadable
 from webapp.imports.services import drafts, tables
 
 
@@ -71,7 +71,16 @@ def compared(
     """
     words = vocabulary.default(Path(vocabulary_folder))
     read = _read(file, name, form, words)
-    chosen = _table(read, table, likely)
+    folded = {one.entity.name.casefold(): one for one in read.tables}
+    wanted = [table] if table else list(likely)
+    chosen = next((folded[one.casefold()] for one in wanted if one.casefold() in folded), None)
+    if chosen is None and len(read.tables) == 1 and not table:
+        chosen = read.tables[0]
+    if chosen is None:
+        names = [one.entity.name for one in read.tables]
+        text = f'There is no table "{wanted[0]}" in the file.'
+        hint = did_you_mean(wanted[0], names) or f"It has: {', '.join(names[:20])}. Name one as `table`."
+        raise validation_error([Fault("table", "unknown_entity", text, hint)])
     together = [one.entity for one in read.tables if one.entity.name in known or one is chosen]
     named = named_references([one.entity for one in read.tables]).get(chosen.entity.name, ())
     draft = drafts.of_table(chosen, together, words, rows, named)
@@ -92,18 +101,3 @@ def _read(file: IO[bytes], name: str, form: str, words: Vocabulary) -> Read:
 def unreadable(name: str, message: str, hint: str) -> Exception:
     """The error for a document that cannot be read; `name` is that of the file, "" for a text."""
     return validation_error([Fault("file" if name else "content", "unreadable", message, hint)])
-
-
-def _table(read: Read, asked: str | None, likely: Sequence[str]) -> Table:
-    """The table of the file that the template stands for."""
-    folded = {one.entity.name.casefold(): one for one in read.tables}
-    wanted = [asked] if asked else list(likely)
-    for name in wanted:
-        if name.casefold() in folded:
-            return folded[name.casefold()]
-    if len(read.tables) == 1 and not asked:
-        return read.tables[0]
-    names = [one.entity.name for one in read.tables]
-    text = f'There is no table "{wanted[0]}" in the file.'
-    hint = did_you_mean(wanted[0], names) or f"It has: {', '.join(names[:20])}. Name one as `table`."
-    raise validation_error([Fault("table", "unknown_entity", text, hint)])

@@ -129,24 +129,17 @@ def _by_model(
             else f" The model could not be queried: {error.message}"
         )
         return [_text(f"No suggestion for this name: plain text.{why}")]
-    return _read(name, answer.text) or [
-        _text("No suggestion for this name, also from the model: plain text.")
-    ]
-
-
-def _text(reason: str) -> Suggestion:
-    return _suggestion(descriptions.TEXT, {}, reason, "name")
-
-
-def _read(name: str, text: str) -> list[Suggestion]:
-    """Return the suggestion of a model, if it is a type of the catalogue; without its options if they are invalid."""
-    for document in ai_values.documents(text):
+    for document in ai_values.documents(answer.text):
         kind = find(str(document.get("type"))) if isinstance(document, dict) else None
         if kind is None:
             continue
         reason = " ".join(str(document.get("reason") or "").split())[: limits.FETCHED_SAID_CHARS]
         given = document.get("options")
-        for options in ([given] if isinstance(given, dict) else []) + [{}]:
+        for options in ([given] if isinstance(given, dict) else []) + [{}]:  # without those that are invalid
             if not descriptions.faults([{"name": name, "type": kind.name, "options": options}]):
                 return [_suggestion(kind.name, options, reason or f"The model suggests {kind.label}.", "ai")]
-    return []
+    return [_text("No suggestion for this name, also from the model: plain text.")]
+
+
+def _text(reason: str) -> Suggestion:
+    return _suggestion(descriptions.TEXT, {}, reason, "name")

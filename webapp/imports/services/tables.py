@@ -831,8 +831,22 @@ _PLACE: Final = re.compile(r"fields\[(\d+)\]")
 def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
     """Return the drafts so that each of them can be saved: what does not fit is simplified in steps and reported."""
     by_table = {one.entity.name: one for one in drafts}
-    for draft in drafts:
-        _check_parents(draft, by_table)
+    for draft in drafts:  # references to columns that are not made become what plain text can be
+        for one in draft.found:
+            if one.field is None or one.field["type"] != "reference":
+                continue
+            asked, shown = one.field["options"]["template_id"], one.field["options"]["field"]
+            if asked != "self" and not asked.startswith(HERE):
+                continue  # a template that was made before
+            parent = draft if asked == "self" else by_table.get(asked.removeprefix(HERE))
+            others = () if parent is None else parent.found
+            if any(other.column == shown and other.field is not None for other in others):
+                continue
+            text = f"it refers to {shown} of {asked.removeprefix(HERE)}, of which nothing is made."
+            red = fallback(one.column, text)
+            one.field, one.state, one.reason = red.field, red.state, red.reason
+            if asked.startswith(HERE) and not any(refers(other, asked) for other in draft.found):
+                draft.waits.pop(asked.removeprefix(HERE), None)
     for draft in drafts:
         if not draft.fields:
             name = draft.entity.fields[0].name if draft.entity.fields else "id"
@@ -982,28 +996,6 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
         elif (value := check_search.constant(column.default, column.type == "array")) is not None:
             columns[name] = [value] * count
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
-
-
-def _check_parents(draft: Draft, by_table: Mapping[str, Draft]) -> None:
-    """References to columns that are not made become what plain text can be."""
-    for one in draft.found:
-        if one.field is None or one.field["type"] != "reference":
-            continue
-        asked, shown = one.field["options"]["template_id"], one.field["options"]["field"]
-        if asked != "self" and not asked.startswith(HERE):
-            continue  # a template that was made before
-        parent = draft if asked == "self" else by_table.get(asked.removeprefix(HERE))
-        there = parent is not None and any(
-            other.column == shown and other.field is not None for other in parent.found
-        )
-        if parent is not None and there:
-            continue
-        red = fallback(
-            one.column, f"it refers to {shown} of {asked.removeprefix(HERE)}, of which nothing is made."
-        )
-        one.field, one.state, one.reason = red.field, red.state, red.reason
-        if asked.startswith(HERE) and not any(refers(other, asked) for other in draft.found):
-            draft.waits.pop(asked.removeprefix(HERE), None)
 
 
 def refers(one: Found, asked: str) -> bool:

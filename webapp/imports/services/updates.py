@@ -41,11 +41,15 @@ class Change:
 
     def as_dict(self) -> dict[str, Any]:
         """As the API shows it."""
+        after = None if self.after is None else _core(self.after, {})
+        asked = "" if after is None else str(after["options"].get("template_id", ""))
+        if after is not None and asked.startswith(HERE):
+            after["options"] = {**after["options"], "template_id": asked.removeprefix(HERE)}
         return {
             "column": self.column,
             "change": self.change,
             "from": None if self.before is None else _core(self.before, {}),
-            "to": None if self.after is None else _named(self.after),
+            "to": after,
             "state": self.state,
             "reason": self.reason,
         }
@@ -90,35 +94,6 @@ def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str |
     """The table of a schema that a template stands for. Takes seconds: call it before the template is locked. Error:
     validation_error for a file that cannot be read or a table that is not in it, unavailable."""
     before = imports.last(template)
-    known = _known(actor, template)
-    likely = [name for name in (before.entity if before else "", template.name) if name]
-    rows = templates.version_of(template).spec["quantity"]
-    read = imports.opened("compared", sent, form, rows, table=table, likely=likely, known=list(known))
-    return Opened(Draft.from_json(read["draft"]), read["format"], read["report"], known, sent)
-
-
-def compare(actor: Actor, template: Template, schema: Opened, accept: Sequence[str] | None) -> Compared:
-    """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
-    applied as the next version (commits). Error: validation_error for an unknown column."""
-    before = imports.last(template)
-    draft, known, told = schema.draft, schema.known, schema.report
-    name = draft.entity.name
-    current = templates.version_of(template).spec["fields"]
-    tables = {one: table for table, one in known.items()}
-    base = _base(before, current, tables)
-    found = list(_changes(draft, current, base, tables, before is not None))
-    if accept is None:
-        return Compared(templates.show(template), name, schema.format, found, told)
-    taken = _accepted(found, accept)
-    shown = _taken(actor, template, draft, [one for one in found if one.column in taken], known)
-    kept = _columns(draft, base, found, taken)
-    imports.keep(shown, schema.format, schema.sent, name, told, kept)
-    db.session.commit()
-    return Compared(shown, name, schema.format, found, told, taken)
-
-
-def _known(actor: Actor, template: Template) -> dict[str, str]:
-    """The templates of the project that were imported, by their tables; those that this one refers to come first."""
     statement = (
         select(TemplateImport.entity, TemplateImport.template_id)
         .join(Template, Template.id == TemplateImport.template_id)
@@ -130,9 +105,51 @@ def _known(actor: Actor, template: Template) -> dict[str, str]:
         )
         .order_by(TemplateImport.id)
     )
-    rows = [(row[0], row[1]) for row in db.session.execute(statement)]
-    used = {one["options"].get("template_id") for one in templates.version_of(template).spec["fields"]}
-    return {**dict(rows), **{table: one for table, one in rows if one in used}}
+    imported = [(row[0], row[1]) for row in db.session.execute(statement)]
+    spec = templates.version_of(template).spec
+    used = {one["options"].get("template_id") for one in spec["fields"]}
+    # A template that this one refers to stands for its table, also where a newer one was imported from it.
+    known = {**dict(imported), **{table: one for table, one in imported if one in used}}
+    likely = [name for name in (before.entity if before else "", template.name) if name]
+    read = imports.opened(
+        "compared", sent, form, spec["quantity"], table=table, likely=likely, known=list(known)
+    )
+    return Opened(Draft.from_json(read["draft"]), read["format"], read["report"], known, sent)
+
+
+def compare(actor: Actor, template: Template, schema: Opened, accept: Sequence[str] | None) -> Compared:
+    """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
+    applied as the next version (commits). Error: validation_error for an unknown column."""
+    before = imports.last(template)
+    draft, known, told = schema.draft, schema.known, schema.report
+    name = draft.entity.name
+    current = templates.version_of(template).spec["fields"]
+    tables = {one: table for table, one in known.items()}
+    base: dict[str, Any]
+    if before is None:
+        base = {one["name"]: _core(one, tables) for one in current}
+    else:
+        base = {column: None if one is None else _core(one, tables) for column, one in before.columns.items()}
+    found = list(_changes(draft, current, base, tables, before is not None))
+    if accept is None:
+        return Compared(templates.show(template), name, schema.format, found, told)
+    names = [one.column for one in found]
+    faults = [
+        Fault(f"accept[{place}]", "unknown_column", f'"{one}" does not differ.', did_you_mean(one, names))
+        for place, one in enumerate(accept)
+        if one not in names
+    ]
+    if faults:
+        raise validation_error(faults)
+    taken = [one for one in names if one in set(accept)]
+    shown = _taken(actor, template, draft, [one for one in found if one.column in taken], known)
+    # The base of the next comparison: what was not accepted differs then too.
+    refused = set(names) - set(taken)
+    kept = {one.column: one.field for one in draft.found if one.column not in refused}
+    kept |= {column: one for column, one in base.items() if column in refused}
+    imports.keep(shown, schema.format, schema.sent, name, told, kept)
+    db.session.commit()
+    return Compared(shown, name, schema.format, found, told, taken)
 
 
 def _core(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:
@@ -148,22 +165,6 @@ def _core(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:
     if isinstance(inner, list):
         options["fields"] = [{"name": one["name"], **_core(one, tables)} for one in inner]
     return made
-
-
-def _named(field: Field) -> dict[str, Any]:
-    made = _core(field, {})
-    asked = str(made["options"].get("template_id", ""))
-    if asked.startswith(HERE):
-        made["options"] = {**made["options"], "template_id": asked.removeprefix(HERE)}
-    return made
-
-
-def _base(
-    before: TemplateImport | None, current: Sequence[Field], tables: Mapping[str, str]
-) -> dict[str, Any]:
-    if before is not None:
-        return {name: None if one is None else _core(one, tables) for name, one in before.columns.items()}
-    return {one["name"]: _core(one, tables) for one in current}
 
 
 def _changes(
@@ -188,18 +189,6 @@ def _changes(
             yield Change(name, "removed", here[name], None, "yellow", "The schema no longer has it.")
 
 
-def _accepted(found: Sequence[Change], accept: Sequence[str]) -> list[str]:
-    names = [one.column for one in found]
-    faults = [
-        Fault(f"accept[{place}]", "unknown_column", f'"{name}" does not differ.', did_you_mean(name, names))
-        for place, name in enumerate(accept)
-        if name not in names
-    ]
-    if faults:
-        raise validation_error(faults)
-    return [name for name in names if name in set(accept)]
-
-
 def _taken(
     actor: Actor, template: Template, draft: Draft, changes: Sequence[Change], known: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -222,12 +211,3 @@ def _taken(
             places = [place + 1 for place, one in enumerate(fields) if one["name"] in above]
             fields.insert(max(places, default=0), linked[change.column])
     return templates.change(actor, template, {"fields": fields})
-
-
-def _columns(
-    draft: Draft, base: Mapping[str, Any], found: Sequence[Change], taken: Sequence[str]
-) -> dict[str, Any]:
-    """The base of the next comparison: what was not accepted differs then too."""
-    refused = {one.column for one in found} - set(taken)
-    kept = {one.column: one.field for one in draft.found if one.column not in refused}
-    return {**kept, **{name: one for name, one in base.items() if name in refused}}

@@ -246,7 +246,11 @@ def create(actor: Actor, body: ImportIn) -> Response:
             "samples": person and not body.save,
         }
         if not body.wait or (person and _size(sent) > limits.IMPORT_IN_REQUEST_BYTES):
-            return _started(background.start(actor, sent, body.format, **options))
+            job = background.start(actor, sent, body.format, **options)
+            where = url_for("imports.show", import_id=job.id)
+            if person and not request.headers.get("HX-Request"):
+                return see_other(where)
+            return _followed(job, 202, {"Location": where})
         made = imports.create(actor, sent, body.format, **options)
         echo = _echo(sent) if person and not body.save else ""
     return _made(made, body.save, echo, sent.name if echo else "")
@@ -290,13 +294,6 @@ def _told(made: imports.Made) -> dict[str, Any]:
         "dataset": made.dataset,
         "report": made.report,
     }
-
-
-def _started(job: ImportJob) -> Response:
-    where = url_for("imports.show", import_id=job.id)
-    if g.face == "person" and not request.headers.get("HX-Request"):
-        return see_other(where)
-    return _followed(job, 202, {"Location": where})
 
 
 @route(bp, "/imports/<import_id>", scope="write", returns=ImportJobOut)
