@@ -29,7 +29,13 @@ def named_references(
     `parents` are the tables that can be referred to; default: `entities`.
     """
     parents = entities if parents is None else parents
-    by_noun, by_key = _by_noun(parents), _by_key(parents)
+    by_noun = _by_noun(parents)
+    # Keys by names that are more than `id`; None where several tables have the same.
+    by_key: dict[str, Entity | None] = {}
+    for one in parents:
+        if one.kind == "table" and len(one.keys) == 1 and len(split(one.keys[0])) > 1:
+            name = one.keys[0].casefold()
+            by_key[name] = None if name in by_key else one
     above = {
         one.name: {relation.entity for relation in one.relations if relation.entity != one.name}
         for one in (*parents, *entities)
@@ -72,16 +78,6 @@ def _by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
         short = words[1:] if words[:1] == common or words[0] in NOISE else words
         for one in {words, short} - {()}:
             found[one] = entity if found.get(one, entity) is entity else None
-    return found
-
-
-def _by_key(parents: Sequence[Entity]) -> dict[str, Entity | None]:
-    """Return the tables by the name of their key in lower case, if it is more than `id`; None where several have it."""
-    found: dict[str, Entity | None] = {}
-    for entity in parents:
-        if entity.kind == "table" and len(entity.keys) == 1 and len(split(entity.keys[0])) > 1:
-            name = entity.keys[0].casefold()
-            found[name] = None if name in found else entity
     return found
 
 

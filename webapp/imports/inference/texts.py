@@ -68,7 +68,12 @@ def shape_of(values: Sequence[Any]) -> str | None:
     (only,) = shapes
     if "[0-9]" not in only and not {"-", "_", "/", "."} & set(only) and len(only) > 3:
         return None  # words of equal length
-    return "".join(_repeated(one, len(list(run))) for one, run in groupby(only))
+    expression = ""
+    for one, run in groupby(only):
+        piece = one if one.startswith("[") and len(one) > 1 else re.escape(one)
+        times = len(list(run))
+        expression += piece if times == 1 else f"{piece}{{{times}}}"
+    return expression
 
 
 def _class(letter: str) -> str:
@@ -77,11 +82,6 @@ def _class(letter: str) -> str:
     if letter.isalpha():
         return "[A-Z]" if letter.isupper() else "[a-z]"
     return letter
-
-
-def _repeated(one: str, times: int) -> str:
-    piece = one if one.startswith("[") and len(one) > 1 else re.escape(one)
-    return piece if times == 1 else f"{piece}{{{times}}}"
 
 
 def rounded(value: Decimal, down: bool) -> Decimal:

@@ -132,14 +132,14 @@ def _column(name: str, values: Sequence[Any], words: Vocabulary, depth: int) -> 
     plain = [one for one in values if one is not None]
     kinds = {bool if isinstance(one, bool) else type(one) for one in plain}
     if kinds == {dict}:
-        return _nested(name, plain, len(values), None, words, depth)
+        return _nested(name, plain, None, words, depth)
     if kinds == {list}:
         inner = [one for part in plain for one in part]
         if inner and all(isinstance(one, dict) for one in inner):
             counts = [len(part) for part in plain]
             low, high = min(counts), min(max(counts), _MOST_ELEMENTS)
             count = {"min": min(low, high), "max": high}
-            return _nested(name, inner, len(values), count, words, depth)
+            return _nested(name, inner, count, words, depth)
         return _listed(name, inner, [len(part) for part in plain], words, depth)
     texts = pa.array([_text(one) for one in values], pa.string())
     one = seen(name, texts, strict=kinds == {str})
@@ -164,7 +164,7 @@ def _text(value: Any) -> str | None:
 
 
 def _nested(
-    name: str, rows: Sequence[Row], total: int, count: dict[str, int] | None, words: Vocabulary, depth: int
+    name: str, rows: Sequence[Row], count: dict[str, int] | None, words: Vocabulary, depth: int
 ) -> Seen:
     one = seen(name, pa.nulls(0, pa.string()))
     if depth >= limits.MAX_NESTING:

@@ -570,10 +570,7 @@ class _Script:
                 self.problem(
                     parts[-1], f'"{clean(part.between(0, len(part.tokens)))[:80]}" is left out: {error}'
                 )
-        self._table_options(made, cursor)
-
-    def _table_options(self, made: Made, cursor: _Cursor) -> None:
-        while cursor:
+        while cursor:  # the options of the table
             if cursor.take("INHERITS"):
                 inner = cursor.bracket()
                 for one in inner.listed() if inner is not None else ():

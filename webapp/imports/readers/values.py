@@ -84,6 +84,7 @@ def digits(name: str, texts: pa.Array) -> Found | None:
 
 
 def _all(texts: pa.Array, pattern: str) -> bool:
+    """Return whether all texts match; the first ones are tested first."""
     if not pc.all(pc.match_substring_regex(texts.slice(0, 100), pattern)).as_py():
         return False
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
@@ -196,11 +197,8 @@ class _Looks:
     total: int
 
     def like(self, pattern: str) -> bool:
-        """Return whether all values match; the first ones are tested first."""
-        head = self.valid.slice(0, 100)
-        if not pc.all(pc.match_substring_regex(head, pattern)).as_py():
-            return False
-        return bool(pc.all(pc.match_substring_regex(self.valid, pattern)).as_py())
+        """Return whether all values match."""
+        return _all(self.valid, pattern)
 
     @property
     def enough(self) -> bool:

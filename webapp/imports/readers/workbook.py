@@ -25,7 +25,7 @@ def read(source: Source) -> Read:
         file = io.BytesIO(source.raw)
         with workbooks.opened(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
             for sheet in book.worksheets[: limits.IMPORT_TABLES]:
-                _sheet(sheet, source, found)
+                _sheet(sheet, found)
     except workbooks.TooMuchError:
         raise Unreadable(
             "The workbook unpacks to more than is read here.", "Send its sheets as CSV."
@@ -44,7 +44,7 @@ def read(source: Source) -> Read:
     return found
 
 
-def _sheet(sheet: Any, source: Source, found: Read) -> None:
+def _sheet(sheet: Any, found: Read) -> None:
     name = clean(sheet.title) or "sheet"
     rows: list[list[Any]] = []
     cells = 0

@@ -199,10 +199,17 @@ def _read(text: str) -> tuple[str, list[Field]] | None:
         name = document.get("name") if isinstance(document, dict) else None
         plain = [_plain(one) for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
         named = [one for one in plain if one["name"]][: limits.AI_FIELDS]
-        if named:
-            _rename(named)
-            shown = " ".join(name.split())[: limits.MAX_NAME_CHARS] if isinstance(name, str) else ""
-            return shown or "Described", named
+        if not named:
+            continue
+        seen: set[str] = set()
+        for one in named:  # duplicate names become unique
+            given, number = one["name"], 1
+            while one["name"] in seen:
+                number += 1
+                one["name"] = f"{given[: limits.MAX_NAME_CHARS - 5]}_{number}"
+            seen.add(one["name"])
+        shown = " ".join(name.split())[: limits.MAX_NAME_CHARS] if isinstance(name, str) else ""
+        return shown or "Described", named
     return None
 
 
@@ -214,17 +221,6 @@ def _plain(given: Mapping[str, Any]) -> Field:
     if not isinstance(made.get("options"), dict):
         made["options"] = {}
     return made
-
-
-def _rename(fields: Sequence[Field]) -> None:
-    """Make duplicate names of fields unique."""
-    seen: set[str] = set()
-    for one in fields:
-        name, number = one["name"], 1
-        while one["name"] in seen:
-            number += 1
-            one["name"] = f"{name[: limits.MAX_NAME_CHARS - 5]}_{number}"
-        seen.add(one["name"])
 
 
 # --- What fits ----------------------------------------------------------------------------------------------

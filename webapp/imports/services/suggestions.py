@@ -45,7 +45,21 @@ def suggestions(
     A model is used if one is selected, or if one exists and neither name nor sample lead to a suggestion. Errors, if
     one is selected: not_found, forbidden, validation_error, those of connections.
     """
-    found = [*_by_sample(name, sample), *_by_name(name)]
+    found: list[Suggestion] = []
+    values = [one for one in sample if one is not None]
+    if values:
+        sort, column = _column(values)
+        entity = Entity("rows", ("rows",), (Column(name, sort, str(sort)),))
+        batch = pa.record_batch([column], names=[name])
+        made = columns.columns(entity, batch, compilation.vocabulary())[0]
+        if made.field is not None and (sort != "text" or made.field["type"] not in _SILENT):
+            reason = f"The values match. {made.reason}"
+            found.append(_suggestion(made.field["type"], made.field["options"], reason, "sample"))
+    guessed = guess.type_of(name)
+    if guessed != guess.FALLBACK[0]:
+        kind = find(guessed)
+        reason = f"The name suggests {kind.label if kind else guessed}."
+        found.append(_suggestion(guessed, dict(guess.STARTERS.get(guessed, {})), reason, "name"))
     if connection_id is not None or not found:
         found = [*_by_model(actor, name, description, sample, connection_id), *found]
     kinds: dict[str, Suggestion] = {}
@@ -56,30 +70,6 @@ def suggestions(
 
 def _suggestion(kind: str, options: dict[str, Any], reason: str, source: str) -> Suggestion:
     return {"type": kind, "options": options, "reason": reason, "source": source}
-
-
-def _by_name(name: str) -> list[Suggestion]:
-    kind = guess.type_of(name)
-    if kind == guess.FALLBACK[0]:
-        return []
-    made = find(kind)
-    label = made.label if made else kind
-    return [_suggestion(kind, dict(guess.STARTERS.get(kind, {})), f"The name suggests {label}.", "name")]
-
-
-def _by_sample(name: str, sample: Sequence[Any]) -> list[Suggestion]:
-    values = [one for one in sample if one is not None]
-    if not values:
-        return []
-    sort, column = _column(values)
-    entity = Entity("rows", ("rows",), (Column(name, sort, str(sort)),))
-    batch = pa.record_batch([column], names=[name])
-    made = columns.columns(entity, batch, compilation.vocabulary())[0]
-    if made.field is None or (sort == "text" and made.field["type"] in _SILENT):
-        return []
-    return [
-        _suggestion(made.field["type"], made.field["options"], f"The values match. {made.reason}", "sample")
-    ]
 
 
 def _column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
