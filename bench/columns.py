@@ -29,7 +29,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.imports.inference import columns
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import ColumnResult
 from webapp.row_templates.services import compilation
 
 DATA: Final = Path(__file__).with_name("data")
@@ -88,7 +88,7 @@ def _column(name: str, declared: str, comment: str, default: str) -> Column:
     )
 
 
-def judge(cases: list[Case]) -> list[tuple[Case, Found, str]]:
+def judge(cases: list[Case]) -> list[tuple[Case, ColumnResult, str]]:
     """Return each column of a table with its field, and what is wrong with it ("" if nothing is)."""
     fields = tuple(case.column for case in cases)
     entity = Entity(cases[0].table, (cases[0].table,), fields)
@@ -105,7 +105,7 @@ def judge(cases: list[Case]) -> list[tuple[Case, Found, str]]:
             for case in cases]  # fmt: skip
 
 
-def _fault(case: Case, found: Found, values: list[Any]) -> str:
+def _fault(case: Case, found: ColumnResult, values: list[Any]) -> str:
     field = found.field
     if field is None:
         return "no field"

@@ -36,7 +36,7 @@ from webapp.extensions import application, db
 from webapp.net.gate import Gate
 from webapp.scenarios.models import Scenario
 from webapp.scenarios.services import runs, scenarios
-from webapp.scenarios.views.run_pages import Followed
+from webapp.scenarios.views.run_pages import FollowedRun
 from webapp.web import events
 
 Hop = tuple[str, str]
@@ -103,7 +103,7 @@ def flows(service: push_job.Service, clear: Callable[[], object]) -> Iterator[tu
 
         write()
         yield "log line, from the program to SQL", passed(write)
-        feed = events.of(application()).attach(Followed(run.id), lines=True)
+        feed = events.of(application()).attach(FollowedRun(run.id), lines=True)
         after = feed.reached
         following = events.following(application(), feed, after)
 

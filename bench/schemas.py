@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.request_template import Renderer
-from webapp.connectors.json_schema.validation import Document, Unresolved
+from webapp.connectors.json_schema.validation import Document, UnresolvedReference
 from webapp.connectors.openapi import document
 from webapp.connectors.openapi.connector import request_of
 from webapp.engine.blocks import BoundPlan, GenerationContext
@@ -89,7 +89,7 @@ def prepared(whole: Any, version: str) -> Any:
                 break
             try:
                 schema = document.target(schema["$ref"])
-            except Unresolved:
+            except UnresolvedReference:
                 return {}
         return schema if isinstance(schema, dict) else {}
 

@@ -39,7 +39,7 @@ from webapp.operations.purge import purge
 from webapp.scenarios.services import schedules as scenario_schedules
 from webapp.schedules import services as schedules
 from webapp.work import batch_delete, jobs_queue
-from webapp.work.batch_delete import Turn
+from webapp.work.batch_delete import TimeBudget
 from webapp.work.jobs_queue import KINDS
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 # The notifier: detects finished work, and sends webhook deliveries and e-mails that are due.
 
 
-class Courier:
+class NotificationSender:
     """Sends notifications until `stop` is called."""
 
     def __init__(self, app: Flask, now: Callable[[], datetime] = clock.now) -> None:
@@ -60,7 +60,7 @@ class Courier:
         self._mailer: threading.Thread | None = None
         self._loop: threading.Thread | None = None
 
-    def start(self) -> Courier:
+    def start(self) -> NotificationSender:
         """Start the notifier's thread."""
         self._loop = threading.Thread(target=self.run, name="courier", daemon=True)
         self._loop.start()
@@ -332,7 +332,7 @@ class Sweeper:
             return 0
         if self.purged is not None and now - self.purged < timedelta(seconds=limits.PURGE_SECONDS):
             return 0
-        turn = Turn(limits.DRAIN_SECONDS)
+        turn = TimeBudget(limits.DRAIN_SECONDS)
         try:
             done = purge(now, turn, bytes_too=not self.cut) + retention.sweep(now, turn)
         except SQLAlchemyError:
@@ -395,7 +395,7 @@ def main(_argv: Sequence[str] = ()) -> None:
         return True
 
     app = application()
-    courier = Courier(app).start()
+    courier = NotificationSender(app).start()
     try:
         Sweeper(app, pause).run()
     finally:

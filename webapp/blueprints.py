@@ -120,7 +120,7 @@ def init_app(app: Flask, settings: Settings) -> None:
     hooks.init_app(app, settings, authenticate=authentication.authenticate)
     app.session_interface = authentication.CookieSessions()
     measurement.init_app(app, settings)
-    app.wsgi_app = compat_views.Door(app.wsgi_app)  # type: ignore[method-assign]  # as Flask documents middleware
+    app.wsgi_app = compat_views.CompatMiddleware(app.wsgi_app)  # type: ignore[method-assign]  # as Flask documents middleware
     page_shell.init_app(app, quotas.gauges, activity.running)
     datasets.init_app(app, dataset_pages.page)
     app.url_map.converters["default"] = PartBeforeAt

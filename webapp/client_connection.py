@@ -37,7 +37,7 @@ _CHUNK_SIZE: Final = re.compile(rb"([0-9a-fA-F]+)(?:[ \t]*;[^\r\n]*)?")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Stalled(TimeoutError):
+class ClientTooSlow(TimeoutError):
     """The client sends or receives too slowly for a thread to wait for it."""
 
 
@@ -52,7 +52,7 @@ class State(Enum):
     CLOSED = "nothing more"
 
 
-class Pace:
+class MinimumRate:
     """The least speed of a transfer: `least` bytes in each window of `seconds`."""
 
     def __init__(self, least: int, seconds: float) -> None:
@@ -72,7 +72,7 @@ class Channel:
     """A non-blocking socket, with or without TLS. gunicorn sees it as the connection's socket.
 
     While `holds` is set, data that the socket does not accept is kept in `outgoing` and sent by the poller;
-    otherwise the thread waits until the socket has taken it. Error: Stalled, when the client receives too slowly.
+    otherwise the thread waits until the socket has taken it. Error: ClientTooSlow, when the client receives too slowly.
     """
 
     def __init__(self, sock: socket.socket, cfg: Any) -> None:
@@ -165,14 +165,14 @@ class Channel:
         return count
 
     def _flush_at_pace(self) -> None:
-        pace = Pace(limits.WEB_SEND_WINDOW_BYTES, limits.WEB_SEND_WINDOW_SECONDS)
+        pace = MinimumRate(limits.WEB_SEND_WINDOW_BYTES, limits.WEB_SEND_WINDOW_SECONDS)
         while True:
             pace.add(self.flush())
             if not self.outgoing:
                 return
             left = pace.deadline - time.monotonic()
             if left <= 0 or not self.wait(select.POLLOUT, left):
-                raise Stalled
+                raise ClientTooSlow
 
     def end(self) -> bool:
         """Say that nothing more will be sent. Return False when the connection is gone."""
@@ -199,7 +199,7 @@ class Channel:
             pass
 
 
-class Incoming(Unreader):
+class ReceivedData(Unreader):
     """The received data of a client, for gunicorn's parser.
 
     The parser gets the bytes that have arrived. It waits for more only while `waits` is set, that is, while a slot for
@@ -214,10 +214,10 @@ class Incoming(Unreader):
         self.ended = False  # the client has closed its side
         self.waits = False
         self.starved = False
-        self.pace: Pace | None = None
+        self.pace: MinimumRate | None = None
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """Return the next piece for the parser: the head by itself, then the rest. Error: Stalled."""
+        """Return the next piece for the parser: the head by itself, then the rest. Error: ClientTooSlow."""
         if self.received:
             end, self.head_end = self.head_end or len(self.received), 0
             data = bytes(self.received[:end])
@@ -236,7 +236,7 @@ class Incoming(Unreader):
             left = self.pace.deadline - time.monotonic()
             if left <= 0 or not self._channel.wait(select.POLLIN, left):
                 self.starved = True
-                raise Stalled
+                raise ClientTooSlow
         self.pace.add(len(data))
         self.ended = not data
         return data
@@ -283,7 +283,7 @@ class Connection:
         self.client = client
         self.server = server
         self.sock = Channel(sock, cfg)
-        self.incoming = Incoming(self.sock)
+        self.incoming = ReceivedData(self.sock)
         self.parser = RequestParser(cfg, (), client)
         self.parser.unreader = self.incoming
         self.address = client_address(client)
@@ -292,7 +292,7 @@ class Connection:
         self.keeps = True  # whether it stays open once everything is sent
         self.lingers = False  # closed by the server, which waits a moment for the client to do so
         self.has_slot = False
-        self.sending: Pace | None = None
+        self.sending: MinimumRate | None = None
         self.started: float | None = time.monotonic()
         self.deadline = self.started + limits.WEB_HEAD_SECONDS
         self._restart()
@@ -325,7 +325,7 @@ class Connection:
         if not self.sock.outgoing:
             return True
         if self.sending is None:
-            self.sending = Pace(limits.WEB_SEND_WINDOW_BYTES, limits.WEB_SEND_WINDOW_SECONDS)
+            self.sending = MinimumRate(limits.WEB_SEND_WINDOW_BYTES, limits.WEB_SEND_WINDOW_SECONDS)
             self.started = time.monotonic()
         self.sending.add(self.sock.flush())
         self.deadline = self.sending.deadline
@@ -338,7 +338,7 @@ class Connection:
     def wait_for_body(self) -> None:
         """Let the parser wait for the rest of the body."""
         self.incoming.waits = self.sock.reads_on = True
-        self.incoming.pace = Pace(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)
+        self.incoming.pace = MinimumRate(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)
 
     def advance(self) -> State:
         """Read available data. Errors: LimitRequestHeaders, OSError, ssl.SSLError."""
@@ -438,7 +438,7 @@ class Connection:
             )  # the application rejects it by its length
         else:
             return
-        incoming.pace = Pace(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)
+        incoming.pace = MinimumRate(limits.WEB_BODY_WINDOW_BYTES, limits.WEB_BODY_WINDOW_SECONDS)
         self.deadline = incoming.pace.deadline
         if b"\r\nexpect:" in head:
             self._meet_expectation(head)

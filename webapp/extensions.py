@@ -144,7 +144,7 @@ def _sqlite_begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-class Turns:
+class WriteQueue:
     """A fair queue for the threads of a process that wait for SQLite's write lock.
 
     SQLite itself waits by retrying with growing pauses: the newest waiter has the best chance, and under load some
@@ -196,13 +196,13 @@ class Turns:
                 self._taken = False
 
 
-_turns: WeakKeyDictionary[Engine, Turns] = WeakKeyDictionary()
+_turns: WeakKeyDictionary[Engine, WriteQueue] = WeakKeyDictionary()
 
 
-def write_turns(engine: Engine) -> Turns:
+def write_turns(engine: Engine) -> WriteQueue:
     """The turns of those who write through an engine."""
     turns = _turns.get(engine)
-    return turns if turns is not None else _turns.setdefault(engine, Turns())
+    return turns if turns is not None else _turns.setdefault(engine, WriteQueue())
 
 
 # A forked child has none of the threads that wait or have the turn.

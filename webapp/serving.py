@@ -29,7 +29,7 @@ from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from webapp import limits
 from webapp.access.models import NEWEST_VERSION
-from webapp.client_connection import Channel, Connection, Stalled, State
+from webapp.client_connection import Channel, ClientTooSlow, Connection, State
 from webapp.errors import ApiError
 from webapp.net import addresses
 from webapp.web import hooks, routing
@@ -169,7 +169,7 @@ class Worker(ThreadWorker):
                 self.leave_slot(conn)
         except (StopIteration, errors.NoMoreData):
             self.log.debug("The client closed its connection.")
-        except Stalled:
+        except ClientTooSlow:
             self.log.info("A client received its answer too slowly, and the connection was closed.")
             conn.sock.outgoing.clear()
         except SSLError as exc:
@@ -507,7 +507,7 @@ class Body(io.RawIOBase):
             raise refusal(exc, *self._told) from None
         except errors.NoMoreData:
             raise ApiError("invalid_request", _CUT_OFF) from None
-        except Stalled:
+        except ClientTooSlow:
             raise ApiError("request_timeout") from None
         self._missing -= len(data)
         if not data and self._missing > 0:

@@ -36,14 +36,14 @@ IN_DOUBT: Final = "It is not known whether this row arrived: the worker was lost
 NOT_SENT: Final = "The row was not sent: there was no OAuth token for it."
 
 
-class Away(ConnectorError):
+class TargetUnavailable(ConnectorError):
     """The target is unavailable: it cannot be reached or does not respond in time."""
 
     def __init__(self, ended: RowOutcome) -> None:
         super().__init__(ended.message, reason=ended.reason, transient=True)
 
 
-class LeaseHand:
+class LeaseSendControl:
     """Checks the lease for the sender. A worker that is stopping starts no further rows. Rows in progress, with their
     retries, may finish within PUSH_DRAIN_SECONDS."""
 
@@ -94,7 +94,7 @@ class Caller:
         self.table = order.tables[place]
         self.undo = order.push.kind == "undo"
         writing = self.table.key_writing(channel) if self.undo else self.table.writing(channel)
-        hand = LeaseHand(work)
+        hand = LeaseSendControl(work)
         self.sending = channel.sending(writing, hand)
         self._probing = probing and not self.sending.together
         self._resent = resent if resent is not None and resent.table == place else None
@@ -182,7 +182,7 @@ class Caller:
         if away is not None:
             self.book.close()
             if self.book.ended_rows < self.book.push.total:
-                raise Away(away)
+                raise TargetUnavailable(away)
         if any(_lacked_token(one) for one in bad):
             self._send_without_token()
         return part.split(len(begun), len(part.numbers))
@@ -236,7 +236,7 @@ class Caller:
                     self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} did not arrive"
                 )
             if away is not None:
-                raise Away(away)
+                raise TargetUnavailable(away)
 
     def _rows(self, part: Part, there: np.ndarray) -> Rows:
         numbers = there.tolist()

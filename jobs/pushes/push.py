@@ -22,7 +22,7 @@ from jobs.lease import Cancelled, Interrupted, Lease, LeaseLost, Postponed, Rele
 from jobs.pushes import http
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import bad_rows, keys_of, refusal, stopped, table_refused
-from jobs.pushes.http import Away, Caller
+from jobs.pushes.http import Caller, TargetUnavailable
 from jobs.pushes.table import ManyRejected, Sender, made
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
@@ -143,7 +143,7 @@ class Runner:
             # Without a token no row can be sent, so an unavailable token endpoint pauses a push as the target
             # itself does.
             tokenless = error.code == "token_request_failed" and error.transient
-            return isinstance(error, Away) or tokenless or error.reason in AWAY
+            return isinstance(error, TargetUnavailable) or tokenless or error.reason in AWAY
         return isinstance(error, ConnectionLost) or (
             self.watch.session is None and error.transient and _may_pass(error)
         )

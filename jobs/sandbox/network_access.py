@@ -92,7 +92,7 @@ def is_open(address: Address, opened: tuple[Net, ...]) -> bool:
     return _is_in(address, opened) or _is_public(address)
 
 
-class Reach:
+class AllowedAddresses:
     """The addresses that a program of network `full` may connect to.
 
     `networks` are allowed in addition to the public internet. `hidden` are the service's own components, each a host,
@@ -336,7 +336,7 @@ class SocketProxy:
         self,
         spec: SandboxSpec,
         api: Set[tuple[Address, int]],
-        reach: Reach,
+        reach: AllowedAddresses,
         inside: list[tuple[socket.socket, bool]],
     ) -> None:
         self._spec, self._api, self._allowed, self._inside = spec, api, reach, inside

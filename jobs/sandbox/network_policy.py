@@ -69,7 +69,7 @@ class Connections:
         spec: SandboxSpec,
         listener: int,
         api: Set[tuple[network_access.Address, int]],
-        reach: network_access.Reach,
+        reach: network_access.AllowedAddresses,
         resolver: tuple[str, int] | None,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
@@ -369,7 +369,7 @@ class HostConnections(Connections):
         spec: SandboxSpec,
         listener: int,
         open_ways: Set[tuple[network_access.Address, int]],
-        reach: network_access.Reach,
+        reach: network_access.AllowedAddresses,
         register: Callable[[int, int], None],
         forget: Callable[[int], None],
         leader: int,
@@ -463,7 +463,7 @@ class NetworkPolicy:
             self.serve.append(("stream", network_access.PROXY_HOST, network_access.PROXY_PORT))
             local = next((item for item in self._api if ipaddress.ip_address(item).is_loopback), None)
             self.serve += [("stream", local, port)] if local else []
-        self._reach = network_access.Reach(spec.networks, spec.hidden)
+        self._reach = network_access.AllowedAddresses(spec.networks, spec.hidden)
         self._files = (host, self._api, other_lines)
         self._parts: list[Any] = []
 

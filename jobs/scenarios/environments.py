@@ -91,7 +91,7 @@ _COMPILE_CAPS: Final = Caps(
 Tell = Callable[[str], None]
 
 
-class NotMade(Exception):
+class EnvironmentFailed(Exception):
     """An environment could not be created. The text is a sentence for the user; `reason` is uv's message
     without addresses and folders."""
 
@@ -120,15 +120,15 @@ def ensure(
 
     Takes milliseconds if the environment exists, and seconds if it must be created. `tell` receives progress
     lines for the log. `alive` is called several times a second in the meantime and may raise an exception to
-    stop. Raises NotMade.
+    stop. Raises EnvironmentFailed.
     """
-    return Maker.of(current_app.config["SETTINGS"]).ensure(lock, environment, tell, alive)
+    return EnvironmentCache.of(current_app.config["SETTINGS"]).ensure(lock, environment, tell, alive)
 
 
 def prepare_base(settings: Settings) -> None:
     """Start a process that creates the environment with the common libraries if it does not exist, and return
     immediately. It ends with this process. Its errors are logged, and the first run tries again."""
-    if _used(Maker.of(settings).place(requirements.common_lock())):
+    if _used(EnvironmentCache.of(settings).place(requirements.common_lock())):
         return
     command = [
         sys.executable,
@@ -143,7 +143,7 @@ def prepare_base(settings: Settings) -> None:
 
 
 @dataclass(frozen=True)
-class Maker:
+class EnvironmentCache:
     """Creates and caches environments in one folder. `source` is the client to install in each, `space` their
     maximum total size in bytes, `sandbox` the setting for the sandbox that compiles packages."""
 
@@ -154,7 +154,7 @@ class Maker:
     env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @classmethod
-    def of(cls, settings: Settings) -> Maker:
+    def of(cls, settings: Settings) -> EnvironmentCache:
         """Return the environments of a service with these settings."""
         return cls(settings.data_dir / "environments", sandbox=cast(Setting, settings.sandbox))
 
@@ -168,11 +168,11 @@ class Maker:
         """Return an environment. See `ensure`."""
         if lock:
             if environment and requirements.digest(lock) != environment:
-                raise NotMade("This version's lock was changed after it was saved.")
+                raise EnvironmentFailed("This version's lock was changed after it was saved.")
             return self._ensured(lock, tell, alive)
         try:
             return self._common(tell, alive)
-        except NotMade as error:
+        except EnvironmentFailed as error:
             names = ", ".join(requirements.COMMON)
             tell(f"The common libraries ({names}) are unavailable: {error.reason}")
             tell("This program runs with the standard library and rowsmith only.")
@@ -187,7 +187,7 @@ class Maker:
                 if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
                     said = note.read_text("utf-8")
         if said:  # why creating it failed recently
-            raise NotMade(said)
+            raise EnvironmentFailed(said)
         return self._ensured(lock, tell, alive)
 
     def place(self, lock: str) -> Path:
@@ -238,7 +238,7 @@ class Maker:
                 if alive is not None:
                     alive()
                 if time.monotonic() >= until:
-                    raise NotMade("Another run is taking too long to create it.")
+                    raise EnvironmentFailed("Another run is taking too long to create it.")
                 time.sleep(limits.ENVIRONMENT_POLL_SECONDS)
             yield
         finally:
@@ -256,11 +256,13 @@ class Maker:
             _readable(made)
             os.utime(made)
             made.rename(found)
-        except NotMade as error:
+        except EnvironmentFailed as error:
             found.with_suffix(_FAILED).write_text(error.reason, "utf-8")
             raise
         except OSError as error:
-            raise NotMade(f"Could not write to the environments folder: {error.strerror}.") from error
+            raise EnvironmentFailed(
+                f"Could not write to the environments folder: {error.strerror}."
+            ) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         found.with_suffix(_FAILED).unlink(missing_ok=True)
@@ -285,7 +287,7 @@ class Maker:
                 alive=alive,
             )
             if not done.ok:
-                raise NotMade(done.said, away=done.away)
+                raise EnvironmentFailed(done.said, away=done.away)
 
         try:
             uv(
@@ -308,7 +310,7 @@ class Maker:
                     *("--python", str(made / "bin" / "python"), "--requirement", "requirements.lock"),
                 )
         except FileNotFoundError:
-            raise NotMade("uv is not installed.") from None
+            raise EnvironmentFailed("uv is not installed.") from None
         self._compile(folder, made, found, alive)
         return made
 
@@ -468,10 +470,10 @@ def main() -> int:
         return 1
     process_log.configure(settings)
     try:
-        maker = Maker.of(settings)
+        maker = EnvironmentCache.of(settings)
         if not maker.is_being_made(requirements.common_lock()):
             maker.ensure(requirements.common_lock(), tell=log.info)
-    except NotMade as error:
+    except EnvironmentFailed as error:
         log.warning("%s %s", error, error.reason)
         return 1
     return 0

@@ -24,7 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.lease import Lease, LeaseLost
 from webapp import clock, limits
-from webapp.connectors.redaction import Cutter
+from webapp.connectors.redaction import Redactor
 from webapp.extensions import reading
 from webapp.scenarios.models import Run, RunChunk
 from webapp.scenarios.services import environment_variables, run_completion
@@ -142,7 +142,7 @@ def quoted(line: str) -> str:
 class Lines:
     """Splits bytes into complete lines. `cutter`, which redacts secrets, may be replaced at any time."""
 
-    def __init__(self, cutter: Cutter | None = None) -> None:
+    def __init__(self, cutter: Redactor | None = None) -> None:
         self.cutter = cutter
         self.last = ""
         """The last line that is not blank."""
@@ -272,7 +272,7 @@ class LogReader(threading.Thread):
             mark = self._asked(self._workspace)
             if mark != self._mark:
                 found = [*environment_variables.stored(self._workspace), *self._more]
-                self.lines.cutter = Cutter(found, limits.HUSHED_CHARS)
+                self.lines.cutter = Redactor(found, limits.HUSHED_CHARS)
                 self._mark = mark
         self._add(self.lines.feed(data))
 

@@ -22,7 +22,7 @@ from sqlalchemy import update
 from jobs.lease import Lease, LeaseLost, leased, stopping
 from jobs.sandbox import SandboxHandle, SandboxUnavailable, Usage, start
 from jobs.scenarios import environments, program
-from jobs.scenarios.environments import NotMade
+from jobs.scenarios.environments import EnvironmentFailed
 from jobs.scenarios.log_reader import LogReader, RunLog
 from jobs.scenarios.program import Order, Place
 from webapp import clock, limits
@@ -88,7 +88,7 @@ def run(run_id: str) -> None:
     run_completion.settle(run_id)
 
 
-class Refused(Exception):
+class CannotStart(Exception):
     """The program cannot be started. `error` is the run's error."""
 
     def __init__(self, code: str, message: str | None = None, **details: Any) -> None:
@@ -122,34 +122,34 @@ class Runner:
         try:
             order = program.order(self.work.id)
             if order is None:
-                raise Refused("program_missing")
+                raise CannotStart("program_missing")
             # If the user lost access while the run was queued, the program must not start with the secrets.
             maker = order.run.created_by
             actor = identity.by_user(maker, order.run.project_id) if maker is not None else None
             if actor is None or not actor.can("run", order.run.team_id):
-                raise Refused("maker_missing")
+                raise CannotStart("maker_missing")
             retention.make_room_for_log(order.run.workspace_id, clock.now())
             with program.made(self.settings, self.work.id, self.work.epoch, order.code) as place:
                 environment = self._prepare(order, place)
                 end = self._run(order, place, environment)
                 self._end(end, place)
-        except Refused as refused:
+        except CannotStart as refused:
             self.work.finish("failed", error=refused.error)
 
     # --- Before the program -------------------------------------------------------------------------------------
 
     def _prepare(self, order: Order, place: Place) -> Path:
-        """Load secrets, sync files and prepare the environment. Raises Refused and what `Lease.check` raises."""
+        """Load secrets, sync files and prepare the environment. Raises CannotStart and what `Lease.check` raises."""
         self.work.check()
         try:
             self.secrets = environment_variables.granted(
                 order.run.workspace_id, order.run.project_id, order.run.settings["secrets"]
             )
-        except environment_variables.Missing as missing:
+        except environment_variables.UnknownSecret as missing:
             text = f'The secret "{missing.name}" does not exist.'
-            raise Refused("secret_missing", text, secret=missing.name) from None
+            raise CannotStart("secret_missing", text, secret=missing.name) from None
         except ApiError as error:  # the secret exists but cannot be decrypted
-            raise Refused("secret_missing", error.message, **error.details) from None
+            raise CannotStart("secret_missing", error.message, **error.details) from None
         try:
             # Without a sandbox a program could write to its uploads, and so to those of other runs.
             sync(
@@ -159,15 +159,15 @@ class Runner:
                 link=self.settings.sandbox != "plain",
             )
         except ApiError as error:
-            raise Refused("uploads_failed", error.message, **error.details) from None
+            raise CannotStart("uploads_failed", error.message, **error.details) from None
         place.open_up()
         self.work.check()
         lock, name = order.pins.get("lock", ""), order.pins.get("environment", "")
         try:
             return environments.ensure(lock, name, self._tell, alive=self.work.check)
-        except NotMade as error:
+        except EnvironmentFailed as error:
             self.log.say(error.reason)
-            raise Refused("environment_failed", str(error), **error.details) from None
+            raise CannotStart("environment_failed", str(error), **error.details) from None
 
     def _tell(self, line: str) -> None:
         """Write a line about the environment to the log."""
@@ -196,7 +196,7 @@ class Runner:
         except SandboxUnavailable as error:
             os.close(output)
             log.error("%s: %s", run.id, error)
-            raise Refused("sandbox_missing") from None
+            raise CannotStart("sandbox_missing") from None
         finally:
             os.close(into)
         log_reader.start()

@@ -24,9 +24,9 @@ def main() -> None:
     if os.environ.get("BOX") == "real":
 
         def offline(*_: object) -> None:
-            raise environments.NotMade("tests reach no package index")
+            raise environments.EnvironmentFailed("tests reach no package index")
 
-        environments.Maker._common = offline  # skips installing our client
+        environments.EnvironmentCache._common = offline  # skips installing our client
         environments.prepare_base = lambda _settings: None
     else:
         running.bare(setattr)

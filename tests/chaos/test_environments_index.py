@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from jobs.scenarios.environments import Maker, NotMade
+from jobs.scenarios.environments import EnvironmentCache, EnvironmentFailed
 from webapp.scenarios.services import requirements
 from webapp.scenarios.services.scenarios import syntax_fault
 
@@ -15,14 +15,14 @@ IMPORTS = "import requests, httpx, pandas, faker, yaml, dateutil, rowsmith\n"
 
 @pytest.fixture(scope="module")
 def maker(tmp_path_factory):
-    return Maker(tmp_path_factory.mktemp("environments"))
+    return EnvironmentCache(tmp_path_factory.mktemp("environments"))
 
 
 @pytest.fixture(scope="module")
 def common(maker):
     try:
         return maker.ensure(requirements.common_lock(), tell=print)
-    except NotMade as error:
+    except EnvironmentFailed as error:
         if error.away:
             pytest.skip(f"no package index: {error.reason}")
         raise

@@ -15,7 +15,7 @@ from tests.jobs.waiting import eventually
 from webapp import limits
 from webapp.cli import supervisor as logs
 from webapp.cli.datadir import CliError
-from webapp.cli.supervisor import Part, Stopped, Supervisor, execute
+from webapp.cli.supervisor import Part, StopRequested, Supervisor, execute
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_command_that_fails_shows_why(supervisor):
 
 def test_ctrl_c_during_a_process_start_stops_immediately(supervisor):
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(Stopped):
+    with pytest.raises(StopRequested):
         supervisor.start(part("exec sleep 60", ready=lambda: False))
     pid = pid_of(supervisor)
     supervisor.stop()

@@ -13,7 +13,7 @@ from webapp import ids
 from webapp.builder import forms
 from webapp.builder.forms import COMMON_NAMES, OWN, TABS, places, shown_options
 from webapp.builder.services import Sample
-from webapp.builder.views.draft_page import HINTS, Opened, Pick, Shown, icon_of, inspected
+from webapp.builder.views.draft_page import HINTS, InspectorSelect, OpenDraft, ViewState, icon_of, inspected
 from webapp.engine.spec import CommonKeys
 from webapp.engine.types.registry import REGISTRY
 from webapp.web.forms.from_model import bound, form_class, inline, keys
@@ -88,8 +88,8 @@ class Nowhere:
     words: tuple[str, ...] = ()
     sourced = False
 
-    def pick(self, field: Any, row: Any) -> Pick:
-        return Pick([], str(field.data), "", again=False, typed=False, many=False)
+    def pick(self, field: Any, row: Any) -> InspectorSelect:
+        return InspectorSelect([], str(field.data), "", again=False, typed=False, many=False)
 
     def groups(self, row: Any) -> list[tuple[str, str]]:
         return []
@@ -100,8 +100,8 @@ class Nowhere:
 def drawn(drawing, field: dict[str, Any]) -> MultiDict[str, str]:
     """The inputs of the inspector of a field."""
     with drawing.test_request_context():
-        at = Opened(None, {"fields": [field]})
-        shown = Shown(field=places([field])[0].key)
+        at = OpenDraft(None, {"fields": [field]})
+        shown = ViewState(field=places([field])[0].key)
         context = {
             "at": at,
             "shown": shown,

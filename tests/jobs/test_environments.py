@@ -19,7 +19,7 @@ import pytest
 
 from jobs.sandbox import mode
 from jobs.scenarios import environments
-from jobs.scenarios.environments import Maker, NotMade
+from jobs.scenarios.environments import EnvironmentCache, EnvironmentFailed
 from tests import wheels
 from tests.jobs.sandboxing import Lab, folders
 from tests.jobs.waiting import eventually
@@ -47,7 +47,7 @@ def client(tmp_path):
 
 @pytest.fixture
 def maker(tmp_path, index, client):
-    return Maker(tmp_path / "environments", client)
+    return EnvironmentCache(tmp_path / "environments", client)
 
 
 @pytest.fixture
@@ -143,14 +143,14 @@ def test_another_client_or_another_lock_is_another_environment(maker, client, lo
 
 
 def test_a_modified_lock_is_rejected(maker, lock):
-    with pytest.raises(NotMade, match="could not be created"):
+    with pytest.raises(EnvironmentFailed, match="could not be created"):
         maker.ensure(lock + "\nevil==1.0\n", requirements.digest(lock))
 
 
 def test_a_package_whose_content_changed_is_not_installed(maker, index, lock):
     index.add("tool", "1.0", text="import os\n")
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
-    with pytest.raises(NotMade) as caught:
+    with pytest.raises(EnvironmentFailed) as caught:
         maker.ensure(lock)
     assert "ash" in caught.value.details["reason"]  # "hash", at the beginning or within
     assert str(index.folder) not in caught.value.reason
@@ -159,13 +159,13 @@ def test_a_package_whose_content_changed_is_not_installed(maker, index, lock):
 
 
 def test_two_concurrent_requests_create_it_once(maker, lock, monkeypatch):
-    made, real = [], Maker._filled
+    made, real = [], EnvironmentCache._filled
 
     def counted(self, *arguments):
         made.append(1)
         return real(self, *arguments)
 
-    monkeypatch.setattr(Maker, "_filled", counted)
+    monkeypatch.setattr(EnvironmentCache, "_filled", counted)
     places, told = [], []
     threads = [
         threading.Thread(target=lambda: places.append(maker.ensure(lock, tell=told.append))) for _ in range(3)
@@ -273,7 +273,7 @@ def locked(name, folder):
 @pytest.mark.parametrize("name", ["python", "python3", "python3.11"])
 def test_a_package_with_a_script_named_like_the_interpreter_is_not_installed(maker, index, place, name):
     index.add("hostile", "1.0", files={f"{{stem}}.data/{place}/{name}": "#!/bin/sh\n"})
-    with pytest.raises(NotMade) as caught:
+    with pytest.raises(EnvironmentFailed) as caught:
         maker.ensure(locked("hostile", index.folder))
     assert "reserved name" in caught.value.reason
 
@@ -323,7 +323,7 @@ def test_a_run_in_the_sandbox_imports_its_packages_with_their_pth_files(maker, i
     wheel = next(index.folder.glob("tool-3.0-*.whl"))
     lock = f"tool==3.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
     with folders() as top:
-        made = Maker(top / "environments", maker.source)
+        made = EnvironmentCache(top / "environments", maker.source)
         lab = Lab(top, mode())
         code = "import sys, tool, rowsmith; print(tool.VERSION, rowsmith.HERE, sys.from_pth, tool.__cached__)"
         ran = lab.run(code, environment=made.ensure(lock), read_only=(Path(sys.base_prefix),))
@@ -356,8 +356,8 @@ def test_a_package_that_unpacks_to_more_than_the_space_of_environments_is_stoppe
     monkeypatch.delenv("UV_CACHE_DIR")  # so that the cache is in the data folder
     index.add("hostile", "1.0", files={f"big{number}.bin": "x" * 8 * limits.MB for number in range(4)})
     lock = locked("hostile", index.folder)
-    with pytest.raises(NotMade) as caught:
-        Maker(maker.folder, maker.source, space=20 * limits.MB).ensure(lock)
+    with pytest.raises(EnvironmentFailed) as caught:
+        EnvironmentCache(maker.folder, maker.source, space=20 * limits.MB).ensure(lock)
     assert caught.value.reason == "The packages take more than 20,971,520 bytes."
     assert not maker.place(lock).exists()
     assert not [name for name in left_over(maker) if name.startswith(".making")]
@@ -397,7 +397,7 @@ def test_without_an_index_a_program_runs_only_with_our_client_and_a_warning(make
 def test_with_requirements_a_run_ends_with_the_reason(maker, lock, index):
     shutil.rmtree(index.folder)
     shutil.rmtree(os.environ["UV_CACHE_DIR"], ignore_errors=True)
-    with pytest.raises(NotMade) as caught:
+    with pytest.raises(EnvironmentFailed) as caught:
         maker.ensure(lock)
     assert str(caught.value).startswith("The environment of this program could not be created")
     assert set(caught.value.details) == {"reason"}
@@ -416,7 +416,7 @@ def _stub(maker, number, *, age):
 
 
 def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, client):
-    maker = Maker(tmp_path / "environments", client, space=250_000)
+    maker = EnvironmentCache(tmp_path / "environments", client, space=250_000)
     hour = limits.ENVIRONMENT_KEEP_SECONDS
     oldest, older, old, used = (
         _stub(maker, number, age=age)
@@ -424,14 +424,14 @@ def test_the_longest_unused_go_first_and_none_that_a_run_may_be_in(tmp_path, cli
     )
     assert maker.purge() == [oldest.name, older.name]
     assert (old.exists(), used.exists()) == (True, True)
-    tight = Maker(maker.folder, client, space=0)
+    tight = EnvironmentCache(maker.folder, client, space=0)
     assert tight.purge() == [old.name]
     assert used.exists()
     assert not [one for one in maker.folder.iterdir() if one.name.startswith(".gone")]
 
 
 def test_partly_removed_objects_are_removed_by_the_next_run(tmp_path, client):
-    maker = Maker(tmp_path / "environments", client)
+    maker = EnvironmentCache(tmp_path / "environments", client)
     left = maker.folder / ".gone-x"
     (left / "inner").mkdir(parents=True)
     maker.purge()
@@ -454,7 +454,7 @@ def test_a_runner_creates_the_common_libraries_in_the_background(tmp_path, monke
     assert process.returncode == 1, said
     assert b"could not be created" in said
     assert eventually(lambda: list(Path(data, "environments").glob("*.failed")))
-    (there := Maker(data / "environments").place(requirements.common_lock())).mkdir()
+    (there := EnvironmentCache(data / "environments").place(requirements.common_lock())).mkdir()
     assert started_for(data, monkeypatch) == [], f"{there} exists"
 
 
@@ -469,7 +469,7 @@ def started_for(data: Path, monkeypatch) -> list[tuple[list[str], dict[str, obje
 
 
 def test_only_one_process_creates_an_environment_at_the_start(tmp_path, client):
-    maker = Maker(tmp_path / "environments", client)
+    maker = EnvironmentCache(tmp_path / "environments", client)
     assert not maker.is_being_made("")
     maker.folder.mkdir()
     handle = os.open(maker.place("").with_suffix(".lock"), os.O_RDWR | os.O_CREAT)

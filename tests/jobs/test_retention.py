@@ -22,7 +22,7 @@ from webapp.pushes.services.ledger import read
 from webapp.scenarios.models import Run, RunChunk, Scenario
 from webapp.scenarios.services import run_completion
 from webapp.work import batch_delete
-from webapp.work.batch_delete import Turn
+from webapp.work.batch_delete import TimeBudget
 
 DAY = timedelta(days=1)
 FREE = limits.RETENTION["free"]
@@ -129,7 +129,7 @@ def test_logs_are_deleted_after_the_plans_retention_and_the_run_says_so(any_app,
     free, pro = Place("free", clock()), Place("pro", clock())
     old, young = free.run(FREE.log_days + 0.1), free.run(FREE.log_days - 0.1)
     paid, push, dear = pro.run(FREE.log_days + 0.1), free.push(FREE.log_days + 1), pro.push(FREE.log_days + 1)
-    assert retention.sweep(clock(), Turn()) == 2
+    assert retention.sweep(clock(), TimeBudget()) == 2
     assert [piece.lines for piece in run_completion.pieces(old)] == [[run_logs_removed("free")]]
     assert one(Run, old).line_count == 1
     assert [line.text for line in read.lines(push)] == [run_logs_removed("free")]
@@ -137,7 +137,7 @@ def test_logs_are_deleted_after_the_plans_retention_and_the_run_says_so(any_app,
         assert one(Run, kept).line_count == 9
         assert there(RunChunk, run_id=kept) == 3
     assert there(PushLine, push_id=dear) == 5
-    assert retention.sweep(clock(), Turn()) == 0  # once is enough
+    assert retention.sweep(clock(), TimeBudget()) == 0  # once is enough
 
 
 def test_the_oldest_run_logs_make_room_for_a_new_one(any_app, clock, monkeypatch):
@@ -176,7 +176,7 @@ def test_files_of_exports_go_before_the_exports(any_app, clock):
     free, store = Place("free", clock()), storage.of(any_app)
     old, key = free.export(FREE.file_days + 1, any_app)
     young, kept = free.export(FREE.file_days - 1, any_app)
-    assert retention.sweep(clock(), Turn()) == 1
+    assert retention.sweep(clock(), TimeBudget()) == 1
     with pytest.raises(storage.MissingError):
         store.head(key)
     assert store.head(kept).size == 2
@@ -201,11 +201,11 @@ def test_a_file_that_a_part_of_another_export_still_needs_stays(any_app, clock):
                     storage_key="exports/shared.csv",
                 )
             )
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     assert store.head("exports/shared.csv").size == 1
     assert there(ExportPart, storage_key="exports/shared.csv") == 1
     clock.forward(FREE.file_days * 86_400)
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     with pytest.raises(storage.MissingError):
         store.head("exports/shared.csv")
 
@@ -228,7 +228,7 @@ def test_finished_work_is_removed_with_all_its_dependents(any_app, clock):
         )
     storage.of(any_app).put(f"pushes/{free.at['workspace_id']}/{push}/keys/1", [b"k"])
     kept = free.run(FREE.work_days - 1)
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     assert (one(Run, run), one(Push, push), one(Export, export)) == (None, None, None)
     assert one(Run, kept) is not None
     assert (there(PushRow), there(PushRange), there(PushLine), there(RunChunk, run_id=run)) == (0, 0, 0, 0)
@@ -247,7 +247,7 @@ def test_a_file_that_a_run_stored_outside_of_its_outputs_stays(any_app, clock):
             file = {"size": 1, "content_type": "text/csv", "sha256": "0", "storage_key": f"files/{name}"}
             place = {"workspace_id": free.at["workspace_id"], "run_id": run}
             session.add(WorkspaceFile(name=name, **file, **place))
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     with reading() as session:
         files = session.scalars(sa.select(WorkspaceFile)).all()
     assert {file.name for file in files if file.deleted_at is None} == set(names[:3])
@@ -258,10 +258,10 @@ def test_a_push_stays_as_long_as_a_retry_of_it_is_young(any_app, clock):
     free = Place("free", clock())
     home = free.push(FREE.work_days + 30, rows=3)
     young = free.push(1, of_id=home, kind="retry")
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     assert one(Push, home) is not None
     clock.forward(FREE.work_days * 86_400)
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     assert (one(Push, home), one(Push, young)) == (None, None)
 
 
@@ -273,7 +273,7 @@ def test_running_work_is_never_removed(any_app, clock):
     push = free.push(1_000, rows=1)
     with writing() as session:
         session.execute(sa.update(Push).values(status="queued", finished_at=None))
-    assert retention.sweep(clock(), Turn()) == 0
+    assert retention.sweep(clock(), TimeBudget()) == 0
     assert one(Run, run) is not None
     assert there(PushRow, push_id=push) == 1
 
@@ -282,7 +282,7 @@ def test_removed_objects_are_audited_by_workspace(any_app, clock):
     free = Place("free", clock())
     free.run(FREE.log_days + 1)
     free.push(FREE.log_days + 1)
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     with reading() as session:
         (entry,) = session.scalars(sa.select(AuditEntry).where(AuditEntry.action == "retention.sweep")).all()
     assert (entry.workspace_id, entry.user_id) == (free.at["workspace_id"], None)
@@ -303,7 +303,7 @@ def test_no_transaction_removes_more_than_a_batch(any_app, clock, monkeypatch):
             taken.append(cursor.rowcount)
 
     sa.event.listen(db.engine, "after_cursor_execute", note)
-    assert batch_delete.rows(PushRow, PushRow.push_id == push, Turn(), 100) == 450
+    assert batch_delete.rows(PushRow, PushRow.push_id == push, TimeBudget(), 100) == 450
     assert taken == [100, 100, 100, 100, 50]
 
 
@@ -311,11 +311,11 @@ def test_an_interrupted_cleanup_continues_in_the_next_sweep(any_app, clock):
     free = Place("free", clock())
     push = free.push(FREE.work_days + 1, rows=50)
     ticks = iter([0.0, 0.0, 0.0, 0.0, 99.0, *[99.0] * 100])
-    turn = Turn(1.0, lambda: next(ticks))
+    turn = TimeBudget(1.0, lambda: next(ticks))
     retention.sweep(clock(), turn)
     assert turn.cut
     assert one(Push, push) is not None
-    retention.sweep(clock(), Turn())
+    retention.sweep(clock(), TimeBudget())
     assert one(Push, push) is None
 
 

@@ -196,7 +196,7 @@ def test_a_port_of_ours_is_closed_at_the_public_address_of_this_machine(monkeypa
 
 def reaches(written, networks, hidden=(), port=80):
     """Whether a program connects to an address, as the kernel would hand it over."""
-    return network_access.Reach(networks, hidden).allows(
+    return network_access.AllowedAddresses(networks, hidden).allows(
         network_access.plain(ipaddress.ip_address(written)), port
     )
 

@@ -162,7 +162,7 @@ def test_a_missing_secret_is_named_and_nothing_is_run(running):
 
 def test_an_environment_that_cannot_be_created_fails_the_run_with_the_reason(running, monkeypatch):
     def ensure(*_, **__):
-        raise environments.NotMade("no wheel of nosuch for this Python")
+        raise environments.EnvironmentFailed("no wheel of nosuch for this Python")
 
     monkeypatch.setattr(environments, "ensure", ensure)
     run = running.run(HELLO)

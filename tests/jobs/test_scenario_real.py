@@ -94,9 +94,11 @@ def running(app, cast, monkeypatch):
         pytest.skip(f"nothing on this machine can keep programs apart: {error}")
 
     def offline(*_):
-        raise environments.NotMade("tests reach no package index")
+        raise environments.EnvironmentFailed("tests reach no package index")
 
-    monkeypatch.setattr(environments.Maker, "_common", offline)  # skips our client, which uv would build
+    monkeypatch.setattr(
+        environments.EnvironmentCache, "_common", offline
+    )  # skips our client, which uv would build
     return Running(app, cast)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.generation.services import ai_values
-from webapp.generation.services.ai_values import Unfit, checked, rows_of
+from webapp.generation.services.ai_values import InvalidAnswer, checked, rows_of
 
 TWO = {1: "a", 2: "b"}
 
@@ -96,12 +96,12 @@ def test_a_value_that_fits_is_taken_as_it_is_kept(answer, value, made):
     ],
 )
 def test_a_value_that_does_not_fit_is_rejected(answer, value):
-    with pytest.raises(Unfit):
+    with pytest.raises(InvalidAnswer):
         checked(value, {**SAID, "answer": answer})
 
 
 def test_a_text_is_no_longer_than_the_field_says():
     said = {**SAID, "answer": "text", "max_length": 3}
     assert checked("abc", said) == "abc"
-    with pytest.raises(Unfit, match="longer than 3"):
+    with pytest.raises(InvalidAnswer, match="longer than 3"):
         checked("abcd", said)

@@ -24,12 +24,12 @@ def text(name: str, size: int | None, **more: Any) -> Column:
     return Column(name, "text", "text", max_length=size, **more)
 
 
-def table(name: str, *fields: Column, **more: Any) -> dict[str, columns.Found]:
+def table(name: str, *fields: Column, **more: Any) -> dict[str, columns.ColumnResult]:
     entity = Entity(name, (name,), fields, **more)
     return {one.column: one for one in columns.columns(entity, None, compilation.vocabulary())}
 
 
-def rows(found: dict[str, columns.Found], count: int = 500) -> dict[str, list[Any]]:
+def rows(found: dict[str, columns.ColumnResult], count: int = 500) -> dict[str, list[Any]]:
     plan = compile_plan(parse([one.field for one in found.values() if one.field]), compilation.vocabulary())
     block = BoundPlan(plan, GenerationContext("meanings", NOW)).block(0, count)
     plain = (one.dictionary_decode() if hasattr(one, "dictionary_decode") else one for one in block)

@@ -14,8 +14,8 @@ from webapp.connectors.schema import Column, Entity, Relation
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.generation.services.row_makers import GivenRows, TemplateRows, given_table
 from webapp.pushes.services import planning, value_checks
-from webapp.pushes.services.mapping import Asked
-from webapp.pushes.services.planning import Wanted
+from webapp.pushes.services.mapping import RequestedMapping
+from webapp.pushes.services.planning import RequestedTable
 from webapp.pushes.services.value_checks import bad_values
 from webapp.row_templates.services import compiled_plans
 
@@ -40,7 +40,9 @@ class Known:
 
 def planned(maker, *columns: Column, count: int, **more):
     entity = Entity("t", ("t",), columns, **more)
-    made = planning.table(Wanted("T", "t", maker, count, Asked({}, {}), entity), CAN, "psh", 0)
+    made = planning.table(
+        RequestedTable("T", "t", maker, count, RequestedMapping({}, {}), entity), CAN, "psh", 0
+    )
     assert made.faults == []
     return made
 

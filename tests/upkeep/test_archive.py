@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from webapp.backup.archive import FORMAT, MANIFEST, Manifest, Reader, TablePart, UpkeepError, Writer, told
+from webapp.backup.archive import FORMAT, MANIFEST, BackupError, Manifest, Reader, TablePart, Writer, told
 
 ROWS = b'["a", 1]\n["b", 2]\n'
 
@@ -53,7 +53,7 @@ def test_a_whole_backup_is_read_as_it_was_written(file):
 
 def test_a_backup_that_fails_leaves_nothing(file):
     with (
-        pytest.raises(UpkeepError, match=r"the disk of .* is full"),
+        pytest.raises(BackupError, match=r"the disk of .* is full"),
         told("It was not made", file.parent),
         Writer(file),
     ):
@@ -66,21 +66,21 @@ def test_a_file_that_was_cut_is_no_backup(file, kept):
     write(file)
     raw = file.read_bytes()
     file.write_bytes(raw[: int(len(raw) * kept)])
-    with pytest.raises(UpkeepError, match="no backup, or not a whole one"):
+    with pytest.raises(BackupError, match="no backup, or not a whole one"):
         Reader(file)
 
 
 def test_a_part_that_is_not_as_it_was_is_named(file):
     write(file)
     rewritten(file, "tables/t.ndjson", b'["a", 1]\n["b", 3]\n')
-    with Reader(file) as reader, pytest.raises(UpkeepError, match=r"tables/t.ndjson is not what it was"):
+    with Reader(file) as reader, pytest.raises(BackupError, match=r"tables/t.ndjson is not what it was"):
         reader.check()
 
 
 def test_a_part_that_is_missing_or_new_is_named(file):
     write(file)
     rewritten(file, "files/more", b"")
-    with Reader(file) as reader, pytest.raises(UpkeepError, match=r"files/more is new"):
+    with Reader(file) as reader, pytest.raises(BackupError, match=r"files/more is new"):
         reader.check()
 
 
@@ -89,7 +89,7 @@ def test_a_bit_that_flipped_on_the_disk_is_found(file):
     raw = bytearray(file.read_bytes())
     raw[72] ^= 1
     file.write_bytes(raw)
-    with Reader(file) as reader, pytest.raises(UpkeepError, match="is broken"):
+    with Reader(file) as reader, pytest.raises(BackupError, match="is broken"):
         reader.check()
 
 
@@ -105,13 +105,13 @@ def test_a_bit_that_flipped_on_the_disk_is_found(file):
 def test_another_kind_of_file_is_rejected_with_a_message(file, content, said):
     with zipfile.ZipFile(file, "w") as other:
         other.writestr(MANIFEST, content)
-    with pytest.raises(UpkeepError, match=said):
+    with pytest.raises(BackupError, match=said):
         Reader(file)
 
 
 def test_an_existing_file_is_only_overwritten_on_request(file):
     file.write_text("precious")
-    with pytest.raises(UpkeepError, match="is there already"):
+    with pytest.raises(BackupError, match="is there already"):
         Writer(file)
     with Writer(file, replace=True):
         pass  # it fails before it is finished
@@ -119,7 +119,7 @@ def test_an_existing_file_is_only_overwritten_on_request(file):
 
 
 def test_two_backups_to_the_same_file_do_not_mix(file):
-    with Writer(file), pytest.raises(UpkeepError, match="under way"), Writer(file):
+    with Writer(file), pytest.raises(BackupError, match="under way"), Writer(file):
         pass
 
 

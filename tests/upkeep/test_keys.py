@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import SECRET_KEY, VAULT_KEY
 from webapp import limits
 from webapp.backup import backup
-from webapp.backup.archive import UpkeepError
+from webapp.backup.archive import BackupError
 
 OTHER = "b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90aGVyMTI="
 TEXT = backup.text_of(SECRET_KEY, [OTHER, VAULT_KEY])
@@ -24,18 +24,18 @@ def test_encrypted_keys_can_only_be_decrypted_with_their_passphrase():
     raw = backup.sealed(TEXT, "correct horse battery", b"0123456789abcdef")
     assert SECRET_KEY.encode() not in raw
     assert backup.opened(raw, "correct horse battery") == TEXT
-    with pytest.raises(UpkeepError, match="not the one"):
+    with pytest.raises(BackupError, match="not the one"):
         backup.opened(raw, "correct horse batterz")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"salt": "AA==", "cost": "many", "token": ""}'])
 def test_an_invalid_encrypted_key_is_rejected_with_a_message(raw):
-    with pytest.raises(UpkeepError, match="cannot be read"):
+    with pytest.raises(BackupError, match="cannot be read"):
         backup.opened(raw, "correct horse battery")
 
 
 def test_a_backup_cannot_ask_for_all_of_the_memory():
-    with pytest.raises(UpkeepError, match="cost"):
+    with pytest.raises(BackupError, match="cost"):
         backup.opened(b'{"salt": "AA==", "cost": 1073741824, "token": ""}', "correct horse battery")
 
 
@@ -54,9 +54,9 @@ def test_marks_tell_keys_apart_and_give_nothing_of_them_away():
 
 def test_a_short_or_missing_passphrase_is_rejected(tmp_path):
     (tmp_path / "short").write_text("too short\n")
-    with pytest.raises(UpkeepError, match="9 characters; it needs at least 12"):
+    with pytest.raises(BackupError, match="9 characters; it needs at least 12"):
         backup.passphrase_of(tmp_path / "short")
-    with pytest.raises(UpkeepError, match="No such file"):
+    with pytest.raises(BackupError, match="No such file"):
         backup.passphrase_of(tmp_path / "none")
 
 

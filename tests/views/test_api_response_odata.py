@@ -6,7 +6,7 @@ from tests.fakes.echo_target import Answer, EchoTarget
 from tests.views.speak import make, refused
 from tests.views.targets import connection
 from webapp.connectors.odata.connector import OdataConnector, OdataSettings
-from webapp.connectors.rest.fetch import Fetches
+from webapp.connectors.rest.fetch import FetchChannel
 from webapp.net.gate import Gate
 
 NAMES = {"1": "Anna & Co", "2": None}
@@ -50,5 +50,5 @@ def test_values_are_read_below_the_service_root(app, cast, api):
 def test_the_channel_says_that_values_can_be_read_from_it():
     settings = OdataSettings.model_validate({"service_url": "http://127.0.0.1:9/erp"})
     with OdataConnector(settings, Gate(["127.0.0.0/8"])).open() as channel:
-        assert isinstance(channel, Fetches)
+        assert isinstance(channel, FetchChannel)
         assert OdataConnector.can.fetch

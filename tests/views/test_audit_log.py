@@ -204,7 +204,7 @@ def test_lines_are_generated_while_they_are_read(app, cast, entries):
     """Lines are generated as a stream, not all in advance."""
     entries(*[{}] * 3)
     with app.app_context():
-        batches = search.every(cast.acme, search.Wanted(action="thing.made"))
+        batches = search.every(cast.acme, search.EntryFilter(action="thing.made"))
         assert len(next(batches)) == 3
         assert next(batches, None) is None
 

@@ -19,7 +19,7 @@ from webapp.connections.services import secrets
 from webapp.extensions import db, writing
 from webapp.scenarios.models import Run
 from webapp.scenarios.services import run_completion
-from webapp.scenarios.views.run_pages import Followed
+from webapp.scenarios.views.run_pages import FollowedRun
 from webapp.web import events, hooks
 
 HELLO = "print('hello')"
@@ -260,7 +260,7 @@ def test_a_follower_who_is_far_behind_gets_what_the_window_no_longer_holds(
     monkeypatch.setattr(limits, "FOLLOW_WINDOW_BYTES", 2_000)
     run_id = edith.post(f"/scenarios/{scenario_id}/run").json["id"]
     begin(running, run_id)
-    followed = Followed(run_id)
+    followed = FollowedRun(run_id)
     with running.app.app_context():
         hub = events.of(running.app)
         feed = hub.attach(followed, lines=True)

@@ -345,7 +345,7 @@ def test_a_scenario_only_gets_secrets_of_its_project(app, adam, cast, token):
     assert adam.post("/scenarios", json=body, headers={"X-Project-Id": cast.side}).status_code == 201
     with app.app_context():
         assert environment_variables.granted(cast.acme, cast.side, ["token"]) == {"token": VALUE}
-        with pytest.raises(environment_variables.Missing):
+        with pytest.raises(environment_variables.UnknownSecret):
             environment_variables.granted(cast.acme, cast.main, ["token"])
 
 

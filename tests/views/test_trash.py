@@ -301,7 +301,7 @@ def test_a_deleted_workspace_goes_a_little_at_a_time(app, api, cast, monkeypatch
         while db.session.get(Workspace, cast.acme) is not None:
             db.session.rollback()
             looks = count()
-            purge.purge(later, batch_delete.Turn(60, clock=lambda looks=looks: float(next(looks))))
+            purge.purge(later, batch_delete.TimeBudget(60, clock=lambda looks=looks: float(next(looks))))
             turns += 1
             assert turns < 100
         event.remove(db.engine, "after_cursor_execute", watch)

@@ -16,7 +16,7 @@ from webapp.access.models import Workspace
 from webapp.audit.models import AuditSeal
 from webapp.audit.services import seals as audit_seals
 from webapp.audit.services import search
-from webapp.audit.services.search import Wanted
+from webapp.audit.services.search import EntryFilter
 from webapp.errors import ApiError
 from webapp.extensions import db
 from webapp.web.forms.page_form import Choices, Control, FormSpec
@@ -59,9 +59,9 @@ class AuditQuery(ListQuery):
         return f"{value}:00Z" if isinstance(value, str) and len(value) == len("2026-11-21T12:00") else value
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> EntryFilter:
         """Return the filters, without page and format."""
-        return Wanted(**{name: getattr(self, name) for name in Wanted.__slots__})
+        return EntryFilter(**{name: getattr(self, name) for name in EntryFilter.__slots__})
 
     @property
     def narrowed(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 The file is written next to its destination under a name that begins with a dot, synced, and then renamed. An unfinished
 file of a killed or failed backup is never mistaken for a backup, and the next backup to the same file overwrites it.
 
-Errors of backup, restore and upgrade are `UpkeepError`.
+Errors of backup, restore and upgrade are `BackupError`.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from sqlalchemy.exc import DatabaseError
 from webapp import limits, storage
 
 
-class UpkeepError(Exception):
+class BackupError(Exception):
     """The command cannot continue. The message is for users: one or two sentences about the cause and the remedy."""
 
 
 @contextmanager
 def told(doing: str, folder: Path) -> Iterator[None]:
-    """Convert exceptions of disks, storages and databases to `UpkeepError`. `doing`: "The backup was not created";
+    """Convert exceptions of disks, storages and databases to `BackupError`. `doing`: "The backup was not created";
     `folder`: where it writes."""
     try:
         yield
     except storage.StorageError as error:
-        raise UpkeepError(
+        raise BackupError(
             f"{doing}: the storage does not answer: {str(error).partition(chr(10))[0]}."
         ) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise UpkeepError(
+            raise BackupError(
                 f"{doing}: the disk of {folder} is full. Free some space, then try again."
             ) from error
-        raise UpkeepError(f"{doing}: {error.strerror or error} ({error.filename or folder}).") from error
+        raise BackupError(f"{doing}: {error.strerror or error} ({error.filename or folder}).") from error
     except DatabaseError as error:
         said = str(error.orig).partition("\n")[0]
         if "is full" in said:
             said = f"the disk of {folder} is full"
-        raise UpkeepError(f"{doing}: the database says: {said}.") from error
+        raise BackupError(f"{doing}: the database says: {said}.") from error
 
 
 # --- The file -----------------------------------------------------------------------------------------------
@@ -117,9 +117,9 @@ class Writer:
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:
         if path.exists() and not replace:
-            raise UpkeepError(f"{path} is there already: name another file, or say --replace.")
+            raise BackupError(f"{path} is there already: name another file, or say --replace.")
         if not path.parent.is_dir():
-            raise UpkeepError(f"There is no folder {path.parent}.")
+            raise BackupError(f"There is no folder {path.parent}.")
         self.path, self.parts = path, dict[str, Part]()
         self._beside = path.with_name(f".{path.name}.partial")
         self._done = False
@@ -130,7 +130,7 @@ class Writer:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            raise UpkeepError(f"Another backup to {self.path} is under way.") from None
+            raise BackupError(f"Another backup to {self.path} is under way.") from None
         self._file = os.fdopen(handle, "r+b")
         self._file.truncate(0)  # of one that was killed
         self._zip = zipfile.ZipFile(
@@ -197,7 +197,7 @@ def synced(folder: Path) -> None:
 
 
 class Reader:
-    """Context manager that reads a backup. Error: UpkeepError for a file that is not a complete backup."""
+    """Context manager that reads a backup. Error: BackupError for a file that is not a complete backup."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -205,21 +205,21 @@ class Reader:
             self._zip = zipfile.ZipFile(path)
             raw = orjson.loads(self._zip.read(MANIFEST))
         except FileNotFoundError:
-            raise UpkeepError(f"There is no file {path}.") from None
+            raise BackupError(f"There is no file {path}.") from None
         except KeyError:
-            raise UpkeepError(f"{path} is no backup of Rowsmith: it has no manifest.") from None
+            raise BackupError(f"{path} is no backup of Rowsmith: it has no manifest.") from None
         except (*_BROKEN, orjson.JSONDecodeError) as error:
-            raise UpkeepError(f"{path} is no backup, or not a whole one: {error}.") from None
+            raise BackupError(f"{path} is no backup, or not a whole one: {error}.") from None
         if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-            raise UpkeepError(f"{path} is no backup of Rowsmith.")
+            raise BackupError(f"{path} is no backup of Rowsmith.")
         if raw.get("format_version") != FORMAT_VERSION:
-            raise UpkeepError(
+            raise BackupError(
                 f"{path} was created by a newer release of Rowsmith. Restore it with that release."
             )
         try:
             self.manifest = Manifest.model_validate(raw)
         except ValidationError as error:
-            raise UpkeepError(
+            raise BackupError(
                 f"{path} has a manifest that cannot be read: {error.errors()[0]['msg']}."
             ) from None
 
@@ -230,10 +230,10 @@ class Reader:
         self._zip.close()
 
     def check(self) -> None:
-        """Read every part and compare its SHA-256. Error: UpkeepError with the first part that differs."""
+        """Read every part and compare its SHA-256. Error: BackupError with the first part that differs."""
         there, told = set(self._zip.namelist()) - {MANIFEST}, set(self.manifest.parts)
         if odd := sorted(there ^ told):
-            raise UpkeepError(
+            raise BackupError(
                 f"{self.path} was changed: {odd[0]} {'is missing' if odd[0] in told else 'is new'}."
             )
         for name, part in self.manifest.parts.items():
@@ -241,24 +241,24 @@ class Reader:
             for piece in self.pieces(name):
                 digest.update(piece)
             if digest.hexdigest() != part.sha256:
-                raise UpkeepError(f"{self.path} is broken: {name} is not what it was. Take another backup.")
+                raise BackupError(f"{self.path} is broken: {name} is not what it was. Take another backup.")
         for name, table in self.manifest.tables.items():
             if (found := sum(1 for _ in self.lines(table.part))) != table.rows:
-                raise UpkeepError(f"{self.path} is broken: {name} has {found:,} rows, not {table.rows:,}.")
+                raise BackupError(f"{self.path} is broken: {name} has {found:,} rows, not {table.rows:,}.")
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """A part's bytes. Error: UpkeepError."""
+        """A part's bytes. Error: BackupError."""
         try:
             with self._zip.open(name) as file:
                 while piece := file.read(limits.STORAGE_CHUNK_BYTES):
                     yield piece
         except KeyError:
-            raise UpkeepError(f"{self.path} is not whole: {name} is missing.") from None
+            raise BackupError(f"{self.path} is not whole: {name} is missing.") from None
         except _BROKEN as error:
-            raise UpkeepError(f"{self.path} is broken at {name}: {error}. Take another backup.") from None
+            raise BackupError(f"{self.path} is broken at {name}: {error}. Take another backup.") from None
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """A part's lines. Error: UpkeepError."""
+        """A part's lines. Error: BackupError."""
         rest = b""
         for piece in self.pieces(name):
             *whole, rest = (rest + piece).split(b"\n")

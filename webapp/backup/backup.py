@@ -25,7 +25,7 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import database
-from webapp.backup.archive import Lacking, Manifest, Reader, TablePart, UpkeepError, Writer, told
+from webapp.backup.archive import BackupError, Lacking, Manifest, Reader, TablePart, Writer, told
 from webapp.backup.database import Table
 from webapp.config import Settings
 from webapp.extensions import READS, db
@@ -62,13 +62,13 @@ def ring_now(settings: Settings) -> tuple[str, ...]:
 
 
 def passphrase_of(file: Path) -> str:
-    """Return the first line of a file. Error: UpkeepError if the file is missing or the line is too short."""
+    """Return the first line of a file. Error: BackupError if the file is missing or the line is too short."""
     try:
         found = file.read_text().partition("\n")[0].strip()
     except OSError as error:
-        raise UpkeepError(f"The passphrase cannot be read: {file}: {error.strerror}.") from error
+        raise BackupError(f"The passphrase cannot be read: {file}: {error.strerror}.") from error
     if len(found) < limits.UPKEEP_PASSPHRASE_CHARS:
-        raise UpkeepError(
+        raise BackupError(
             f"The passphrase in {file} has {len(found)} characters; it needs at least {limits.UPKEEP_PASSPHRASE_CHARS}."
         )
     return found
@@ -85,17 +85,17 @@ def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
 
 
 def opened(raw: bytes, passphrase: str) -> str:
-    """Decrypt the keys. Error: UpkeepError for a wrong passphrase."""
+    """Decrypt the keys. Error: BackupError for a wrong passphrase."""
     try:
         told = orjson.loads(raw)
         salt, cost, token = base64.b64decode(told["salt"]), int(told["cost"]), told["token"].encode()
     except (ValueError, KeyError, AttributeError, TypeError):
-        raise UpkeepError("The keys in the backup cannot be read.") from None
+        raise BackupError("The keys in the backup cannot be read.") from None
     if not 0 < cost <= limits.UPKEEP_SCRYPT_COST_MAX:
-        raise UpkeepError("The keys in the backup cannot be read: their cost parameter is out of range.")
+        raise BackupError("The keys in the backup cannot be read: their cost parameter is out of range.")
     found = sealing.unseal(_stretched(passphrase, salt, cost), token)
     if found is None:
-        raise UpkeepError("The passphrase is not the one that the keys of this backup were sealed by.")
+        raise BackupError("The passphrase is not the one that the keys of this backup were sealed by.")
     return found.decode()
 
 
@@ -409,7 +409,7 @@ def make(
     tell: Tell = lambda _line: None,
 ) -> Manifest:
     """Write a backup of the service with these settings to `path`, and return its manifest. Needs the application
-    context. Without `files`, it contains only the database. Error: UpkeepError; nothing has changed then."""
+    context. Without `files`, it contains only the database. Error: BackupError; nothing has changed then."""
     with told("The backup was not created", path.parent), Writer(path, replace=replace) as writer:
         held = Files(storage.of(current_app), writer)
         if files:
@@ -418,7 +418,7 @@ def make(
             connection, there, lacking = _moment(settings, held, stack, files)
             revision = database.revision(connection)
             if revision is None:
-                raise UpkeepError("There is nothing to back up: the database has no tables of Rowsmith.")
+                raise BackupError("There is nothing to back up: the database has no tables of Rowsmith.")
             tell(f"revision {revision}, {len(there)} tables")
             made_at = clock.to_text(clock.now())
             written = {one.name: _table(connection, one, writer) for one in there}
@@ -502,26 +502,26 @@ def _write_keys(writer: Writer, text: str, plain: bool, passphrase: str) -> str:
 
 
 def verify(path: Path) -> Manifest:
-    """Read a whole backup, and compare every part and every listed file with the manifest. Error: UpkeepError."""
+    """Read a whole backup, and compare every part and every listed file with the manifest. Error: BackupError."""
     with Reader(path) as reader:
         reader.check()
         if reader.manifest.keys == "plain":
             ring = read_text(b"".join(reader.pieces(PLAIN)).decode())[1]
             if not opens(ring, reader.manifest.vault_mark):
-                raise UpkeepError(f"{path} holds keys that do not open what it holds.")
+                raise BackupError(f"{path} holds keys that do not open what it holds.")
         return reader.manifest
 
 
 def found(settings: Settings) -> str:
-    """The revision of the database. Error: UpkeepError, for one without tables, or of a newer release."""
+    """The revision of the database. Error: BackupError, for one without tables, or of a newer release."""
     with told("The database was not checked", settings.data_dir), snapshot(settings) as connection:
         there = database.revision(connection)
     if there is None:
-        raise UpkeepError(
+        raise BackupError(
             "The database has no tables yet. To create them, run ./rowsmith up or ./rowsmith migrate."
         )
     if not database.known(there):
-        raise UpkeepError(
+        raise BackupError(
             f"The database is at revision {there}, of a newer release; this one knows up to {database.head()}. "
             "Install the newer release again, or restore a backup of this one."
         )

@@ -29,7 +29,7 @@ from flask import Flask
 from flask_migrate import Migrate
 
 from webapp import create_app, limits
-from webapp.backup.archive import UpkeepError
+from webapp.backup.archive import BackupError
 from webapp.config import Settings
 from webapp.extensions import db
 from webapp.paths import ROOT
@@ -121,7 +121,7 @@ class Table:
 
 
 def tables(connection: sa.Connection) -> list[Table]:
-    """The tables of a database, by name. Error: UpkeepError for a column of a kind that we have none of."""
+    """The tables of a database, by name. Error: BackupError for a column of a kind that we have none of."""
     inspector = sa.inspect(connection)
     found = []
     for name in sorted(inspector.get_table_names()):
@@ -136,7 +136,7 @@ def _kind(table: str, column: Mapping[str, Any]) -> str:
     for kind, family in _KINDS:
         if isinstance(column["type"], family):
             return kind
-    raise UpkeepError(
+    raise BackupError(
         f"The column {table}.{column['name']} is of a type that is not ours: {column['type']!r}."
     )
 
@@ -200,7 +200,7 @@ def rows(
     for line in read:
         values = orjson.loads(line)
         if len(values) != width:
-            raise UpkeepError(f"A row of {table.name} in the backup has {len(values)} values, not {width}.")
+            raise BackupError(f"A row of {table.name} in the backup has {len(values)} values, not {width}.")
         for at, turn in turned:
             if values[at] is not None:
                 values[at] = turn(values[at])
@@ -220,12 +220,12 @@ INTO_POSTGRESQL: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
 
 
 def matching(ours: Sequence[Table], theirs: Sequence[Table]) -> None:
-    """That the tables of a backup are those of the database that it goes to. Error: UpkeepError."""
+    """That the tables of a backup are those of the database that it goes to. Error: BackupError."""
     here = {one.name: one.columns for one in ours}
     there = {one.name: one.columns for one in theirs}
     for name in sorted({*here, *there}):
         if here.get(name, {}).items() ^ there.get(name, {}).items():
-            raise UpkeepError(
+            raise BackupError(
                 f"The table {name} of the backup is not the one of its revision here. Was the database changed by "
                 "hand? Restore it with the release that made the backup."
             )

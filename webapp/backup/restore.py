@@ -30,7 +30,7 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import backup, database
-from webapp.backup.archive import Manifest, Reader, UpkeepError, synced, told
+from webapp.backup.archive import BackupError, Manifest, Reader, synced, told
 from webapp.backup.backup import engine
 from webapp.backup.database import REVISION, Table
 from webapp.config import Settings
@@ -45,17 +45,17 @@ from webapp.scenarios.services import schedules
 
 
 def migrate(settings: Settings) -> None:
-    """Migrate to this release's revision. Error: UpkeepError; the database is unchanged then."""
+    """Migrate to this release's revision. Error: BackupError; the database is unchanged then."""
     try:
         if settings.is_sqlite:
             _on_a_copy(settings)
         else:
             database.bring(settings)
-    except UpkeepError:
+    except BackupError:
         raise
     except Exception as error:  # a migration may raise any exception
         said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        raise UpkeepError(f"The migration failed. The database is unchanged: {said}.") from error
+        raise BackupError(f"The migration failed. The database is unchanged: {said}.") from error
 
 
 def _on_a_copy(settings: Settings) -> None:
@@ -90,7 +90,7 @@ class Place(Protocol):
         """Create the empty database, replacing the remains of an earlier attempt."""
 
     def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
-        """Load rows into tables that are empty; how many each has. Error: UpkeepError, for rows that cannot be."""
+        """Load rows into tables that are empty; how many each has. Error: BackupError, for rows that cannot be."""
 
     def take_over(self) -> None:
         """Replace the existing database atomically."""
@@ -146,7 +146,7 @@ class SqlitePlace:
             source.backup(sink)
 
     def look(self) -> None:
-        """That its rows refer to each other, and its pages are in order. Error: UpkeepError."""
+        """That its rows refer to each other, and its pages are in order. Error: BackupError."""
         with closing(sqlite3.connect(self._beside)) as connection:
             self._look(connection)
 
@@ -185,10 +185,10 @@ class SqlitePlace:
     def _look(connection: sqlite3.Connection) -> None:
         if broken := connection.execute("PRAGMA foreign_key_check").fetchmany(3):
             message = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
-            raise UpkeepError(f"Rows of the backup refer to missing rows: {message}.")
+            raise BackupError(f"Rows of the backup refer to missing rows: {message}.")
         said = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok":
-            raise UpkeepError(f"The database could not be created: {said}.")
+            raise BackupError(f"The database could not be created: {said}.")
 
     def take_over(self) -> None:
         """Fold the WAL in, sync, and rename. The old file's WAL goes first: it must not be read into the new one."""
@@ -213,7 +213,7 @@ def fold(path: Path) -> None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.DatabaseError as error:
         if "locked" in str(error):
-            raise UpkeepError(f"{path} is in use: stop Rowsmith first.") from error
+            raise BackupError(f"{path} is in use: stop Rowsmith first.") from error
 
 
 def _empty(url: str) -> bool:
@@ -234,8 +234,8 @@ def _empty(url: str) -> bool:
         made.dispose()
 
 
-def _unfit(table: str, row: int, said: str) -> UpkeepError:
-    return UpkeepError(f"Row {row:,} of {table} does not fit into this database: {said.splitlines()[0]}.")
+def _unfit(table: str, row: int, said: str) -> BackupError:
+    return BackupError(f"Row {row:,} of {table} does not fit into this database: {said.splitlines()[0]}.")
 
 
 # --- PostgreSQL -------------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ class PostgresqlPlace:
                     )
                 except sa.exc.IntegrityError as error:
                     said = str(error.orig).splitlines()
-                    raise UpkeepError(
+                    raise BackupError(
                         f"Rows of the backup refer to missing rows: {said[-1].strip()}"
                     ) from error
             self._count_on(connection)
@@ -498,9 +498,9 @@ class Restored:
 
 
 def look(reader: Reader) -> None:
-    """That a backup is whole, and not of a newer release. Error: UpkeepError."""
+    """That a backup is whole, and not of a newer release. Error: BackupError."""
     if not database.known(reader.manifest.revision):
-        raise UpkeepError(
+        raise BackupError(
             f"{reader.path} was created by a newer release of Rowsmith (revision {reader.manifest.revision}; this one "
             f"knows up to {database.head()}). Restore it with that release, or a later one."
         )
@@ -524,7 +524,7 @@ def restore(
 ) -> Restored:
     """Replace the installation of these settings with a verified backup. Needs the application's context. `take_keys`
     is called right before the database is replaced: it stores the keys of the backup where the service reads them.
-    Error: UpkeepError."""
+    Error: BackupError."""
     manifest = reader.manifest
     done = Restored(manifest, database.head())
     place = place_of(settings)
@@ -562,7 +562,7 @@ def _load(settings: Settings, reader: Reader, place: Place) -> int:
     counts = place.load(wanted, ((one, reader.lines(manifest.tables[one.name].part)) for one in wanted))
     for name, one in manifest.tables.items():
         if counts[name] != one.rows:
-            raise UpkeepError(f"{name} has {counts[name]:,} rows after loading, not {one.rows:,}.")
+            raise BackupError(f"{name} has {counts[name]:,} rows after loading, not {one.rows:,}.")
     return sum(counts.values())
 
 

@@ -52,7 +52,7 @@ _KEY_CHARS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedLine:
     """The line of a text at which something is wrong, cut at the character: `line` counts from 1."""
 
     line: int
@@ -66,7 +66,7 @@ class Marked:
         return "".join("\t" if one == "\t" else " " for one in self.before)
 
 
-def marked(text: Any, position: int | None) -> Marked | None:
+def marked(text: Any, position: int | None) -> MarkedLine | None:
     """Split a text at `position`, in characters from 1. A position beyond the end is treated as the end."""
     if position is None or not isinstance(text, str):
         return None
@@ -74,7 +74,7 @@ def marked(text: Any, position: int | None) -> Marked | None:
     at = max(0, min(position - 1, len(text)))
     begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     end = len(text) if end < 0 else end
-    return Marked(
+    return MarkedLine(
         text.count("\n", 0, at) + 1, text[begin:at], text[at : at + 1].strip("\n") or " ", text[at + 1 : end]
     )
 
@@ -265,7 +265,7 @@ class FieldForm:
             shown = shown_options(self.kind, place.options)
             self.options = bound(self.kind.Options, place.options, prefix=f"{self.key}.o.", names=shown)
         self.faults: dict[str, str] = {}  # by input name; "" for the field as a whole
-        self.marks: dict[str, Marked] = {}  # by input name: position of an error in a formula
+        self.marks: dict[str, MarkedLine] = {}  # by input name: position of an error in a formula
         for fault in place.faults:
             name = self.input_name(fault.path[len(place.path) :])
             if name not in self.faults:

@@ -14,7 +14,7 @@ from webapp import clock, limits
 from webapp.access.models import Workspace
 from webapp.audit.services import seals, search
 from webapp.audit.services.seals import FIELDS, Report, verify
-from webapp.audit.services.search import Wanted
+from webapp.audit.services.search import EntryFilter
 from webapp.cli import operator
 from webapp.cli.datadir import CliError
 from webapp.errors import ApiError
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         except ApiError as error:
             raise CliError(error.message) from error
         db.session.rollback()
-        for rows in search.every(workspace_id, Wanted(**said, **times)):
+        for rows in search.every(workspace_id, EntryFilter(**said, **times)):
             for row in rows:
                 entry = {name: getattr(row, name) for name in FIELDS if name != "workspace_id"}
                 entry["at"] = clock.to_text(row.at)

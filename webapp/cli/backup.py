@@ -16,7 +16,7 @@ from typing import Final
 
 from webapp import clock, limits
 from webapp.backup import backup, database, restore
-from webapp.backup.archive import Manifest, Reader, UpkeepError, told
+from webapp.backup.archive import BackupError, Manifest, Reader, told
 from webapp.cli import assets, doctor, operator
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.cli.findings import FAIL, Patient
@@ -97,7 +97,7 @@ def run_restore(arguments: argparse.Namespace) -> int:
     with operator.sentences(), Reader(operator.from_caller(arguments.file)) as reader:
         restore.look(reader)
         with operator.stopped(data, os.environ):
-            ring = Ring(arguments, data, reader)
+            ring = KeyRing(arguments, data, reader)
             with operator.application_for(ring.environment()) as settings:
                 if (there := restore.occupied(settings)) and not arguments.force_empty:
                     raise CliError(
@@ -124,7 +124,7 @@ def run_restore(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class Ring:
+class KeyRing:
     """The keys that the restored installation will have: those of the environment, else of the data folder, else of the
     backup. They must be those of then."""
 
@@ -210,7 +210,7 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
             kept = None if arguments.no_backup else _backed_up(arguments, data, settings, head)
             try:
                 restore.migrate(settings)
-            except UpkeepError as error:
+            except BackupError as error:
                 more = f" The backup {kept} is there too." if kept else ""
                 raise CliError(
                     f"{error} To roll back: put the release of revision {was} back (git checkout), then ./rowsmith "

@@ -19,7 +19,7 @@ from webapp.access.actors import Actor
 from webapp.access.models import Membership, Project, User, Workspace
 from webapp.accounts.services import people
 from webapp.backup import backup, database
-from webapp.backup.archive import UpkeepError
+from webapp.backup.archive import BackupError
 from webapp.cli.datadir import CliError, DataDir, resolve
 from webapp.config import Settings
 from webapp.errors import ApiError
@@ -36,10 +36,10 @@ def from_caller(name: str) -> Path:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turns `UpkeepError` into `CliError`."""
+    """Turns `BackupError` into `CliError`."""
     try:
         yield
-    except UpkeepError as error:
+    except BackupError as error:
         raise CliError(str(error)) from error
 
 
@@ -127,7 +127,7 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
         if "locked" in str(error.orig):  # SQLite, after it has waited
             raise CliError("The database is locked by another process. Try again.") from error
         was = None
-        with suppress(UpkeepError):
+        with suppress(BackupError):
             was = backup.found(settings)
         if was is not None and was != database.head():
             raise CliError(

@@ -97,7 +97,7 @@ class _Running:
     again_at: float | None = None
 
 
-class Stopped(Exception):
+class StopRequested(Exception):
     """Ctrl-C or SIGTERM came while something was waited for."""
 
 
@@ -143,9 +143,9 @@ class Supervisor:
                 os.read(self._wake_in, 4096)
 
     def check(self) -> None:
-        """Raise `Stopped` after a stop signal."""
+        """Raise `StopRequested` after a stop signal."""
         if self._asked:
-            raise Stopped
+            raise StopRequested
 
     def start(self, *parts: Part) -> None:
         """Start parts that need nothing of each other and wait until all are ready, apart from those that are started
@@ -203,7 +203,7 @@ class Supervisor:
         return output.decode()
 
     def _read(self, descriptor: int) -> bytes:
-        """Return the next bytes of a pipe; empty at its end. Raises `Stopped` on a stop signal in the meantime."""
+        """Return the next bytes of a pipe; empty at its end. Raises `StopRequested` if a stop signal comes first."""
         while True:
             self.check()
             readable, _, _ = select.select([descriptor, self._wake_in], [], [])

@@ -23,7 +23,7 @@ from webapp import clock, connectors, limits, memory
 from webapp.cli import assets, probe, valkey
 from webapp.cli.arguments import port as port_of
 from webapp.cli.datadir import CliError, DataDir, Running, resolve
-from webapp.cli.supervisor import Part, Stopped, Supervisor, execute
+from webapp.cli.supervisor import Part, StopRequested, Supervisor, execute
 from webapp.config import EVERYWHERE, Settings
 from webapp.config.values import is_loopback
 from webapp.monitoring import health
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 _start(arguments, data, supervisor)
                 supervisor.run()
-            except Stopped:
+            except StopRequested:
                 pass
             finally:
                 supervisor.stop()

@@ -28,7 +28,7 @@ import pyarrow as pa
 from webapp import limits
 from webapp.connectors.base import STAGES, Connector, ConnectorError, Session
 from webapp.connectors.http.channel import HttpConnector
-from webapp.connectors.http.tokens import HandedToken, StoredToken, TokenAuth, TokenStore
+from webapp.connectors.http.tokens import ParentToken, StoredToken, TokenAuth, TokenStore
 from webapp.connectors.metadata_json import stage_to_json, to_json
 from webapp.connectors.schema import Entity
 from webapp.fork_server import ForkServer, die_with_parent, serve
@@ -334,7 +334,7 @@ def _answer(channel: socket.socket) -> None:
             raise ConnectorError(f"The target's answer is larger than {mb:,} MB.", reason="too_large")
         channel.sendall(data)
 
-    tokens = HandedToken(StoredToken(**asked["token"]) if "token" in asked else None)
+    tokens = ParentToken(StoredToken(**asked["token"]) if "token" in asked else None)
     try:
         for part in answered(asked, tokens):
             say({"part": part})

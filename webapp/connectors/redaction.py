@@ -22,7 +22,7 @@ def without(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-class Cutter:
+class Redactor:
     """Redacts secrets in bytes. Each line of a multi-line secret is redacted on its own, too."""
 
     def __init__(self, secrets: Iterable[str], least: int) -> None:

@@ -48,7 +48,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Ways:
+class SubsetSteps:
     """The steps of a subset. `final` is the last step of each table, which selects its rows in the subset."""
 
     tables: Mapping[str, Entity]
@@ -124,10 +124,12 @@ class Ways:
 # --- The steps --------------------------------------------------------------------------------------------------
 
 
-def begun(tables: Mapping[str, Entity], kind: str, start: Entity, where: str, limit: int | None) -> Ways:
+def begun(
+    tables: Mapping[str, Entity], kind: str, start: Entity, where: str, limit: int | None
+) -> SubsetSteps:
     """Select the first rows. Error: validation_error if the table has no key for choosing a limited number of
     rows."""
-    ways = Ways(tables, kind)
+    ways = SubsetSteps(tables, kind)
     try:
         condition = where = checked_condition(kind, where) if where.strip() else ""
     except ConnectorError as error:
@@ -152,13 +154,13 @@ def begun(tables: Mapping[str, Entity], kind: str, start: Entity, where: str, li
     return ways
 
 
-def _comparable(ways: Ways, entity: Entity, columns: Sequence[str]) -> None:
+def _comparable(ways: SubsetSteps, entity: Entity, columns: Sequence[str]) -> None:
     if ways.kind == "mssql" and len(columns) > 1:
         text = f'"{entity.name}" has a key of several columns, which SQL Server does not support in an IN subquery.'
         raise refused("composite_key", text, "Start with another table, or remove that one from `children`.")
 
 
-def follow(ways: Ways, children: Collection[str] | None, depth: int) -> None:
+def follow(ways: SubsetSteps, children: Collection[str] | None, depth: int) -> None:
     """Add all steps after the first rows. Error: validation_error.
 
     Rows of the tables `children` (None: all tables) are included if they reference selected rows, up to
@@ -182,7 +184,7 @@ def follow(ways: Ways, children: Collection[str] | None, depth: int) -> None:
                 _gather(ways, name, parts.get(name, ()), others, before)
 
 
-def _down(ways: Ways, level: Mapping[str, str], children: Collection[str] | None) -> dict[str, str]:
+def _down(ways: SubsetSteps, level: Mapping[str, str], children: Collection[str] | None) -> dict[str, str]:
     """Add steps for the children of these steps' rows, and return them by table."""
     found = {}
     for entity in ways.tables.values():
@@ -205,7 +207,7 @@ def _down(ways: Ways, level: Mapping[str, str], children: Collection[str] | None
 
 
 def _gather(
-    ways: Ways,
+    ways: SubsetSteps,
     name: str,
     own: Sequence[str],
     children: Sequence[str],
@@ -229,7 +231,7 @@ def _gather(
         ways.found[name] = ways.add(name, conditions, needs)
 
 
-def _rings(ways: Ways, names: Sequence[str]) -> list[list[str]]:
+def _rings(ways: SubsetSteps, names: Sequence[str]) -> list[list[str]]:
     """Return groups of tables that may be in the subset, children first. Tables in a circular reference form
     one group."""
     above: dict[str, set[str]] = {}
@@ -265,7 +267,7 @@ def _rings(ways: Ways, names: Sequence[str]) -> list[list[str]]:
 # --- The queries ------------------------------------------------------------------------------------------------
 
 
-def rows_of(ways: Ways, table: str) -> str:
+def rows_of(ways: SubsetSteps, table: str) -> str:
     """Return the query for a table's rows in a stable order. Error: validation_error if it is too long."""
     step, entity = ways.steps[ways.found[table]], ways.tables[table]
     every = [column.name for column in entity.fields]
@@ -278,13 +280,13 @@ def rows_of(ways: Ways, table: str) -> str:
     return query
 
 
-def counting(ways: Ways, table: str) -> str:
+def counting(ways: SubsetSteps, table: str) -> str:
     """Return the query that counts a table's rows in the subset."""
     step = ways.steps[ways.found[table]]
     return f"{ways.before(step.needs)}{ways.rows(step, 'COUNT(*) AS n')}"
 
 
-def missing(ways: Ways) -> Iterator[tuple[str, Relation, str]]:
+def missing(ways: SubsetSteps) -> Iterator[tuple[str, Relation, str]]:
     """Yield for each foreign key: the table, the key, and a query that counts rows whose parent is not in the
     subset."""
     for name, step in ways.found.items():
@@ -298,6 +300,6 @@ def missing(ways: Ways) -> Iterator[tuple[str, Relation, str]]:
             yield name, relation, query
 
 
-def parents_first(ways: Ways) -> list[str]:
+def parents_first(ways: SubsetSteps) -> list[str]:
     """Return the tables of a subset, parents before children except in circular references."""
     return [name for ring in reversed(_rings(ways, list(ways.found))) for name in ring if name in ways.found]

@@ -48,7 +48,7 @@ SHAPES: Final = (
 
 
 @dataclass(slots=True)
-class Shown:
+class ViewState:
     """What the page shows of a dataset: the part of the address after `?`.
 
     `table` is the table whose rows the drawer shows; `relation` is the path of a field of it, and then the drawer shows
@@ -65,7 +65,7 @@ class Shown:
     folded: bool = False
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> Shown:
+    def read(cls, given: Mapping[str, str]) -> ViewState:
         """Return what an address or a form says."""
         page = given.get("page", "")
         return cls(
@@ -82,13 +82,13 @@ class Shown:
     def values(self, **changes: Any) -> dict[str, Any]:
         """Return it as parameters of an address, without the defaults."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
-        plain = Shown()
+        plain = ViewState()
         found = {name: value for name, value in own.items() if value != getattr(plain, name)}
         return {**found, "folded": "1"} if found.get("folded") else found
 
 
 @dataclass(slots=True)
-class Told:
+class Feedback:
     """What an answer says in addition: errors by input, a message, and values that were entered and not saved."""
 
     faults: Mapping[str, str] = field(default_factory=dict)
@@ -97,9 +97,11 @@ class Told:
     status: int = 200
 
 
-def page(actor: Actor, dataset: Dataset, shown: Shown | None = None, told: Told | None = None) -> Response:
+def page(
+    actor: Actor, dataset: Dataset, shown: ViewState | None = None, told: Feedback | None = None
+) -> Response:
     """Return the page of a dataset, or the parts of it that an htmx request replaces."""
-    shown, told = shown or Shown.read(request.args), told or Told()
+    shown, told = shown or ViewState.read(request.args), told or Feedback()
     context = _context(actor, dataset, shown, told)
     block = {"workspace": "workspace", "drawer": "drawer"}.get(request.headers.get("HX-Target", ""))
     if "HX-Request" in request.headers and block:
@@ -108,7 +110,7 @@ def page(actor: Actor, dataset: Dataset, shown: Shown | None = None, told: Told 
     return Response(render_template(PAGE, **context), told.status, mimetype="text/html")
 
 
-def _context(actor: Actor, dataset: Dataset, shown: Shown, told: Told) -> dict[str, Any]:
+def _context(actor: Actor, dataset: Dataset, shown: ViewState, told: Feedback) -> dict[str, Any]:
     version = datasets.version_of(dataset)
     data = datasets.as_json(dataset, version)
     tables = overview.of(actor, data)
@@ -161,7 +163,7 @@ def _context(actor: Actor, dataset: Dataset, shown: Shown, told: Told) -> dict[s
     return context
 
 
-def _link(dataset_id: str, shown: Shown) -> Callable[..., str]:
+def _link(dataset_id: str, shown: ViewState) -> Callable[..., str]:
     """Return the function that templates build addresses of the page with: `link(table="tpl_x")`."""
 
     def link(**changes: Any) -> str:
@@ -174,7 +176,7 @@ def _link(dataset_id: str, shown: Shown) -> Callable[..., str]:
     return link
 
 
-def _visible(tables: Overview, shown: Shown) -> tuple[set[str] | None, list[Table], int]:
+def _visible(tables: Overview, shown: ViewState) -> tuple[set[str] | None, list[Table], int]:
     """Return the tables of the diagram (None: all), those of the table view, and the number of pages.
 
     The diagram shows a bounded number of tables: those that match a search and their related tables, those around one
@@ -278,13 +280,13 @@ def _relation(edge: Edge) -> dict[str, Any]:
 def save(actor: Actor, dataset_id: str) -> Response:
     """Save a change: the inputs that were changed, and then what a button does. The answer has the parts of the page
     that are affected, or the page."""
-    shown = Shown.read(request.form)
+    shown = ViewState.read(request.form)
     verb, _, what = request.form.get("do", "set").partition(":")
     if verb == "delete":
         gone = datasets.delete(actor, datasets.get(actor, dataset_id, "write", lock=True))
         flash(f"Dataset {gone['name']} deleted", url_for("datasets.restore", dataset_id=dataset_id))
         return see_other(url_for("datasets.index"))
-    told = Told()
+    told = Feedback()
     inputs = {
         name: text
         for name, text in request.form.items()
@@ -325,7 +327,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
     return Response("".join(render_block(PAGE, one, **context, oob=True) for one in blocks), told.status)
 
 
-def _act(actor: Actor, dataset_id: str, verb: str, what: str, shown: Shown) -> str:
+def _act(actor: Actor, dataset_id: str, verb: str, what: str, shown: ViewState) -> str:
     """Do what a button does. Return a message, "" for none. Errors: not_found, forbidden, validation_error."""
     dataset = datasets.get(actor, dataset_id, "write", lock=True)
     if verb in ("undo", "redo"):

@@ -56,7 +56,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class RenderedPage:
     """A page's HTML, and its sections in their order; the first is the page."""
 
     html: str
@@ -68,7 +68,7 @@ class Drawn:
         return tuple(one for one in self.sections if 1 < one.level <= _DEEPEST)
 
 
-def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Drawn:
+def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> RenderedPage:
     """Markdown drawn. `resolve` gives a link's or a picture's address in the application. With `anchors_are_code`
     the anchor of a heading is the code in it, unchanged: for headings that name a key."""
     tokens = _parser().parse(text)
@@ -79,7 +79,7 @@ def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Draw
                 one.attrs[name] = resolve(str(one.attrs[name]))
         if one.type == "image" and (size := size_of(str(one.attrs["src"]))):
             one.attrs.update(zip(("width", "height"), size, strict=True))
-    return Drawn(_parser().renderer.render(tokens, _parser().options, {}), tuple(sections))
+    return RenderedPage(_parser().renderer.render(tokens, _parser().options, {}), tuple(sections))
 
 
 def size_of(address: str) -> tuple[int, int] | None:

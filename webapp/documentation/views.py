@@ -133,7 +133,7 @@ def _drawn(found: pages.Page) -> Response:
     return _shown(found, found.drawn)
 
 
-def _shown(found: pages.Page, drawn: rendering.Drawn, **context: Any) -> Response:
+def _shown(found: pages.Page, drawn: rendering.RenderedPage, **context: Any) -> Response:
     listed = [one for one in registry.ENTRIES if not one.plain]
     place = next((at for at, one in enumerate(listed) if one.address == found.address), None)
     before = listed[place - 1] if place else None

@@ -28,8 +28,8 @@ from webapp.generation.services import external_values, generate
 from webapp.generation.services.row_makers import TemplateRows
 from webapp.pushes.models import Push
 from webapp.pushes.services import planning, pushes, targets
-from webapp.pushes.services.mapping import Asked
-from webapp.pushes.services.planning import Wanted
+from webapp.pushes.services.mapping import RequestedMapping
+from webapp.pushes.services.planning import RequestedTable
 from webapp.pushes.services.targets import Destination, Places
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import GenerateInput
@@ -382,7 +382,9 @@ def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[s
     recipe = external_values.recipe(actor, source, GenerateInput(count=count, seed=_SEED))
     entity = Places(destination).fitting(source.name)
     assert entity is not None  # any path is a place
-    wanted = Wanted(source.name, entity.name, TemplateRows(recipe.bound), count, Asked({}, {}), entity)
+    wanted = RequestedTable(
+        source.name, entity.name, TemplateRows(recipe.bound), count, RequestedMapping({}, {}), entity
+    )
     push_id = ids.new("psh")
     planned = planning.table(wanted, destination.can, push_id, 0)
     with targets.channel_of(destination) as channel:

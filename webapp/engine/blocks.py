@@ -27,7 +27,7 @@ from webapp.engine.layers import Column, Layer, RelatedPlan
 from webapp.engine.random import RandomStream
 from webapp.engine.relations import PARENT, RELATION
 from webapp.engine.text_parts import Composed
-from webapp.engine.types.external import Existing
+from webapp.engine.types.external import ExistingRow
 from webapp.engine.types.relations import ParentRows, Relation
 from webapp.errors import Fault, did_you_mean
 
@@ -383,7 +383,7 @@ class Block:
             source = RandomStream(self.bound.keys[path], self.rows)
             compiled = self.layer.groups[name, kind]
             if self.layer.together and (name, kind) in self.layer.together:
-                assert isinstance(compiled.kind, Relation | Existing)  # no others are unique together
+                assert isinstance(compiled.kind, Relation | ExistingRow)  # no others are unique together
                 made = compiled.kind.taking(self.together((name, kind)))
             else:
                 made = compiled.draw(source, self.bound.states[path])

@@ -32,7 +32,7 @@ _COMPARED = 20
 """Values that are drawn twice, to see that they come again."""
 
 
-class Refused(Exception):
+class InvalidRequest(Exception):
     """An invalid request: ``code``, the option that is wrong, the message, and a hint."""
 
     def __init__(self, code: str, option: str, message: str, hint: str = "") -> None:
@@ -106,7 +106,7 @@ def chosen(generator: Any, method: str) -> tuple[Any, str | None]:
     known = methods(generator)
     if method.startswith("_") or method in NO_DATA:
         text = f'Faker\'s "{method}" is not supported: its result cannot be stored in a row.'
-        raise Refused(
+        raise InvalidRequest(
             "refused_method", "method", text, "Name a method of one of Faker's providers, such as `name`."
         )
     if method not in known:
@@ -116,7 +116,7 @@ def chosen(generator: Any, method: str) -> tuple[Any, str | None]:
             if near
             else "See Faker's documentation."
         )
-        raise Refused("unknown_method", "method", f'Faker has no method "{method}".', hint)
+        raise InvalidRequest("unknown_method", "method", f'Faker has no method "{method}".', hint)
     return getattr(generator, method), known[method].__lang__
 
 
@@ -128,11 +128,13 @@ def check_arguments(call: Any, arguments: dict[str, Any], most: int) -> None:
     for name, value in arguments.items():
         if name not in parameters and not open_ended:
             hint = f"It takes: {', '.join(takes)}." if takes else "It takes none."
-            raise Refused("unknown_key", f"arguments.{name}", f'The method has no argument "{name}".', hint)
+            raise InvalidRequest(
+                "unknown_key", f"arguments.{name}", f'The method has no argument "{name}".', hint
+            )
         size = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
         if _SIZED.search(name) and abs(size) > most:
             text = f"{name} is {size:,}; {most:,} is the most."
-            raise Refused("too_large", f"arguments.{name}", text, "Use smaller arguments.")
+            raise InvalidRequest("too_large", f"arguments.{name}", text, "Use smaller arguments.")
 
 
 def draw(call: Any, request: dict[str, Any]) -> list[Any]:
@@ -143,27 +145,27 @@ def draw(call: Any, request: dict[str, Any]) -> list[Any]:
     for at in range(request["count"]):
         try:
             value = plain(call(**arguments))
-        except Refused:
+        except InvalidRequest:
             raise
         except MemoryError:
-            raise Refused(
+            raise InvalidRequest(
                 "too_large", "arguments", "A value takes too much memory.", "Use smaller arguments."
             ) from None
         except Exception as error:  # a provider may raise anything
             text = f"Faker says: {type(error).__name__}: {str(error)[:200]}"
-            raise Refused("method_failed", "arguments", text, "Correct the arguments.") from None
+            raise InvalidRequest("method_failed", "arguments", text, "Correct the arguments.") from None
         made.append(value)
         length = len(value[1]) if isinstance(value[1], str) else 8
         if length > request["longest"]:
             text = f"A value has {length:,} characters; {request['longest']:,} is the most."
-            raise Refused("too_large", "arguments", text, "Use arguments for shorter values.")
+            raise InvalidRequest("too_large", "arguments", text, "Use arguments for shorter values.")
         size += length
         if size > request["bytes"]:
             text = f"{at + 1:,} values are {request['bytes']:,} characters already."
-            raise Refused("too_large", "arguments", text, "Use arguments for shorter values.")
+            raise InvalidRequest("too_large", "arguments", text, "Use arguments for shorter values.")
         if time.process_time() > end and at + 1 < request["count"]:
             text = f"{at + 1:,} of {request['count']:,} values took {request['seconds']:g} seconds."
-            raise Refused(
+            raise InvalidRequest(
                 "too_slow", "arguments", text, "Use arguments for smaller values, or another method."
             )
     return made
@@ -191,7 +193,7 @@ def plain(value: Any) -> tuple[str, Any]:
         case real.date():
             return "date", value.isoformat()
         case bytes() | bytearray():
-            raise Refused(
+            raise InvalidRequest(
                 "refused_method", "method", "The method answers bytes.", "Choose one that answers text."
             )
         case dict() | list() | tuple() | set() | frozenset():
@@ -227,7 +229,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     made = draw(call, request)
     if made[:_COMPARED] != first:
         text = "The method does not give the same values again from the same seed."
-        raise Refused("refused_method", "method", text, "Choose another one.")
+        raise InvalidRequest("refused_method", "method", text, "Choose another one.")
     kinds, values = zip(*made, strict=True)
     return {"kinds": kinds, "values": values, "language": language, "clocked": clock.asked}
 
@@ -248,7 +250,7 @@ def main() -> None:
     limit(request["megabytes"], math.ceil(2 * request["seconds"]))
     try:
         message = answer(request)
-    except Refused as error:
+    except InvalidRequest as error:
         message = {"refused": error.fault}
     json.dump(message, sys.stdout)
 

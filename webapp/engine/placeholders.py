@@ -33,7 +33,7 @@ class PlaceholderError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class Placeholder:
     """One ``{{name | filter ...}}``."""
 
     name: str
@@ -53,14 +53,14 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A text with holes: literal strings and `Hole`s in order."""
+    """A text with holes: literal strings and `Placeholder`s in order."""
 
-    parts: tuple[str | Hole, ...]
+    parts: tuple[str | Placeholder, ...]
 
     @property
-    def holes(self) -> list[Hole]:
+    def holes(self) -> list[Placeholder]:
         """The holes, in order."""
-        return [part for part in self.parts if isinstance(part, Hole)]
+        return [part for part in self.parts if isinstance(part, Placeholder)]
 
     def fill(self, column: Callable[[str], pa.Array], n: int) -> pa.Array:
         """``string[n]``; a blank value leaves nothing in its place."""
@@ -88,7 +88,7 @@ class Pattern:
 
 def parse(source: str) -> Pattern:
     """Reads ``source``. Raises `PlaceholderError` with the position of what is wrong."""
-    parts: list[str | Hole] = []
+    parts: list[str | Placeholder] = []
     end = 0
     for match in _HOLE.finditer(source):
         _literal(source, end, match.start(), parts)
@@ -98,7 +98,7 @@ def parse(source: str) -> Pattern:
     return Pattern(tuple(parts))
 
 
-def _literal(source: str, start: int, end: int, parts: list[str | Hole]) -> None:
+def _literal(source: str, start: int, end: int, parts: list[str | Placeholder]) -> None:
     piece = source[start:end]
     if "{{" in piece:
         raise PlaceholderError("A {{ has no }}.", start + piece.index("{{"))
@@ -106,7 +106,7 @@ def _literal(source: str, start: int, end: int, parts: list[str | Hole]) -> None
         parts.append(piece)
 
 
-def _hole(inside: str, position: int) -> Hole:
+def _hole(inside: str, position: int) -> Placeholder:
     match = _HEAD.match(inside)
     head = match[0] if match else ""
     rest = inside[len(head) :]
@@ -117,7 +117,7 @@ def _hole(inside: str, position: int) -> Hole:
     quoted = _QUOTED.fullmatch(name)
     filters = tuple(_filters(rest, position))
     start = position + 2 + len(head) - len(head.lstrip())
-    return Hole(quoted[1] if quoted else name, filters, position, start, quoted is not None)
+    return Placeholder(quoted[1] if quoted else name, filters, position, start, quoted is not None)
 
 
 def _filters(source: str, position: int) -> list[Filter]:

@@ -93,7 +93,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgedFile:
     """A deleted file that was removed permanently because an upload needed its space."""
 
     id: str
@@ -108,7 +108,7 @@ def put(
     chunks: Iterable[bytes],
     *,
     replaces: int | None = None,
-    purged: list[Purged] | None = None,
+    purged: list[PurgedFile] | None = None,
 ) -> Put:
     """Store a stream of at most `size` bytes. The stream is scanned for viruses if a scanner is configured.
 
@@ -415,7 +415,7 @@ def refuse_over(
 
 def make_room(
     actor: Actor, size: int, *, replaces: int | None = None, what: str = "this file has"
-) -> list[tuple[Purged, str]]:
+) -> list[tuple[PurgedFile, str]]:
     """Delete the rows of the oldest deleted files until `size` more bytes fit into the quota, each with an audit entry.
     Return the files with their storage keys; the caller drops their content after its commit. The files must be locked.
 
@@ -445,7 +445,7 @@ def make_room(
         if missing <= 0 and too_many < 0:
             break
         missing, too_many = missing - file.size, too_many - 1
-        removed.append((Purged(file.id, file.name, file.size, file.team_id), file.storage_key))
+        removed.append((PurgedFile(file.id, file.name, file.size, file.team_id), file.storage_key))
         audit_log.record(
             actor, "workspace_file.purge", file, join=True, name=file.name, size=file.size, reason="quota"
         )
@@ -682,7 +682,7 @@ def upload(
     content_type: str | None = None,
     check: Check | None = None,
     shared: bool = False,
-    purged: list[Purged] | None = None,
+    purged: list[PurgedFile] | None = None,
 ) -> tuple[WorkspaceFile, bool]:
     """Store a file under a name, replacing any file with that name, and commit. Return the file and whether it replaced
     another. A file that a run uploads is recorded as an output of the run.
@@ -706,7 +706,7 @@ def upload(
     replaces = present.size if present else None
     refuse_over(actor.workspace_id, size, replaces=replaces)
     db.session.rollback()
-    removed: list[Purged] = []
+    removed: list[PurgedFile] = []
     held = put(actor, size, _pieces(content), replaces=replaces, purged=removed)
     if purged is not None:
         purged += [
@@ -941,7 +941,7 @@ _ABANDONED_SECONDS: Final = limits.FILE_ORPHAN_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _RequestedFile:
     id: str
     name: str
     size: int
@@ -969,15 +969,15 @@ def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool 
         _trim(cache)
 
 
-def _listed(workspace_id: str, project_id: str | None) -> list[_Wanted]:
+def _listed(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
     with reading() as session:
         statement = select(*columns).where(seen(workspace_id, project_id), ~begins(f"{OUTPUTS}/"))
-        return [_Wanted(*row) for row in session.execute(statement.order_by(table.name))]
+        return [_RequestedFile(*row) for row in session.execute(statement.order_by(table.name))]
 
 
-def _place(cache: Path, wanted: _Wanted, target: Path, *, link: bool) -> None:
+def _place(cache: Path, wanted: _RequestedFile, target: Path, *, link: bool) -> None:
     """Place one file into the folder. If it was replaced or evicted in the meantime, read it again."""
     one = wanted
     for _ in range(limits.FILE_CACHE_TRIES):
@@ -994,7 +994,7 @@ def _place(cache: Path, wanted: _Wanted, target: Path, *, link: bool) -> None:
     raise ApiError("unavailable", f"`{wanted.name}` changes too often to be read.", {"reason": "storage"})
 
 
-def _again(one: _Wanted) -> _Wanted | None:
+def _again(one: _RequestedFile) -> _RequestedFile | None:
     """Return the current version of a file, or None if it was deleted or renamed. Raise `unavailable` if its content is
     missing although the row is unchanged."""
     table = WorkspaceFile
@@ -1006,7 +1006,7 @@ def _again(one: _Wanted) -> _Wanted | None:
         row = session.execute(statement).one_or_none()
     if row is None:
         return None
-    now = _Wanted(*row)
+    now = _RequestedFile(*row)
     if now.key == one.key:
         raise ApiError(
             "unavailable", f"The bytes of `{one.name}` are not in the storage.", {"reason": "storage"}
@@ -1014,7 +1014,7 @@ def _again(one: _Wanted) -> _Wanted | None:
     return now
 
 
-def _cached(cache: Path, one: _Wanted) -> Path:
+def _cached(cache: Path, one: _RequestedFile) -> Path:
     """Return the file in the cache, fetching it if necessary. Raise storage.MissingError, unavailable or OSError."""
     path = cache / one.sha256[:2] / one.sha256
     with suppress(FileNotFoundError):

@@ -276,7 +276,7 @@ def upload(actor: Actor) -> Response:
     `If-None-Match: *`: only a new name. Otherwise 412.
     """
     stored: list[WorkspaceFile] = []
-    purged: list[services.Purged] = []
+    purged: list[services.PurgedFile] = []
     for name, sent in multipart.read(request, many=g.face == "person"):
         file, _ = services.upload(
             actor,

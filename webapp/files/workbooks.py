@@ -16,7 +16,7 @@ from webapp import limits
 _CELL = limits.FILE_PREVIEW_CHARS
 
 
-class TooMuchError(Exception):
+class MemberTooLargeError(Exception):
     """A member of a workbook unpacks to more than the limit."""
 
 
@@ -25,7 +25,8 @@ def opened(file: IO[bytes], sheet_bytes: int, strings_bytes: int) -> Iterator[An
     """Open a workbook with openpyxl for reading row by row. At most `sheet_bytes` of each sheet and `strings_bytes` of
     the shared strings are unpacked.
 
-    Raise `TooMuchError`, here or while rows are read, and any exception that openpyxl raises for a damaged workbook.
+    Raise `MemberTooLargeError`, here or while rows are read, and any exception that openpyxl raises for a damaged
+    workbook.
     """
     from openpyxl.reader.excel import ExcelReader
 
@@ -33,7 +34,7 @@ def opened(file: IO[bytes], sheet_bytes: int, strings_bytes: int) -> Iterator[An
         warnings.simplefilter("ignore")  # openpyxl warns about features it ignores
         reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
         reader.archive.close()
-        with _Guarded(file, sheet_bytes, strings_bytes) as guarded:
+        with _LimitedArchive(file, sheet_bytes, strings_bytes) as guarded:
             reader.archive = guarded
             reader.read()
             yield reader.wb
@@ -47,7 +48,7 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
             sheet = next(iter(book.worksheets))
             most = {"max_row": limits.FILE_PREVIEW_ROWS + 2, "max_col": limits.FILE_PREVIEW_COLUMNS + 1}
             rows = [[cell(value) for value in row] for row in sheet.iter_rows(**most, values_only=True)]
-    except TooMuchError:
+    except MemberTooLargeError:
         return {"note": "The workbook unpacks to too much for a preview."}
     except MemoryError:
         raise
@@ -85,7 +86,7 @@ def brief(text: str) -> str:
     return kept_text if len(text) <= _CELL else kept_text[: _CELL - 1] + "…"
 
 
-class _Guarded(zipfile.ZipFile):
+class _LimitedArchive(zipfile.ZipFile):
     """An archive that unpacks each member only up to its limit, independent of the sizes in the archive's directory."""
 
     def __init__(self, file: IO[bytes], sheet: int, strings: int) -> None:
@@ -93,7 +94,7 @@ class _Guarded(zipfile.ZipFile):
         super().__init__(file)
 
     def open(self, name: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
-        """Open a member as a file that raises `TooMuchError` beyond its limit."""
+        """Open a member as a file that raises `MemberTooLargeError` beyond its limit."""
         path = name if isinstance(name, str) else name.filename
         most = limits.FILE_PREVIEW_PART_BYTES
         if "sharedstrings" in path.casefold():
@@ -104,7 +105,7 @@ class _Guarded(zipfile.ZipFile):
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that raises `TooMuchError` beyond its limit."""
+    """A stream that raises `MemberTooLargeError` beyond its limit."""
 
     def __init__(self, source: Any, most: int) -> None:
         self._source, self._left = source, most
@@ -118,7 +119,7 @@ class _Bounded(io.RawIOBase):
         data = self._source.read(min(len(buffer), self._left + 1))
         self._left -= len(data)
         if self._left < 0:
-            raise TooMuchError
+            raise MemberTooLargeError
         buffer[: len(data)] = data
         return len(data)
 

@@ -28,7 +28,7 @@ from webapp.imports.services import tables
 from webapp.pushes.models import Push
 from webapp.pushes.schemas import DatasetPushInput
 from webapp.pushes.services import preparation, pushes
-from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.services.preparation import PreparedPush
 from webapp.row_templates.services import templates
 
 FILLED: Final = frozenset({"table", "collection"})
@@ -36,7 +36,7 @@ FILLED: Final = frozenset({"table", "collection"})
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class FillResult:
     """The templates and the dataset of a fill. `skipped` are tables without a template."""
 
     connection_id: str
@@ -47,7 +47,7 @@ class Drafted:
     skipped: list[dict[str, str]]
 
 
-def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
+def draft(actor: Actor, connection_id: str, ask: FillInput) -> FillResult:
     """Create a template for each table, and a dataset of them; commits.
 
     Errors: not_found, forbidden, validation_error (`unknown_entity`, `not_allowed` for a connection that is not a
@@ -92,7 +92,7 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> Drafted:
         for one in wanted
         if one.name not in requested
     ]
-    return Drafted(connection_id, dataset, told, made.report, [*empty, *made.skipped])
+    return FillResult(connection_id, dataset, told, made.report, [*empty, *made.skipped])
 
 
 _PER_LEVEL: Final = (
@@ -197,7 +197,7 @@ def _wanted(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity
     return found
 
 
-def prepare(actor: Actor, drafted: Drafted, ask: FillInput) -> Prepared:
+def prepare(actor: Actor, drafted: FillResult, ask: FillInput) -> PreparedPush:
     """The planned push of a drafted fill. Errors: those of `preparation.of_dataset`."""
     return _prepared(actor, drafted.connection_id, drafted.dataset, ask)
 
@@ -208,7 +208,7 @@ def send_again(actor: Actor, connection_id: str, dataset_id: str, ask: FillInput
     return pushes.queue(actor, _prepared(actor, connection_id, dataset, ask), "dataset.push")
 
 
-def _prepared(actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask: FillInput) -> Prepared:
+def _prepared(actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask: FillInput) -> PreparedPush:
     names = [one["name"] for one in dataset["templates"] if one["name"]]
     wanted = DatasetPushInput(
         connection_id=connection_id,
@@ -222,7 +222,7 @@ def _prepared(actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask:
     return preparation.of_dataset(actor, dataset["id"], wanted)
 
 
-def send(actor: Actor, drafted: Drafted, ask: FillInput) -> Push:
+def send(actor: Actor, drafted: FillResult, ask: FillInput) -> Push:
     """Queue the push of a drafted fill; commits. Errors: those of `preparation.of_dataset` and `pushes.queue`."""
     return pushes.queue(actor, prepare(actor, drafted, ask), "dataset.push")
 
@@ -250,10 +250,10 @@ def discard(actor: Actor, dataset_id: str) -> None:
             templates.delete(actor, template)
 
 
-def result(drafted: Drafted, prepared_or_push: Prepared | Push) -> dict[str, Any]:
+def result(drafted: FillResult, prepared_or_push: PreparedPush | Push) -> dict[str, Any]:
     """A fill as the API shows it: `push` or, of a dry run, `plan`."""
     push = pushes.as_json(prepared_or_push) if isinstance(prepared_or_push, Push) else None
-    plan = pushes.plan(prepared_or_push) if isinstance(prepared_or_push, Prepared) else None
+    plan = pushes.plan(prepared_or_push) if isinstance(prepared_or_push, PreparedPush) else None
     left = (push or plan or {}).get("skipped", [])
     skipped = drafted.skipped + [
         {"table": one["name"], **{key: one[key] for key in ("code", "message", "hint")}} for one in left

@@ -48,7 +48,7 @@ _WORDS: Final = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchResult:
     """One result: where it leads, its icon, its name with the words marked, and what it is."""
 
     href: str
@@ -62,7 +62,7 @@ class Group:
     """Results of one kind."""
 
     title: str
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
         groups.append(Group("Actions", actions[:_FEW] if named else actions))
     if named and part != "docs":
         types = [
-            Hit(
+            SearchResult(
                 f"/docs/reference/field-types#{found['name']}",
                 "hash",
                 marked(found["label"], words),
@@ -137,14 +137,16 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
         groups.append(Group("Field types", tuple(types)))
     if named and part != "fast":
         docs = [
-            Hit(found.href, "book", found.heading, f"Docs: {found.page}")
+            SearchResult(found.href, "book", found.heading, f"Docs: {found.page}")
             for found in documentation.search(app, q)
             if "/field-types" not in found.href
         ][:_FEW]
         if not docs:
             ranked = ((rank(page.title, words), page) for page in pages.all_pages().values())
             fits = sorted(((fit, page) for fit, page in ranked if fit is not None), key=lambda pair: pair[0])
-            docs = [Hit(page.href, "book", marked(page.title, words), "Docs") for _, page in fits[:_FEW]]
+            docs = [
+                SearchResult(page.href, "book", marked(page.title, words), "Docs") for _, page in fits[:_FEW]
+            ]
         groups.append(Group("Docs", tuple(docs)))
     return [group for group in groups if group.hits]
 
@@ -179,7 +181,7 @@ def rank(name: str, words: Sequence[str]) -> int | None:
     return worst
 
 
-def _objects(actor: Actor, text: str, words: Sequence[str]) -> tuple[Hit, ...]:
+def _objects(actor: Actor, text: str, words: Sequence[str]) -> tuple[SearchResult, ...]:
     selects = []
     for place, (_, model, _, _) in enumerate(_OBJECTS):
         table: Any = model
@@ -200,12 +202,14 @@ def _objects(actor: Actor, text: str, words: Sequence[str]) -> tuple[Hit, ...]:
             found[object_id] = (fit, kind, name)
     best = sorted(found.items(), key=lambda pair: (pair[1][0], len(pair[1][2]), pair[1][2].casefold()))
     return tuple(
-        Hit(f"{_OBJECTS[kind][2]}{object_id}", _OBJECTS[kind][3], marked(name, words), _OBJECTS[kind][0])
+        SearchResult(
+            f"{_OBJECTS[kind][2]}{object_id}", _OBJECTS[kind][3], marked(name, words), _OBJECTS[kind][0]
+        )
         for object_id, (_, kind, name) in best[:_SHOWN]
     )
 
 
-def _actions(actor: Actor, words: Sequence[str]) -> tuple[Hit, ...]:
+def _actions(actor: Actor, words: Sequence[str]) -> tuple[SearchResult, ...]:
     every = [
         *ACTIONS,
         *(
@@ -215,7 +219,7 @@ def _actions(actor: Actor, words: Sequence[str]) -> tuple[Hit, ...]:
     ]
     may = [action for action in every if actor.can(action.scope)]
     if not words:
-        return tuple(Hit(action.href, action.icon, escape(action.name), "") for action in may)
+        return tuple(SearchResult(action.href, action.icon, escape(action.name), "") for action in may)
     fits = []
     for action in may:
         fit = rank(action.name, words)
@@ -223,7 +227,7 @@ def _actions(actor: Actor, words: Sequence[str]) -> tuple[Hit, ...]:
         if fit is not None or more is not None:
             fits.append((fit if fit is not None else 4 + (more or 0), action))
     return tuple(
-        Hit(action.href, action.icon, marked(action.name, words), "")
+        SearchResult(action.href, action.icon, marked(action.name, words), "")
         for _, action in sorted(fits, key=lambda pair: pair[0])
     )
 

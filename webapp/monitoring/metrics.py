@@ -45,7 +45,7 @@ _making = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MetricInfo:
     """One metric: its help text, its labels, and for a histogram the upper bounds of its buckets."""
 
     kind: Literal["counter", "histogram"]
@@ -54,27 +54,29 @@ class Told:
     buckets: tuple[float, ...] = ()
 
 
-COUNTED: Final[Mapping[str, Told]] = MappingProxyType(
+COUNTED: Final[Mapping[str, MetricInfo]] = MappingProxyType(
     {
-        "requests": Told("counter", "Requests answered, by route template.", ("route", "method", "status")),
-        "request_seconds": Told(
+        "requests": MetricInfo(
+            "counter", "Requests answered, by route template.", ("route", "method", "status")
+        ),
+        "request_seconds": MetricInfo(
             "histogram",
             "Seconds until the response starts; streams continue after that.",
             ("route", "method"),
             limits.METRICS_REQUEST_BUCKETS,
         ),
-        "rows_generated": Told(
+        "rows_generated": MetricInfo(
             "counter", "Rows of generate requests as requested, and of exports as generated.", ("format",)
         ),
-        "push_rows": Told("counter", "Rows of finished pushes, by outcome.", ("outcome",)),
-        "work_ended": Told("counter", "Jobs finished by a worker or the sweeper.", ("kind", "status")),
-        "work_seconds": Told(
+        "push_rows": MetricInfo("counter", "Rows of finished pushes, by outcome.", ("outcome",)),
+        "work_ended": MetricInfo("counter", "Jobs finished by a worker or the sweeper.", ("kind", "status")),
+        "work_seconds": MetricInfo(
             "histogram",
             "Seconds from the start of a job to its end.",
             ("kind",),
             limits.METRICS_WORK_BUCKETS,
         ),
-        "rung_again": Told(
+        "rung_again": MetricInfo(
             "counter", "Work that waited without a ring or a worker, and was rung for again.", ("kind",)
         ),
     }
@@ -213,11 +215,11 @@ def text() -> bytes:
     """Return the text exposition format 0.0.4. Unavailable values are left out; see `rowsmith_part_up`."""
     hand_over_now()
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Telling())
+    registry.register(_Scrape())
     return generate_latest(registry)
 
 
-class _Telling(Collector):
+class _Scrape(Collector):
     """One scrape."""
 
     def describe(self) -> Iterable[Metric]:
@@ -289,7 +291,7 @@ def _of_redis() -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{PREFIX}db_pool_size", "Connections that their pools keep open.", value=kept)
 
 
-def _counter(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Metric:
+def _counter(name: str, told: MetricInfo, sums: dict[tuple[str, ...], float]) -> Metric:
     family = CounterMetricFamily(PREFIX + name, told.help, labels=list(told.labels))
     for labels, value in sorted(sums.items()):
         if len(labels) == len(
@@ -299,7 +301,7 @@ def _counter(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Metri
     return family
 
 
-def _histogram(name: str, told: Told, sums: dict[tuple[str, ...], float]) -> Metric:
+def _histogram(name: str, told: MetricInfo, sums: dict[tuple[str, ...], float]) -> Metric:
     family = HistogramMetricFamily(PREFIX + name, told.help, labels=list(told.labels))
     for labels in sorted({key[1:] for key in sums if len(key) == len(told.labels) + 1}):
         running, buckets = 0.0, []

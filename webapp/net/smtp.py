@@ -25,7 +25,7 @@ class MailError(Exception):
         super().__init__(message)
 
 
-class Door:
+class MailConnection:
     """A connection that can send several mails. Created by `open_mail_server`."""
 
     def __init__(self, client: smtplib.SMTP) -> None:
@@ -54,7 +54,7 @@ class Door:
 
 
 @contextmanager
-def opened(server: MailServer) -> Iterator[Door]:
+def opened(server: MailServer) -> Iterator[MailConnection]:
     """Connect to the server with TLS, and sign in.
 
     Raises MailError, which is never permanent, because the mail is not the cause.
@@ -75,7 +75,7 @@ def opened(server: MailServer) -> Iterator[Door]:
             client.close()
         raise _told(error, server) from None
     try:
-        yield Door(client)
+        yield MailConnection(client)
     finally:
         with contextlib.suppress(OSError, smtplib.SMTPException):
             client.quit()

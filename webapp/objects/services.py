@@ -57,7 +57,7 @@ from webapp.notifications.models import Webhook
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.scenarios.models import Run, Scenario, ScenarioVersion
-from webapp.versioning.services import Finder, Use, named_in
+from webapp.versioning.services import Dependent, Finder, named_in
 from webapp.work.models import END_STATES
 
 # Objects of a project, by the prefix of their ids.
@@ -175,7 +175,7 @@ SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
 """By the front of an id: its kind, and the right that looking takes."""
 
 
-def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
+def of(actor: Actor, object_id: str) -> tuple[Any, list[Dependent]]:
     """An object by its id, and what uses it. Errors: not_found, forbidden."""
     model, scope = SCOPES.get(object_id.partition("_")[0], (None, ""))
     if model is None or "\0" in object_id:
@@ -191,7 +191,7 @@ def of(actor: Actor, object_id: str) -> tuple[Any, list[Use]]:
 # --- The kinds ----------------------------------------------------------------------------------------------
 
 
-def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Use]:
+def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Dependent]:
     """Find exports and pushes that have not finished."""
     model = column.class_
     name = Push.target if model is Push else Export.file_name
@@ -199,16 +199,16 @@ def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Use]:
         column == object_id, model.status.not_in(END_STATES)
     )
     for row in db.session.execute(statement.order_by(model.id).limit(limits.SHOWN_USES)):
-        yield Use(word_of(model), row[0], row[1] or row[0], "on its way", blocks, row[2])
+        yield Dependent(word_of(model), row[0], row[1] or row[0], "on its way", blocks, row[2])
 
 
-def _naming(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Use]:
+def _naming(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Dependent]:
     rows = db.session.execute(naming(model, workspace_id, text).limit(limits.SHOWN_USES))
     for row in rows:
-        yield Use(word_of(model), row.id, row.name, how, team_id=row.team_id)
+        yield Dependent(word_of(model), row.id, row.name, how, team_id=row.team_id)
 
 
-def _of_template(_actor: Actor, template: Template) -> Iterator[Use]:
+def _of_template(_actor: Actor, template: Template) -> Iterator[Dependent]:
     here, mine = template.workspace_id, template.id
     yield from _naming(Dataset, here, mine, "has it as a table")
     yield from (one for one in _naming(Template, here, mine, "refers to it") if one.id != mine)
@@ -217,18 +217,18 @@ def _of_template(_actor: Actor, template: Template) -> Iterator[Use]:
     yield from _going(Export.template_id, mine, blocks=False)
 
 
-def _of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Use]:
+def _of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Dependent]:
     yield from _naming(Scenario, dataset.workspace_id, dataset.id, "its program names it")
     yield from _going(Push.dataset_id, dataset.id, blocks=False)
     yield from _going(Export.dataset_id, dataset.id, blocks=False)
 
 
-def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Use]:
+def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Dependent]:
     if scenario.next_run_at is not None:
-        yield Use("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
+        yield Dependent("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
     going = select(Run.id, Run.team_id).where(Run.scenario_id == scenario.id, Run.status.not_in(END_STATES))
     for row in db.session.execute(going.limit(limits.SHOWN_USES)):
-        yield Use("run", row.id, scenario.name, "on its way", team_id=row.team_id)
+        yield Dependent("run", row.id, scenario.name, "on its way", team_id=row.team_id)
     yield from (
         one
         for one in _naming(Scenario, scenario.workspace_id, scenario.id, "its program names it")
@@ -236,7 +236,7 @@ def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Use]:
     )
 
 
-def of_connection(connection: Connection) -> list[Use]:
+def of_connection(connection: Connection) -> list[Dependent]:
     """Find the dependents of a connection: unfinished pushes, endpoints and templates of its team that read from it
     block its deletion. Scenarios that name it, templates that were created from its tables, and references from other
     teams do not, because its team may not even see them."""
@@ -246,7 +246,7 @@ def of_connection(connection: Connection) -> list[Use]:
         Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
     )
     found += [
-        Use("endpoint", row.id, row.name, "sends over it", row.team_id == team_id, row.team_id)
+        Dependent("endpoint", row.id, row.name, "sends over it", row.team_id == team_id, row.team_id)
         for row in db.session.execute(ends)
     ]
     reading = set()
@@ -257,25 +257,25 @@ def of_connection(connection: Connection) -> list[Use]:
         if mark in orjson.dumps(said):  # and not merely in its description
             reading.add(row.id)
             found.append(
-                Use("template", row.id, row.name, "reads from it", row.team_id == team_id, row.team_id)
+                Dependent("template", row.id, row.name, "reads from it", row.team_id == team_id, row.team_id)
             )
     made = select(Template.id, Template.name, Template.team_id).where(
         Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
     )
     for row in db.session.execute(made.order_by(Template.id).limit(limits.SHOWN_USES)):
         found.append(
-            Use("template", row.id, row.name, "was created from one of its tables", team_id=row.team_id)
+            Dependent("template", row.id, row.name, "was created from one of its tables", team_id=row.team_id)
         )
     found += _naming(Scenario, connection.workspace_id, connection.id, "its program names it")
     return found
 
 
-def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Use]:
+def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Dependent]:
     yield from _going(Push.endpoint_id, endpoint.id, blocks=True)
     yield from _naming(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
 
 
-def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Use]:
+def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependent]:
     """Those of the file's project, or, of a shared file, of any."""
 
     def there(model: Any, text: str) -> Select[Any]:
@@ -284,27 +284,27 @@ def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Use]:
 
     for row in db.session.execute(there(Template, file.name).add_columns(TemplateVersion.spec)):
         if (row.spec.get("source") or {}).get("file") == file.name:
-            yield Use("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
+            yield Dependent("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
         elif file.name in files_of(row.spec):
-            yield Use("template", row.id, row.name, "reads values from it", team_id=row.team_id)
+            yield Dependent("template", row.id, row.name, "reads values from it", team_id=row.team_id)
     programs = there(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
     for row in db.session.execute(programs):
-        yield Use("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
+        yield Dependent("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
 
 
-def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Use]:
+def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Dependent]:
     name = secret.name or ""
     for one in secrets.connections_using(secret.workspace_id, name):
-        yield Use("connection", one.id, one.name, "uses it", True)
+        yield Dependent("connection", one.id, one.name, "uses it", True)
     statement = select(Scenario.id, Scenario.name, Scenario.secrets, Scenario.writable_secrets).where(
         Scenario.workspace_id == secret.workspace_id, Scenario.deleted_at.is_(None)
     )
     for row in db.session.execute(statement.order_by(Scenario.id)):
         if name in (*row.secrets, *row.writable_secrets):
-            yield Use("scenario", row.id, row.name, "uses it", True)
+            yield Dependent("scenario", row.id, row.name, "uses it", True)
 
 
-def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
+def _of_project(actor: Actor, project: Project) -> Iterator[Dependent]:
     for model in (Template, Dataset, Scenario, Connection, Endpoint):
         inside = select(model.id, model.name).where(
             model.project_id == project.id, model.deleted_at.is_(None)
@@ -312,23 +312,23 @@ def _of_project(actor: Actor, project: Project) -> Iterator[Use]:
         if model is Connection:
             inside = inside.where(Connection.of_endpoint.is_(False))
         for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
-            yield Use(word_of(model), row.id, row.name, "is in it", team_id=project.team_id)
+            yield Dependent(word_of(model), row.id, row.name, "is in it", team_id=project.team_id)
     held = select(ApiKey.id, ApiKey.name).where(
         ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
     )
     if not actor.can("admin"):
         held = held.where(ApiKey.created_by == actor.user_id)
     for row in db.session.execute(held.order_by(ApiKey.id.desc()).limit(limits.SHOWN_USES)):
-        yield Use("api_key", row.id, row.name, "works in it", team_id=project.team_id)
+        yield Dependent("api_key", row.id, row.name, "works in it", team_id=project.team_id)
 
 
-def _of_team(_actor: Actor, team: Team) -> Iterator[Use]:
+def _of_team(_actor: Actor, team: Team) -> Iterator[Dependent]:
     inside = select(Project.id, Project.name).where(Project.team_id == team.id, Project.deleted_at.is_(None))
     for row in db.session.execute(inside.order_by(Project.id)):
-        yield Use("project", row.id, row.name, "is in it", True, team.id)
+        yield Dependent("project", row.id, row.name, "is in it", True, team.id)
     roles = select(Membership.id, Membership.role, User.email).join(User, User.id == Membership.user_id)
     for member in db.session.execute(roles.where(Membership.team_id == team.id).limit(limits.SHOWN_USES)):
-        yield Use("member", member.id, member.email, f"is {member.role} in it", team_id=team.id)
+        yield Dependent("member", member.id, member.email, f"is {member.role} in it", team_id=team.id)
 
 
 FINDERS: Final[Mapping[Any, Finder]] = {

@@ -35,7 +35,7 @@ from webapp.sources.services import kept_answers, sources
 from webapp.sources.services.fetched_files import FOLDER
 from webapp.web.models import IdempotencyRecord
 from webapp.work import batch_delete
-from webapp.work.batch_delete import Turn
+from webapp.work.batch_delete import TimeBudget
 from webapp.work.models import END_STATES
 
 _HOLDERS: Final = (Project, Team, WorkspaceFile)
@@ -52,7 +52,7 @@ def wind_up(gone: datetime) -> None:
                 session.execute(held.values(deleted_at=workspace.deleted_at))
 
 
-def remove(gone: datetime, now: datetime, turn: Turn) -> int:
+def remove(gone: datetime, now: datetime, turn: TimeBudget) -> int:
     """Remove those workspaces of which nothing is left but what goes along with them: members, keys, secrets, the
     trail; a little at a time, until the turn is over. Returns how many are gone."""
     done = 0
@@ -81,7 +81,7 @@ def remove(gone: datetime, now: datetime, turn: Turn) -> int:
     return done
 
 
-def _drain_table(table: Table, workspace_id: str, turn: Turn) -> None:
+def _drain_table(table: Table, workspace_id: str, turn: TimeBudget) -> None:
     """Remove a workspace's rows of a table in batches, each a separate transaction."""
     key = tuple_(*table.primary_key.columns)
     chosen = select(*table.primary_key.columns).where(table.c.workspace_id == workspace_id)
@@ -109,7 +109,7 @@ _SOFT: Final[tuple[Any, ...]] = (
 )
 
 
-def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) -> int:
+def purge(now: datetime, turn: TimeBudget | None = None, *, bytes_too: bool = True) -> int:
     """Remove what can no longer be accessed, with the files of exports, pushes and connections, the
     workspace's files, and bytes that none of these names any more. Returns the number of rows.
 
@@ -117,7 +117,7 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     little at a time, until the turn is over, and what they belong to after them. `bytes_too`: whether the storage is
     looked through for bytes that nothing names.
     """
-    gone, turn = now - timedelta(days=limits.RESTORE_DAYS), turn or Turn()
+    gone, turn = now - timedelta(days=limits.RESTORE_DAYS), turn or TimeBudget()
     wind_up(gone)
     _remove_files(gone, now)
     if bytes_too:
@@ -142,7 +142,7 @@ def purge(now: datetime, turn: Turn | None = None, *, bytes_too: bool = True) ->
     return done + remove(gone, now, turn)
 
 
-def _drain(gone: datetime, turn: Turn) -> int:
+def _drain(gone: datetime, turn: TimeBudget) -> int:
     """Remove objects that can have a million dependent rows: pushes, and runs of scenarios or projects that are about
     to be removed, key maps and saved sets of such projects. Returns the number of pushes, entries and sets."""
     with reading() as session:

@@ -32,7 +32,7 @@ from webapp.pushes.models import Push, PushLine, PushRange, PushRow
 from webapp.scenarios.models import Run, RunChunk
 from webapp.scenarios.services.run_completion import MARK
 from webapp.work import batch_delete
-from webapp.work.batch_delete import Turn, rows
+from webapp.work.batch_delete import TimeBudget, rows
 from webapp.work.models import END_STATES
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ Done = Counter[tuple[str, str]]
 """Return the numbers of deleted objects, by workspace."""
 
 
-def sweep(now: datetime, turn: Turn) -> int:
+def sweep(now: datetime, turn: TimeBudget) -> int:
     """Remove what no plan keeps any more, until the turn is over. Returns the number of runs, pushes, exports, logs and
     files."""
     done: Done = Counter()
@@ -81,7 +81,7 @@ def _gone(days: int, plan: str) -> str:
 # --- Logs ---------------------------------------------------------------------------------------------------
 
 
-def _run_logs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
+def _run_logs(plan: str, kept: Retention, now: datetime, turn: TimeBudget, done: Done) -> None:
     statement = _ended(Run, plan, now, kept.log_days).where(
         Run.log_removed_at.is_(None), Run.line_count > 0, Run.closed_at.is_not(None)
     )
@@ -93,7 +93,7 @@ def _run_logs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done)
             done[workspace_id, "run_logs"] += 1
 
 
-def _remove_run_log(run_id: str, text: str, now: datetime, turn: Turn) -> bool:
+def _remove_run_log(run_id: str, text: str, now: datetime, turn: TimeBudget) -> bool:
     """Replace a run's log by a line that says so. Return False when the turn is over before all of it is gone."""
     with writing() as session:
         session.execute(delete(RunChunk).where(RunChunk.run_id == run_id, RunChunk.first == 1))
@@ -126,7 +126,7 @@ def make_room_for_log(workspace_id: str, now: datetime) -> int:
         for run_id, size in found:
             if used <= most - limits.RUN_LOG_BYTES:
                 break
-            _remove_run_log(run_id, text, now, Turn())
+            _remove_run_log(run_id, text, now, TimeBudget())
             used, done = used - size, done + 1
         if not found:
             break
@@ -136,7 +136,7 @@ def make_room_for_log(workspace_id: str, now: datetime) -> int:
     return done
 
 
-def _push_logs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
+def _push_logs(plan: str, kept: Retention, now: datetime, turn: TimeBudget, done: Done) -> None:
     statement = _ended(Push, plan, now, kept.log_days).where(Push.log_removed_at.is_(None))
     while not turn.over and (found := _some(statement)):
         for push_id, workspace_id in found:
@@ -158,7 +158,7 @@ def _push_logs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done
 # --- Files --------------------------------------------------------------------------------------------------
 
 
-def _export_files(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
+def _export_files(plan: str, kept: Retention, now: datetime, turn: TimeBudget, done: Done) -> None:
     parts = exists().where(ExportPart.export_id == Export.id, ExportPart.storage_key.is_not(None))
     statement = _ended(Export, plan, now, kept.file_days).where(or_(Export.storage_key.is_not(None), parts))
     while not turn.over and (found := _some(statement)):
@@ -174,7 +174,7 @@ def _export_files(plan: str, kept: Retention, now: datetime, turn: Turn, done: D
 # --- Finished work ------------------------------------------------------------------------------------------
 
 
-def _runs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
+def _runs(plan: str, kept: Retention, now: datetime, turn: TimeBudget, done: Done) -> None:
     statement = _ended(Run, plan, now, kept.work_days).where(Run.closed_at.is_not(None))
     while not turn.over and (found := _some(statement)):
         for run_id, workspace_id in found:
@@ -192,7 +192,7 @@ def _runs(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> 
                 return
 
 
-def _pushes(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
+def _pushes(plan: str, kept: Retention, now: datetime, turn: TimeBudget, done: Done) -> None:
     """Pushes with all their retries and undos, once the last of these is old enough."""
     later, border = aliased(Push), now - timedelta(days=kept.work_days)
     young = exists().where(later.of_id == Push.id, func.coalesce(later.finished_at, now) >= border)
@@ -206,7 +206,7 @@ def _pushes(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -
                 return
 
 
-def _exports(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) -> None:
+def _exports(plan: str, kept: Retention, now: datetime, turn: TimeBudget, done: Done) -> None:
     statement = _ended(Export, plan, now, kept.work_days)
     while not turn.over and (found := _some(statement)):
         for export_id, workspace_id in found:
@@ -221,7 +221,7 @@ def _exports(plan: str, kept: Retention, now: datetime, turn: Turn, done: Done) 
             done[workspace_id, "exports"] += 1
 
 
-def pushes(found: Sequence[tuple[str, str]], turn: Turn) -> int:
+def pushes(found: Sequence[tuple[str, str]], turn: TimeBudget) -> int:
     """Remove pushes (workspace, id) with their ledgers, logs and captured keys. Returns how many are gone."""
     store = storage.of(current_app)
     done = 0
@@ -236,7 +236,7 @@ def pushes(found: Sequence[tuple[str, str]], turn: Turn) -> int:
     return done
 
 
-def runs(found: Sequence[str], turn: Turn) -> int:
+def runs(found: Sequence[str], turn: TimeBudget) -> int:
     """Remove runs with their logs. Returns how many are gone."""
     done = 0
     for run_id in found:

@@ -53,7 +53,7 @@ from webapp.files import services as files_services
 from webapp.imports.inference import lexicon
 from webapp.imports.inference import names as imports_names
 from webapp.imports.inference.checks import Rule
-from webapp.imports.inference.evidence import Asked
+from webapp.imports.inference.evidence import ColumnEvidence
 from webapp.row_templates.services import compilation, vocabularies
 from webapp.sources.services import files
 
@@ -328,7 +328,7 @@ _OF_WHOM: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DetectedColumn:
     """The proposal for one column: `kind` is None without personal data. `type` and `masking` can be used in a field
     unchanged."""
 
@@ -343,7 +343,9 @@ class Found:
     """Options of the type, such as the format of dates."""
 
 
-def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocabulary) -> list[Found]:
+def classify(
+    table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocabulary
+) -> list[DetectedColumn]:
     """The columns of a sample: names to values, blanks as None. ``table`` may be empty."""
     entity = Entity(
         table or "rows", (table or "rows",), tuple(Column(column, "text", "text") for column in columns)
@@ -352,7 +354,7 @@ def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocab
     if not any(item.sensitive and item.kind not in _OF_WHOM for item in made):
         alone = "The sample contains no other personal data."
         made = [
-            Found(item.name, item.kind, False, _NOBODY, f"{item.reason} {alone}", item.type)
+            DetectedColumn(item.name, item.kind, False, _NOBODY, f"{item.reason} {alone}", item.type)
             if item.kind in _OF_WHOM
             else item
             for item in made
@@ -369,11 +371,11 @@ def classify(table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocab
     return made
 
 
-def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> Found:
+def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> DetectedColumn:
     cut = limits.CLASSIFY_CHARS
     spelled = (str(value).strip()[:cut] for value in values[: limits.CLASSIFY_ROWS] if value is not None)
     texts = [item for item in spelled if item]
-    asked = Asked(entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary)
+    asked = ColumnEvidence(entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary)
     meant = imports_names.meant(asked).type if column.name.strip() else _MEANS_NOTHING
     words = imports_names.split(column.name)
     names = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
@@ -404,10 +406,12 @@ def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: V
             return _found(column.name, "free_text", _LISTED, message)
         message = "No personal data detected"
         if not texts:
-            return Found(column.name, None, False, _SOME, f"{message}, please check: it has no values.")
+            return DetectedColumn(
+                column.name, None, False, _SOME, f"{message}, please check: it has no values."
+            )
         if meant == _MEANS_NOTHING:
-            return Found(column.name, None, False, _SOME, f"{message}, please check.")
-        return Found(column.name, None, False, _SHAPED, f"{message}.")
+            return DetectedColumn(column.name, None, False, _SOME, f"{message}, please check.")
+        return DetectedColumn(column.name, None, False, _SHAPED, f"{message}.")
     message = f"The name suggests {KINDS[named].told}"
     if not texts:
         return _found(column.name, named, _NAMED, f"{message}; the sample has no values.")
@@ -420,9 +424,11 @@ _MEANS_NOTHING: Final = "words"
 """The type of names that mean nothing."""
 
 
-def _found(name: str, kind: str, confidence: float, reason: str) -> Found:
+def _found(name: str, kind: str, confidence: float, reason: str) -> DetectedColumn:
     known = KINDS[kind]
-    return Found(name, kind, True, round(confidence, 2), reason, known.type, {"strategy": known.strategy})
+    return DetectedColumn(
+        name, kind, True, round(confidence, 2), reason, known.type, {"strategy": known.strategy}
+    )
 
 
 # --- Values -------------------------------------------------------------------------------------------------
@@ -487,7 +493,7 @@ def _person_of(columns: Mapping[str, Sequence[Any]], but: str) -> str | None:
 Sample = dict[str, list[Any]]
 
 
-def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Found]:
+def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[DetectedColumn]:
     """Of rows as JSON has them. Error: validation_error, for more columns than a template may have."""
     columns: Sample = {name: [] for row in rows for name in row}
     if len(columns) > limits.MAX_FIELDS:
@@ -499,13 +505,13 @@ def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[Found]:
     return _classified(table, columns)
 
 
-def of_sample(table: str, rows: pa.Table) -> list[Found]:
+def of_sample(table: str, rows: pa.Table) -> list[DetectedColumn]:
     """Of rows that have been read; ``table`` may be empty."""
     few = rows.slice(0, limits.CLASSIFY_ROWS)
     return _classified(table, {name: _values(few.column(name)) for name in few.column_names})
 
 
-def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
+def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[DetectedColumn]:
     """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
     file = files_services.find(actor, name)
     called, key = file.name, file.storage_key
@@ -521,7 +527,7 @@ def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[Found]:
         raise ApiError("conflict", f'The file "{called}" was replaced in the meantime. Try again.') from None
     except document_process.DocumentError as error:
         raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
-    return [Found(**item) for item in found]
+    return [DetectedColumn(**item) for item in found]
 
 
 def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder: str) -> list[dict[str, Any]]:
@@ -540,7 +546,7 @@ def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder:
     return [asdict(item) for item in classify(table, found, words)]
 
 
-def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
+def of_table(actor: Actor, connection_id: str, table: str) -> list[DetectedColumn]:
     """Of the first rows of a connection's table. Errors: not_found, validation_error, those of connections."""
     connection = tenancy.get(actor, Connection, connection_id, "write")
     known = inspection.metadata(actor, connection)
@@ -562,7 +568,7 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[Found]:
     return _classified(entity.name, found)
 
 
-def as_json(found: Found) -> dict[str, Any]:
+def as_json(found: DetectedColumn) -> dict[str, Any]:
     """Return a column in the format of the API."""
     return {
         "name": found.name,
@@ -586,5 +592,5 @@ def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _classified(table: str, columns: Sample) -> list[Found]:
+def _classified(table: str, columns: Sample) -> list[DetectedColumn]:
     return classify(table, columns, compilation.vocabulary())

@@ -26,7 +26,7 @@ from webapp.connections.services.access import limited
 from webapp.connectors import subset_query
 from webapp.connectors.base import ConnectorError, TableReader
 from webapp.connectors.schema import Entity
-from webapp.connectors.subset_query import Ways, refused
+from webapp.connectors.subset_query import SubsetSteps, refused
 from webapp.datasets.services import datasets
 from webapp.engine.masking import STRATEGIES, fitting
 from webapp.engine.source_data import SourceSpec
@@ -34,7 +34,7 @@ from webapp.engine.types.registry import find
 from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 from webapp.imports.services import tables
-from webapp.real_data.detection import KINDS, Found, classify, of_sample
+from webapp.real_data.detection import KINDS, DetectedColumn, classify, of_sample
 from webapp.row_templates.services import compilation
 from webapp.row_templates.services import templates as row_templates_templates
 from webapp.sources.services import sources
@@ -85,7 +85,7 @@ def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
     return [_proposal(item) for item in of_sample(name, sample)]
 
 
-def _proposal(found: Found) -> Proposal:
+def _proposal(found: DetectedColumn) -> Proposal:
     asked = found.masking or {}
     kind = found.type if found.sensitive and found.type else AS_IT_IS
     choice = Choice(
@@ -140,7 +140,7 @@ def _masked_field(chosen: Choice) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SubsetResult:
     """A subset: its dataset and templates as the API shows them, and what each table holds of it."""
 
     dataset: dict[str, Any]
@@ -158,7 +158,7 @@ def create(
     children: Sequence[str] | None = None,
     depth: int = 1,
     name: str | None = None,
-) -> Made:
+) -> SubsetResult:
     """Create and save a subset from some rows of `table`; commits. `children` are the tables whose rows are included if
     they refer to such rows (None: all; []: none), `depth` the number of levels.
 
@@ -195,7 +195,7 @@ def _named(entities: Mapping[str, Entity], wanted: Sequence[str], path: str) -> 
         raise
 
 
-def _counted(connection: Connection, ways: Ways) -> dict[str, int]:
+def _counted(connection: Connection, ways: SubsetSteps) -> dict[str, int]:
     """Rows of each table; nothing may be missing. Error: validation_error."""
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
@@ -244,11 +244,11 @@ def _number(session: TableReader, query: str) -> int:
 def _save(
     actor: Actor,
     connection_id: str,
-    ways: Ways,
+    ways: SubsetSteps,
     counts: Mapping[str, int],
     samples: Mapping[str, pa.RecordBatch],
     name: str,
-) -> Made:
+) -> SubsetResult:
     words = compilation.vocabulary()
     found = {
         table: {
@@ -291,7 +291,7 @@ def _save(
         }
         for item in made
     ]
-    return Made(dataset, made, report)
+    return SubsetResult(dataset, made, report)
 
 
 def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]]:
@@ -304,7 +304,7 @@ def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]
 
 
 def _subset_field(
-    ways: Ways, entity: Entity, column: str, found: Mapping[str, Mapping[str, Found]]
+    ways: SubsetSteps, entity: Entity, column: str, found: Mapping[str, Mapping[str, DetectedColumn]]
 ) -> dict[str, Any]:
     """Return a field that copies a column. Foreign key columns use the definition of the key that they refer to."""
     table, name = _root(ways, entity.name, column)
@@ -327,7 +327,7 @@ def _subset_field(
     return made
 
 
-def _root(ways: Ways, table: str, column: str) -> tuple[str, str]:
+def _root(ways: SubsetSteps, table: str, column: str) -> tuple[str, str]:
     """Return the column that a foreign key finally refers to; the column itself if it is not a foreign key."""
     seen = set()
     while (table, column) not in seen:

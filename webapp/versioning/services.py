@@ -34,7 +34,7 @@ from webapp.versioning.models import Version, Versioned
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class Dependent:
     """An object that uses another. `how`: a description. `team_id`: its team; None: no team."""
 
     type: str
@@ -45,7 +45,7 @@ class Use:
     team_id: str | None = None
 
 
-def told(actor: Actor, uses: Iterable[Use]) -> list[dict[str, Any]]:
+def told(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, Any]]:
     """Return usages for the API; objects of teams that the actor is not in have no id and name."""
     return [
         {
@@ -60,7 +60,7 @@ def told(actor: Actor, uses: Iterable[Use]) -> list[dict[str, Any]]:
     ]
 
 
-def refuse(actor: Actor, uses: Iterable[Use], what: str) -> None:
+def refuse(actor: Actor, uses: Iterable[Dependent], what: str) -> None:
     """Return `in_use` if some of the dependents block a deletion; those that the actor may not see are only counted."""
     blocking = told(actor, (one for one in uses if one.blocks))
     if not blocking:
@@ -75,7 +75,7 @@ def refuse(actor: Actor, uses: Iterable[Use], what: str) -> None:
     )
 
 
-Finder = Callable[[Actor, Any], Iterable[Use]]
+Finder = Callable[[Actor, Any], Iterable[Dependent]]
 _FINDERS: Final = "rowsmith.usages"
 
 
@@ -84,7 +84,7 @@ def init_app(app: Flask, finders: Mapping[Any, Finder]) -> None:
     app.extensions[_FINDERS] = finders
 
 
-def of(actor: Actor, found: Any) -> list[Use]:
+def of(actor: Actor, found: Any) -> list[Dependent]:
     """Return what uses an object."""
     finders: Mapping[Any, Finder] = current_app.extensions[_FINDERS]
     return list(finders[type(found)](actor, found))

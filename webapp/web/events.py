@@ -247,7 +247,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Backlog:
     """What a new follower gets first: lines as events, up to number `last`."""
 
     first: int
@@ -262,12 +262,12 @@ class Told:
         return told(Piece(number + 1, self.last, self.lines[number + 1 - self.first :])).bytes
 
 
-def told(piece: Piece) -> Told:
+def told(piece: Piece) -> Backlog:
     """Lines as events, each under its number."""
     made = "".join(
         f"id: {number}\nevent: log\ndata: {line}\n\n" for number, line in enumerate(piece.lines, piece.first)
     )
-    return Told(piece.first, piece.last, piece.lines, made.encode("utf-8", "replace"))
+    return Backlog(piece.first, piece.last, piece.lines, made.encode("utf-8", "replace"))
 
 
 class Feed:
@@ -282,13 +282,13 @@ class Feed:
         """Whether the job has ended and all of its lines have been read."""
         self.base = self.reached = 0
         """The window holds the lines above `base`, up to `reached`."""
-        self.window: deque[Told] = deque()
+        self.window: deque[Backlog] = deque()
         self.users = self.readers = 0
         self.looked = float("-inf")
         self.due = 0.0
         self._size = 0
 
-    def next(self, after: int, wait: float) -> tuple[list[Told], bool]:
+    def next(self, after: int, wait: float) -> tuple[list[Backlog], bool]:
         """Return lines after a number, waiting for them for a while; and whether the cache starts too late, so that the
         source has to be read."""
         with self.changed:
@@ -298,7 +298,7 @@ class Feed:
                 return [], True
             return [one for one in self.window if one.last > after], False
 
-    def apply(self, state: State | None, found: Sequence[Told], *, over: bool, read: bool) -> None:
+    def apply(self, state: State | None, found: Sequence[Backlog], *, over: bool, read: bool) -> None:
         """Store the latest state; `read`: and the lines."""
         with self.changed:
             self.gone = state is None
@@ -359,7 +359,7 @@ class Hub:
                 self._feeds.pop(feed.source.key, None)
 
     def _run(self) -> None:
-        with _Ear(self._app.config["REDIS_URL"]) as ear:
+        with _Subscription(self._app.config["REDIS_URL"]) as ear:
             while True:
                 with self._lock:
                     feeds = list(self._feeds.values())
@@ -394,9 +394,9 @@ class Hub:
         hurry = more or (ended and not feed.over)
         feed.due = feed.looked + (limits.FOLLOW_WAKE_SECONDS if hurry else quick)
 
-    def _lines(self, feed: Feed) -> tuple[list[Told], bool]:
+    def _lines(self, feed: Feed) -> tuple[list[Backlog], bool]:
         """New lines of a feed, and whether there may be more."""
-        found: list[Told] = []
+        found: list[Backlog] = []
         reached = feed.reached
         for _ in range(_ROUNDS):
             pieces = feed.source.pieces(reached)
@@ -415,7 +415,7 @@ def of(app: Flask) -> Hub:
     return cast(Hub, found)
 
 
-class _Ear:
+class _Subscription:
     """Yield messages of one Redis connection; nothing while Redis is unavailable."""
 
     def __init__(self, url: str) -> None:
@@ -424,7 +424,7 @@ class _Ear:
         self._channels: set[str] = set()
         self._silent_until = 0.0
 
-    def __enter__(self) -> _Ear:
+    def __enter__(self) -> _Subscription:
         return self
 
     def __exit__(self, *_: object) -> None:

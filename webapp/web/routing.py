@@ -66,7 +66,7 @@ def once(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
         raise validation_error([Fault("Idempotency-Key", "wrong_form", message)])
     if (request.content_length or 0) > max_body:
         raise ApiError("payload_too_large", details={"max_bytes": max_body})
-    claim = _Claim(actor, key)
+    claim = _KeyLock(actor, key)
     stored_json.check(actor)  # the answer is kept for a day
     earlier = claim.take()
     if earlier is not None:
@@ -110,7 +110,7 @@ def _digest(told: bytes) -> str:
     return found.hexdigest()
 
 
-class _Claim:
+class _KeyLock:
     """One caller's hold on one key."""
 
     def __init__(self, actor: Actor, key: str) -> None:

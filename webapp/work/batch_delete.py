@@ -18,7 +18,7 @@ from webapp.extensions import changed_rows, redis_client, writing
 from webapp.model_base import Base
 
 
-class Turn:
+class TimeBudget:
     """A time budget for deletions. It starts with the first check. `cut` is set if something was left for the
     next sweep."""
 
@@ -36,7 +36,7 @@ class Turn:
         return self.cut
 
 
-def rows(model: type[Base], condition: Any, turn: Turn, batch: int = limits.DRAIN_ROWS) -> int:
+def rows(model: type[Base], condition: Any, turn: TimeBudget, batch: int = limits.DRAIN_ROWS) -> int:
     """Delete rows in batches, each in a separate transaction, until none is left or the time budget is used
     up. Other connections can write between the batches; there is no queue for SQLite's lock, and waiting
     connections poll it."""

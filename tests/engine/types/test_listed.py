@@ -14,7 +14,7 @@ CHECKED = {
     "cnpj": "br.cnpj", "isin": "isin", "cusip": "cusip", "lei": "lei", "imei": "imei", "isbn_10": "isbn",
     "itin": "us.itin",
 }  # fmt: skip
-PATTERNS = [kind for kind in listed.TYPES if issubclass(kind, listed.Listed)]
+PATTERNS = [kind for kind in listed.TYPES if issubclass(kind, listed.PatternValues)]
 
 
 @pytest.mark.parametrize("name", sorted(CHECKED))

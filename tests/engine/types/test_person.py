@@ -248,7 +248,7 @@ def test_a_unique_name_in_a_group_of_a_person_is_rejected_with_advice(kind):
 def test_the_bits_of_few_rows_are_those_of_many():
     rows = np.arange(text_parts.FEW_ROWS, dtype=np.uint64)
     draws = RandomStream(random.key("s", "g"), rows)
-    salted, single = joining.Salted(draws, 4), joining.Salted(draws, 0)
+    salted, single = joining.SaltedBits(draws, 4), joining.SaltedBits(draws, 0)
     for salt in range(4):
         assert salted.bits(salt).tolist() == single.bits(salt).tolist() == draws.bits(salt).tolist()
 

@@ -32,7 +32,7 @@ from webapp import clock, limits
 from webapp.access import actors
 from webapp.access.models import Identity, Invitation, Membership, User, Workspace
 from webapp.accounts.services import people, sign_in
-from webapp.accounts.services.sign_in import Account, Entered, Visitor
+from webapp.accounts.services.sign_in import Account, SignInResult, Visitor
 from webapp.audit.services import audit_log
 from webapp.config import Settings
 from webapp.config.values import is_loopback
@@ -391,7 +391,7 @@ class Answer:
     issuer: str
 
 
-def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[Entered, str]:
+def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[SignInResult, str]:
     """The end of what `begin` began: a session or a second step, and where to go; commits. Error: Problem."""
     kept = sign_in.take(_STATE, answer.state, browser) if browser and _FORM.fullmatch(answer.state) else None
     if kept is None:

@@ -74,7 +74,7 @@ class Visitor:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class SignInResult:
     """The result of the first step: the `token` of a new browser session, or a `step` that still needs a code.
 
     `without_password`: the account came by a link and has no password yet.
@@ -94,7 +94,7 @@ class Account:
     email: str
 
 
-def by_password(email: str, password: str, visitor: Visitor, target: str = "/") -> Entered:
+def by_password(email: str, password: str, visitor: Visitor, target: str = "/") -> SignInResult:
     """Sign in by e-mail address and password; commits. `target` is where to go after the second step.
 
     Errors: rate_limited, validation_error (one answer for unknown account and wrong password).
@@ -140,19 +140,19 @@ def enter(
     target: str = "/",
     vouched: bool = False,
     account: Account | None = None,
-) -> Entered:
+) -> SignInResult:
     """After the first step: a session, or the second step for who has a second factor; commits.
 
     `vouched`: the provider has seen a second factor itself. `account` is linked to the user when they are in.
     Error: forbidden when the user is a member of no workspace.
     """
     if vouched or not two_factor.is_on(user.id):
-        return Entered(start(user, visitor, how, second=vouched, account=account))
+        return SignInResult(start(user, visitor, how, second=vouched, account=account))
     kept: dict[str, Any] = {"user": user.id, "how": how, "target": target, "mark": _mark(user)}
     if account is not None:
         kept["account"] = [account.issuer, account.subject, account.email]
     db.session.commit()  # an invitation that was accepted, a password hash that was updated
-    return Entered(step=keep(_STEP, kept))
+    return SignInResult(step=keep(_STEP, kept))
 
 
 def _mark(user: User) -> str:
@@ -319,7 +319,7 @@ def link_is_open(token: str) -> bool:
     return db.session.scalar(statement) is not None
 
 
-def by_link(token: str, visitor: Visitor) -> Entered:
+def by_link(token: str, visitor: Visitor) -> SignInResult:
     """Use a one-time link; commits.
 
     Of parallel attempts exactly one succeeds. Error: not_found for a used, expired or unknown link.
@@ -344,7 +344,7 @@ def by_link(token: str, visitor: Visitor) -> Entered:
     return replace(enter(user, visitor, "link"), without_password=without_password)
 
 
-def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Entered:
+def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> SignInResult:
     """Accept an invitation with a new account, or with the password of the one the address has; commits.
 
     Errors: not_found, validation_error, rate_limited.

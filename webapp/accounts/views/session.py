@@ -16,7 +16,7 @@ from webapp.access.actors import Actor
 from webapp.access.models import BrowserSession, Project, User
 from webapp.accounts import authentication
 from webapp.accounts.services import oidc, people, sessions, sign_in, two_factor
-from webapp.accounts.services.sign_in import Entered, Visitor
+from webapp.accounts.services.sign_in import SignInResult, Visitor
 from webapp.accounts.views.workspace import LimitsOut
 from webapp.errors import ApiError
 from webapp.extensions import db
@@ -244,7 +244,7 @@ def safe_next(target: str) -> str:
     return target if own and "\\" not in target and target.isprintable() else "/"
 
 
-def enter(entered: Entered, target: str) -> Response:
+def enter(entered: SignInResult, target: str) -> Response:
     """Store a new browser session in a new cookie, or ask for the code. Nothing of the old cookie is kept, and its
     session is ended."""
     before: Actor | None = g.actor

@@ -130,7 +130,7 @@ def sign_in_by_code(body: CodeForm) -> Response:
     """Finish signing in with a code."""
     authentication.check_csrf()
     token, target, left = sign_in.by_code(_step(), body.code, visitor())
-    answer = enter(sign_in.Entered(token), target)
+    answer = enter(sign_in.SignInResult(token), target)
     if left is not None:
         flash(f"You used a recovery code; {left} are left. You can create new ones in your profile.")
     return answer

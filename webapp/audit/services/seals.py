@@ -396,7 +396,7 @@ _LATE: Final = timedelta(seconds=limits.AUDIT_LATE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class Mismatch:
     """Something that does not fit: in which seal, which entry ("": none in particular), and what."""
 
     seal: int
@@ -414,7 +414,7 @@ class Report:
     removed: int = 0
     unsealed: int = 0
     head: str = ""
-    misfits: list[Misfit] = field(default_factory=list)
+    misfits: list[Mismatch] = field(default_factory=list)
 
 
 def verify(workspace_id: str, kept: dict[str, Any] | None = None) -> Report:
@@ -443,13 +443,13 @@ class _Chain:
         self._head = session.get(AuditHead, report.workspace_id)
         self._removed = self._head.removed if self._head else 0
 
-    def misfits(self, heads: list[dict[str, Any]]) -> Iterator[Misfit]:
+    def misfits(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
         """All that does not fit, in order."""
         yield from self._seals()
         yield from self._end(heads)
         yield from self._others()
 
-    def _seals(self) -> Iterator[Misfit]:
+    def _seals(self) -> Iterator[Mismatch]:
         own = AuditSeal.workspace_id == self._workspace_id
         numbers = self._session.scalars(select(AuditSeal.number).where(own).order_by(AuditSeal.number)).all()
         previous, expected = GENESIS, 1
@@ -457,22 +457,22 @@ class _Chain:
             seal = self._session.get_one(AuditSeal, (self._workspace_id, number))
             self._session.expunge(seal)
             if number != expected:
-                yield Misfit(expected, "", f"Seal {expected} is missing; the next one is {number}.")
+                yield Mismatch(expected, "", f"Seal {expected} is missing; the next one is {number}.")
             elif seal.previous != previous:
-                yield Misfit(number, "", f"Seal {number} does not continue the previous seal.")
+                yield Mismatch(number, "", f"Seal {number} does not continue the previous seal.")
             yield from self._entries(seal)
             if seal.hash != seal_hash({name: getattr(seal, name) for name in SEALED}):
-                yield Misfit(number, "", f"Seal {number} was changed.")
+                yield Mismatch(number, "", f"Seal {number} was changed.")
             previous, expected = seal.hash, number + 1
             self._latest = seal.last_at
             self._report.seals += 1
         self._report.head = f"{expected - 1}:{previous}" if numbers else ""
 
-    def _entries(self, seal: AuditSeal) -> Iterator[Misfit]:
+    def _entries(self, seal: AuditSeal) -> Iterator[Mismatch]:
         if seal.removed_at is not None and seal.links is None:
             self._report.removed += seal.count
             if seal.number > self._removed:
-                yield Misfit(
+                yield Mismatch(
                     seal.number, "", f"The entries of seal {seal.number} were taken away, not by retention."
                 )
             return
@@ -481,7 +481,7 @@ class _Chain:
         except ValueError:
             links = []
         if len(links) != seal.count:
-            yield Misfit(
+            yield Mismatch(
                 seal.number, "", f"Seal {seal.number} names {len(links)} entries and not {seal.count}."
             )
         there = read(self._session, self._workspace_id, [name for name, _ in links])
@@ -490,30 +490,30 @@ class _Chain:
             entry = there.get(name)
             self._report.entries += entry is not None
             if entry is None:
-                yield Misfit(seal.number, name, "This entry is missing: it was deleted.")
+                yield Mismatch(seal.number, name, "This entry is missing: it was deleted.")
             elif link(digest, entry) != told:
-                yield Misfit(
+                yield Mismatch(
                     seal.number, name, "This entry is not what was sealed: it or its place was changed."
                 )
             elif self._latest is not None and entry["at"] < self._latest - _LATE:
                 at, latest = clock.to_text(entry["at"]), clock.to_text(self._latest)
-                yield Misfit(seal.number, name, f"This entry is of {at} and was added after {latest}.")
+                yield Mismatch(seal.number, name, f"This entry is of {at} and was added after {latest}.")
             digest = told
         if digest.hex() != seal.chain:
-            yield Misfit(seal.number, "", f"The hashes in seal {seal.number} were changed.")
+            yield Mismatch(seal.number, "", f"The hashes in seal {seal.number} were changed.")
 
-    def _end(self, heads: list[dict[str, Any]]) -> Iterator[Misfit]:
+    def _end(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
         """Check that nothing was cut off: the chain reaches its head and includes every stored head."""
         head = self._head
         number, hash = self._report.head.split(":") if self._report.head else ("0", "")
         last = int(number)
         if (head.number if head else 0, head.hash if head else "") != (last, hash):
-            yield Misfit(
+            yield Mismatch(
                 last, "", f"The chain ends at seal {last}; its head is seal {head.number if head else 0}."
             )
         for kept in heads:
             if not holds(self._session, self._workspace_id, kept["number"], kept["hash"]):
-                yield Misfit(
+                yield Mismatch(
                     last, "", f"The chain does not hold the head that was kept, seal {kept['number']}."
                 )
         if head is None or not head.removed:
@@ -530,9 +530,9 @@ class _Chain:
             message = (
                 f"Entries up to seal {head.removed} are gone, and no entry says that retention removed them."
             )
-            yield Misfit(head.removed, "", message)
+            yield Mismatch(head.removed, "", message)
 
-    def _others(self) -> Iterator[Misfit]:
+    def _others(self) -> Iterator[Mismatch]:
         """Return entries without a seal: those of the last seconds are pending, others were not written by Rowsmith."""
         own = AuditEntry.workspace_id == self._workspace_id
         noted = select(AuditPending.entry_id).where(AuditPending.workspace_id == self._workspace_id)
@@ -540,7 +540,7 @@ class _Chain:
         there = set(self._session.scalars(noted.join(AuditEntry, AuditEntry.id == AuditPending.entry_id)))
         self._report.unsealed = len(there)
         for name in sorted(pending - there):
-            yield Misfit(0, name, "This entry is missing: it was deleted before it was sealed.")
+            yield Mismatch(0, name, "This entry is missing: it was deleted before it was sealed.")
         total = self._session.scalar(select(func.count()).select_from(AuditEntry).where(own)) or 0
         if total == self._report.entries + len(there):
             return
@@ -550,7 +550,7 @@ class _Chain:
         )
         for name in names:
             if name not in pending and name not in sealed:
-                yield Misfit(0, name, "This entry is in no seal: it was not written by the service.")
+                yield Mismatch(0, name, "This entry is in no seal: it was not written by the service.")
 
     def _sealed(self) -> set[str]:
         statement = select(AuditSeal.links).where(

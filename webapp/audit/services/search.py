@@ -46,7 +46,7 @@ _NAME: Final = "audit"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EntryFilter:
     """Which entries. `q`: a part of the action; `text`: a part of the details; `since` counts, `until` does not."""
 
     action: str | None = None
@@ -65,7 +65,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchPage:
     """One page. `total` is exact, or a lower bound; `searched_until` is the time of the oldest entry that was scanned
     if the scan stopped before the page was full."""
 
@@ -79,11 +79,11 @@ class Found:
 _NAMED: Final = ("name", "file_name", "target")  # columns that name an object, the first that its table has
 
 
-def page(actor: Actor, wanted: Wanted, cursor: str | None, limit: int) -> Found:
+def page(actor: Actor, wanted: EntryFilter, cursor: str | None, limit: int) -> SearchPage:
     """A page of the entries, newest first. Errors: forbidden, invalid_request (the cursor)."""
     require(actor, "admin")
     base, others = _conditions(actor.workspace_id, wanted)
-    said = {name: getattr(wanted, name) for name in Wanted.__slots__}
+    said = {name: getattr(wanted, name) for name in EntryFilter.__slots__}
     given = json.dumps({name: value for name, value in said.items() if value is not None}, default=str)
     context = f"{actor.workspace_id} {given}"
     if cursor:
@@ -101,11 +101,11 @@ def page(actor: Actor, wanted: Wanted, cursor: str | None, limit: int) -> Found:
     elif bound is not None:  # there may be more beyond what was looked through
         following, until = pagination.cursor_of(_NAME, context, [bound.isoformat(), ""]), bound
     total, exact = _total(actor.workspace_id, wanted)
-    return Found(rows[:limit], following, total, exact, until)
+    return SearchPage(rows[:limit], following, total, exact, until)
 
 
 def _conditions(
-    workspace_id: str, wanted: Wanted
+    workspace_id: str, wanted: EntryFilter
 ) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
     """Return conditions that use an index, and conditions on the entries found, which no database uses another
     index for."""
@@ -142,7 +142,7 @@ def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
     return db.session.scalar(statement.limit(1))
 
 
-def _total(workspace_id: str, wanted: Wanted) -> tuple[int, bool]:
+def _total(workspace_id: str, wanted: EntryFilter) -> tuple[int, bool]:
     """Count the entries: within the time window if there is one, and up to the maximum."""
     base, others = _conditions(workspace_id, wanted)
     bound = _bound(base) if others else None
@@ -155,7 +155,7 @@ def _total(workspace_id: str, wanted: Wanted) -> tuple[int, bool]:
 # --- All of it ----------------------------------------------------------------------------------------------
 
 
-def every(workspace_id: str, wanted: Wanted) -> Iterator[list[AuditEntry]]:
+def every(workspace_id: str, wanted: EntryFilter) -> Iterator[list[AuditEntry]]:
     """Yield all entries, oldest first, in batches, each read in a separate short transaction."""
     app = application()
     base, others = _conditions(workspace_id, wanted)

@@ -19,7 +19,7 @@ from webapp.builder.forms import place_faults, places, sentence
 from webapp.builder.inputs import TemplateIn
 from webapp.builder.services import faults_of
 from webapp.builder.views import draft_page
-from webapp.builder.views.draft_page import PAGE, Opened, Shown
+from webapp.builder.views.draft_page import PAGE, OpenDraft, ViewState
 from webapp.builder.views.drafts import pressed
 from webapp.engine.types.registry import find
 from webapp.errors import ApiError
@@ -104,7 +104,7 @@ bp = Blueprint("builder", __name__)
 
 def page(actor: Actor, template: Template) -> Response:
     """Render the builder for a saved template, with the user's draft of it."""
-    at, shown = draft_page.of_page(actor, template), Shown.of_request(request.args)
+    at, shown = draft_page.of_page(actor, template), ViewState.of_request(request.args)
     if request.args.get("view") != "versions":
         return draft_page.page(at, shown)
     versions = [
@@ -137,7 +137,7 @@ class NewQuery(Query):
 @route(bp, "/templates/new", scope="write", query=NewQuery, hidden=True, programs=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """The builder with a template that is not saved."""
-    shown = Shown.of_request(request.args)
+    shown = ViewState.of_request(request.args)
     if query.draft:
         row = services.get(actor, query.draft)
         if row.template_id is not None:
@@ -174,9 +174,9 @@ def save(actor: Actor, template_id: str) -> Response:
     return _save(actor, at)
 
 
-def _save(actor: Actor, at: Opened) -> Response:
+def _save(actor: Actor, at: OpenDraft) -> Response:
     """Store what the form says in the draft, and the draft as a template or as its next version."""
-    row, shown = at.row, Shown.of_request(request.form)
+    row, shown = at.row, ViewState.of_request(request.form)
     assert row is not None  # `begin`
     before, after = at.spec, forms.read(request.form, at.spec)
     forms.check_size(after)
@@ -220,7 +220,7 @@ def _sent(where: str) -> Response:
     return see_other(where)
 
 
-def _refused(at: Opened, shown: Shown, error: ApiError) -> Response:
+def _refused(at: OpenDraft, shown: ViewState, error: ApiError) -> Response:
     """Show what needs attention: the field with the first error is opened."""
     if error.status >= 500 or error.code != "validation_error":
         raise error
@@ -244,7 +244,7 @@ def _refused(at: Opened, shown: Shown, error: ApiError) -> Response:
     return answer
 
 
-def _clashed(at: Opened, shown: Shown, loaded: str) -> Response:
+def _clashed(at: OpenDraft, shown: ViewState, loaded: str) -> Response:
     template = at.template
     assert template is not None
     newest = templates.version_of(template)

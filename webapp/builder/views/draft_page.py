@@ -44,7 +44,7 @@ from webapp.files.models import WorkspaceFile
 from webapp.row_templates.models import Template
 from webapp.row_templates.schemas import DraftInput
 from webapp.row_templates.services import compilation, related_templates, relations, templates
-from webapp.row_templates.services.relations import Shared, Told
+from webapp.row_templates.services.relations import DescribedRelation, Shared
 from webapp.sources.services import files, sources
 from webapp.web import snippets
 from webapp.web.forms.from_model import bound, form_class
@@ -116,7 +116,7 @@ def _text(name: str, kind: str) -> str:
 TONES: Final = 6  # colours of groups; a seventh group has the first one's again
 
 
-class Around:
+class PageData:
     """Data for the templates of the builder page, loaded on demand while they are rendered. `asks`: see `Tables`."""
 
     def __init__(self, actor: Actor, given: Mapping[str, Any], own: str = "", *, asks: bool = False) -> None:
@@ -133,7 +133,7 @@ class Around:
                 return relations.NOTHING
         return relations.look(self._actor, self._given, self.own, before)
 
-    def told(self, row: Named) -> Told | None:
+    def told(self, row: Named) -> DescribedRelation | None:
         """The relation of a field in words."""
         return self._look.relations.get(row.id)
 
@@ -230,7 +230,7 @@ class Around:
 
     # Connections
 
-    def pick(self, field: Any, row: Named) -> Pick:
+    def pick(self, field: Any, row: Named) -> InspectorSelect:
         """The choices of an option that refers to a template, a connection, or a part of one."""
         kind = field.pick["kind"]
         of = str(row.options_value(field.pick.get("of", "")) or "")
@@ -244,7 +244,7 @@ class Around:
         empty = field.pick.get("empty", "choose")
         if kind in ("table", "column") and not of:
             empty = "table first" if kind == "column" else "connection first"
-        return Pick(
+        return InspectorSelect(
             choices=self._offered(field.pick, of, place)
             if not typed and (of or "of" not in field.pick)
             else [],
@@ -288,7 +288,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class InspectorSelect:
     """A select of the inspector: its choices, how what is chosen is called, what its empty choice says, and whether the
     inspector is drawn again when it changes. `typed`: there is nothing to choose from, it is a box to type in; `many`:
     one that searches."""
@@ -560,7 +560,7 @@ def lines(
     draft: Mapping[str, Any],
     sample: Sample,
     saved: Mapping[str, Any] | None,
-    around: Around | None,
+    around: PageData | None,
     *,
     nested: bool = False,
 ) -> list[Line]:
@@ -663,7 +663,7 @@ def parsed(body: Any) -> DraftInput:
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenDraft:
     """A draft as a page or a form shows it. Without `row` nothing was changed yet: the draft is the saved template, or
     the beginning of a new one, which the page then contains."""
 
@@ -711,15 +711,15 @@ class Opened:
 
 def opened(
     actor: Actor, template: Template | None, row: TemplateDraft | None, spec: dict[str, Any]
-) -> Opened:
+) -> OpenDraft:
     """Return a draft for a page; fields without an id get one. Error: validation_error for too many fields."""
     forms.check_size(spec)
     spec = {**spec, "fields": forms.with_ids(spec.get("fields"))}
     saved = templates.show(template) if template is not None else None
-    return Opened(actor, spec, template, row, saved)
+    return OpenDraft(actor, spec, template, row, saved)
 
 
-def of_page(actor: Actor, template: Template) -> Opened:
+def of_page(actor: Actor, template: Template) -> OpenDraft:
     """Return the actor's draft of a saved template. A draft without changes gives way to a newer version."""
     row = services.of_template(actor, template)
     if row is not None and row.loaded_version != template.version and not services.is_dirty(row):
@@ -730,7 +730,7 @@ def of_page(actor: Actor, template: Template) -> Opened:
 
 
 @dataclass(slots=True)
-class Shown:
+class ViewState:
     """What a page shows of a draft: which view, which rows, and which field is in the inspector."""
 
     view: str = ""
@@ -742,12 +742,12 @@ class Shown:
     query: str = ""
 
     @staticmethod
-    def of_request(values: Any) -> Shown:
+    def of_request(values: Any) -> ViewState:
         """Read it from the parameters of a page, or from its form."""
         view, tab = values.get("view", ""), values.get("tab", "")
         numbers = {name: values.get(name, "") for name in ("offset", "first")}
         whole = {name: int(text) for name, text in numbers.items() if text.isdecimal() and len(text) < 16}
-        return Shown(
+        return ViewState(
             view=view if view in VIEWS else "",
             seed=values.get("seed", "")[: limits.MAX_SEED_CHARS] or "sample",
             field=values.get("field", ""),
@@ -758,10 +758,10 @@ class Shown:
         )
 
 
-def context(at: Opened, shown: Shown, *, rows: bool = True, fetch: bool = False) -> dict[str, Any]:
+def context(at: OpenDraft, shown: ViewState, *, rows: bool = True, fetch: bool = False) -> dict[str, Any]:
     """Return the context of the page's templates."""
     actor, spec = at.actor, at.spec
-    around = Around(actor, spec, at.own)
+    around = PageData(actor, spec, at.own)
     shown.field = next((one.key for one in places(spec["fields"]) if shown.field == one.name), shown.field)
     total = len(spec["fields"])
     if not shown.view:
@@ -814,14 +814,14 @@ def context(at: Opened, shown: Shown, *, rows: bool = True, fetch: bool = False)
     }
 
 
-def _texts(at: Opened, shown: Shown) -> dict[str, Any]:
+def _texts(at: OpenDraft, shown: ViewState) -> dict[str, Any]:
     """Return the context of the views JSON and API."""
     if shown.view == "json":
         return {"json_text": orjson.dumps(at.spec, option=orjson.OPT_INDENT_2).decode()}
     return {"use": snippets.of_template(snippets.origin(), at.own, at.spec, shown.seed)}
 
 
-def _window(made: list[Any], shown: Shown, place: Any) -> tuple[int, int]:
+def _window(made: list[Any], shown: ViewState, place: Any) -> tuple[int, int]:
     """The numbers of the first column shown, and of the one after the last."""
     most = limits.BUILDER_COLUMNS
     if len(made) <= most:
@@ -831,7 +831,7 @@ def _window(made: list[Any], shown: Shown, place: Any) -> tuple[int, int]:
     return first, min(len(made), first + most)
 
 
-def inspected(at: Opened, shown: Shown, sample: Sample) -> FieldForm | None:
+def inspected(at: OpenDraft, shown: ViewState, sample: Sample) -> FieldForm | None:
     """Return the form of the field in the inspector; None if there is none."""
     found = places(at.spec["fields"])
     one = next((one for one in found if one.key == shown.field), None)
@@ -841,7 +841,7 @@ def inspected(at: Opened, shown: Shown, sample: Sample) -> FieldForm | None:
     return FieldForm(one, at.spec["fields"])
 
 
-def settings_context(at: Opened, card: SourceCard | None = None) -> dict[str, Any]:
+def settings_context(at: OpenDraft, card: SourceCard | None = None) -> dict[str, Any]:
     """Return the context of the template's settings: invalid data, the source, the locales."""
     bad, said = (
         one if isinstance(one, dict) else None for one in (at.spec.get("invalid"), at.spec.get("source"))
@@ -854,13 +854,15 @@ def settings_context(at: Opened, card: SourceCard | None = None) -> dict[str, An
     }
 
 
-def page(at: Opened, shown: Shown, *, status: int = 200, **more: Any) -> Response:
+def page(at: OpenDraft, shown: ViewState, *, status: int = 200, **more: Any) -> Response:
     """Render the whole page."""
     html = render_template(PAGE, **{**context(at, shown, rows=shown.view not in _WITHOUT_ROWS), **more})
     return Response(html, status, mimetype="text/html")
 
 
-def fragments(at: Opened, shown: Shown, *, inspector: bool, status: int = 200, **more: Any) -> Response:
+def fragments(
+    at: OpenDraft, shown: ViewState, *, inspector: bool, status: int = 200, **more: Any
+) -> Response:
     """Render what changes on the page after an edit: the table, the state, and with `inspector` the inspector."""
     shows = context(at, shown, rows=shown.view not in _WITHOUT_ROWS)
     html = render_template(
@@ -884,7 +886,7 @@ def fresh(fields: list[dict[str, Any]], name: str = "") -> dict[str, Any]:
     }
 
 
-def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> Opened:
+def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> OpenDraft:
     """Return the draft that a form of the page was sent for, with what its inputs say. `begin`: it becomes a draft on
     the server, if it is not one yet. Raises not_found, forbidden."""
     form = request.form

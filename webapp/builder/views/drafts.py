@@ -22,7 +22,7 @@ from webapp.builder import forms, services
 from webapp.builder.forms import at_path, marked, place_faults, places, sentence
 from webapp.builder.services import faults_of
 from webapp.builder.views import draft_page
-from webapp.builder.views.draft_page import PAGE, WAYS, Around, Opened, Shown, SourceCard, icon_of
+from webapp.builder.views.draft_page import PAGE, WAYS, OpenDraft, PageData, SourceCard, ViewState, icon_of
 from webapp.documentation.field_types import families
 from webapp.engine import guess
 from webapp.engine.formulas.compiler import BUILT_IN
@@ -90,7 +90,7 @@ def change(actor: Actor) -> Response:
     at = draft_page.of_form(actor, lock=True, begin=True)
     row = at.row
     assert row is not None  # `begin`
-    shown = Shown.of_request(request.form)
+    shown = ViewState.of_request(request.form)
     before = at.spec
     if verb in ("undo", "redo"):
         services.change(actor, row, forms.read(request.form, before), _label("set", before, shown.field))
@@ -155,7 +155,7 @@ def _edited(
         if more:  # with a type that was chosen for it
             fields, focus = forms.edit(fields, "type", focus, more)
     elif verb == "again":
-        Around(actor, draft, "", asks=True).forget_strangers(focus)
+        PageData(actor, draft, "", asks=True).forget_strangers(focus)
     elif verb != "set":
         fields, focus = forms.edit(fields, verb, focus, more)
     return {**draft, "fields": fields}, focus
@@ -222,7 +222,7 @@ def _wrong_json(message: str) -> ApiError:
 def rows(actor: Actor) -> Response:
     """Render the table again: other rows, another seed, other columns."""
     at = _read(actor)
-    shown, fetch = Shown.of_request(request.form), bool(request.form.get("read"))
+    shown, fetch = ViewState.of_request(request.form), bool(request.form.get("read"))
     if fetch:
         require(actor, "generate")
     html = render_template("templates/changed.html", **draft_page.context(at, shown, fetch=fetch), oob=True)
@@ -232,14 +232,14 @@ def rows(actor: Actor) -> Response:
 @route(bp, "/inspector", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def inspector(actor: Actor) -> Response:
     """Render the inspector: of a field, or of the template's settings."""
-    at, shown = _read(actor), Shown.of_request(request.form)
+    at, shown = _read(actor), ViewState.of_request(request.form)
     shown.field = request.form.get("open", shown.field)
     return Response(
         render_template("templates/inspector.html", **draft_page.context(at, shown)), mimetype="text/html"
     )
 
 
-def _read(actor: Actor) -> Opened:
+def _read(actor: Actor) -> OpenDraft:
     """The draft with what the form says, which may not be stored yet."""
     at = draft_page.of_form(actor)
     forms.check_size(read := forms.read(request.form, at.spec))
@@ -271,7 +271,7 @@ def tables(actor: Actor) -> Response:
     asked, text = (
         str(found.options_value(name) or "") if found else "" for name in ("connection_id", "table")
     )
-    names = Around(actor, at.spec).tables.tables(asked, text)[: limits.PICKED_TABLES]
+    names = PageData(actor, at.spec).tables.tables(asked, text)[: limits.PICKED_TABLES]
     return Response(render_template("pushes/targets.html", entities=names), mimetype="text/html")
 
 

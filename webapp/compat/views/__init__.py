@@ -13,10 +13,10 @@ group.
 from __future__ import annotations
 
 from webapp.compat.views import files, objects, people, plans, routing, sending, targets
-from webapp.compat.views.routing import Door, bp
+from webapp.compat.views.routing import CompatMiddleware, bp
 
 __all__ = [
-    "Door",
+    "CompatMiddleware",
     "bp",
     "files",
     "objects",

@@ -271,7 +271,7 @@ def file_upload(actor: Actor, scenario_id: str) -> Response:
     return reply({"success": True, "file": out(file, scenario_id)})
 
 
-class _Again(io.RawIOBase):
+class _PeekableStream(io.RawIOBase):
     """A stream whose first bytes can be inspected before reading."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
@@ -302,7 +302,7 @@ def _form() -> tuple[dict[str, str], FileStorage]:
         if found is None:
             text = "Send the file as multipart, with the parts `file` and `folder`."
             raise ApiError("unsupported_media_type", text, {"content_type": request.mimetype})
-        boundary, stream = found[1], _Again(head, stream)
+        boundary, stream = found[1], _PeekableStream(head, stream)
     spools: list[Spool] = []
     folder = Path(current_app.config["SETTINGS"].data_dir) / "spool"
 

@@ -256,8 +256,8 @@ bp = Blueprint("compat", __name__)
 call = partial(route, bp, hidden=True, people=False, query=Anything)
 
 
-class Door:
-    """Around the application: a call to `/compat` is a program's, and `Authorization` may hold the bare key."""
+class CompatMiddleware:
+    """WSGI middleware: calls to `/compat` get JSON, and their `Authorization` may be a key without a scheme."""
 
     def __init__(self, app: hooks.WsgiApp) -> None:
         self._app = app

@@ -250,7 +250,7 @@ def told(error: ConnectorError) -> ApiError:
     return ApiError(error.code, error.message, details)
 
 
-class _Known:
+class _MetadataCache:
     """A cache of metadata in this process. Removes the least recently used entries when all entries together have more
     than METADATA_KEPT_TABLES tables."""
 
@@ -277,7 +277,7 @@ class _Known:
                 tables -= len(self._entries.popitem(last=False)[1][1].entities)
 
 
-_known: Final = _Known()
+_known: Final = _MetadataCache()
 
 
 def known_metadata(connection: Connection) -> Metadata | None:

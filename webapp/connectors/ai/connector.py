@@ -78,7 +78,7 @@ class Completion:
 
 
 @dataclass(slots=True)
-class Spent:
+class TokenUsage:
     """What a run has used so far."""
 
     calls: int = 0
@@ -101,7 +101,7 @@ class AiChat:
         self._auth = settings.auth.requests_auth(session)
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self.spent = Spent()
+        self.spent = TokenUsage()
         wanted = settings.response_format
         self._formats = list(FORMATS) if wanted == "auto" else [wanted]
 
@@ -292,7 +292,7 @@ _HELLO: Final = Prompt("You are being tested.", "Answer with the one word: ready
 
 def stages(session: Session, connector: AiConnector) -> Iterator[Stage]:
     """Run the stages in order, up to the first failure. The last stage has the `response`."""
-    look = _Look(session, connector)
+    look = _Verification(session, connector)
     held: Stage | None = None
     for stage in staged(look.steps()):
         if held is not None:
@@ -302,7 +302,7 @@ def stages(session: Session, connector: AiConnector) -> Iterator[Stage]:
         yield replace(held, response=look.response())
 
 
-class _Look:
+class _Verification:
     """One verification. It requests the list of models once, and each stage reports a part of the result."""
 
     def __init__(self, session: Session, connector: AiConnector) -> None:

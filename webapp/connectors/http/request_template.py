@@ -24,7 +24,7 @@ from webapp import limits
 from webapp.connectors.base import ConnectorError, Settings
 from webapp.connectors.http.authentication import HeaderName
 from webapp.engine.formats.nested import is_json_text, json_texts
-from webapp.engine.placeholders import Hole, Pattern, PlaceholderError, parse
+from webapp.engine.placeholders import Pattern, Placeholder, PlaceholderError, parse
 
 HeaderEncoding = Literal["none", "rfc8187", "percent"]
 UNFIT_CHARACTERS: Final = r"[^\t -~\x{80}-\x{ff}]"
@@ -166,7 +166,7 @@ class RequestTemplate(Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ComposedRequest:
     """A request without base URL and authentication."""
 
     path: str
@@ -186,7 +186,7 @@ class Renderer:
         self._body, self._sends = template.body, template.method != "GET"
         self._encoding = template.header_encoding
 
-    def rows(self, batch: pa.RecordBatch) -> list[Made]:
+    def rows(self, batch: pa.RecordBatch) -> list[ComposedRequest]:
         """Return a request for each row. Raises `ConnectorError` (reason `unknown_field`)."""
         values, n = _Values(batch), batch.num_rows
         pieces = [
@@ -199,7 +199,7 @@ class Renderer:
         headers = _rows_of({name: column.to_pylist() for name, column in self.headers(batch).items()}, n)
         query = _rows_of({name: _texts(pattern, values, n) for name, pattern in self._query.items()}, n)
         bodies = self.bodies(batch) if self._sends else [None] * n
-        return [Made(*parts) for parts in zip(paths, headers, query, bodies, strict=True)]
+        return [ComposedRequest(*parts) for parts in zip(paths, headers, query, bodies, strict=True)]
 
     def headers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         """Return the value of each header in each row, as it is sent. Raises as `rows`."""
@@ -238,7 +238,7 @@ class Renderer:
         return _listed(pc.binary_join_element_wise(*pieces, ""))
 
 
-def value_in_header(batch: pa.RecordBatch, hole: Hole) -> pa.Array:
+def value_in_header(batch: pa.RecordBatch, hole: Placeholder) -> pa.Array:
     """Return the text that one `{{field}}` produces in each row."""
     return _plain(Pattern((hole,)).fill(_Values(batch).column, batch.num_rows))
 

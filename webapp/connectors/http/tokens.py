@@ -76,7 +76,7 @@ class TokenStore(Protocol):
         raise."""
 
 
-class HandedToken:
+class ParentToken:
     """A store for a child process: it receives at most one token from its parent, and returns its last one
     (`entry`)."""
 

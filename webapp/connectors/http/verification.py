@@ -49,7 +49,7 @@ def looked(
 ) -> Iterator[Stage]:
     """Verify a target by its base URL. The last stage has the `response`. `auth` is a model of
     `http.authentication`."""
-    look = _Look(session, url, auth, headers, timeout)
+    look = _Verification(session, url, auth, headers, timeout)
     steps = [("resolve", look.resolve), ("connect", look.connect)]
     if url.startswith("https:"):
         steps.append(("tls", look.tls))
@@ -63,7 +63,7 @@ def looked(
         yield replace(held, response=look.response())
 
 
-class _Look:
+class _Verification:
     """One verification. It sends one request, and each stage reports a part of the result."""
 
     def __init__(

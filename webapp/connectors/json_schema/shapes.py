@@ -29,7 +29,7 @@ from webapp.connectors.json_schema.validation import (
     LOCKED,
     Budget,
     Document,
-    Unresolved,
+    UnresolvedReference,
     canonical,
     has_format,
     is_number,
@@ -84,7 +84,7 @@ _KEPT: Final = ("description", "title", "format", "readOnly")
 
 
 @dataclass
-class Flat:
+class FlatSchema:
     """The keywords of a schema, with references and `allOf` merged."""
 
     kinds: frozenset[str] | None = None
@@ -143,29 +143,29 @@ class Shaper:
 
     # --- Merging ----------------------------------------------------------------------------------------------
 
-    def _flat(self, parts: Iterable[Part], turns: int = 0) -> Flat | None:
+    def _flat(self, parts: Iterable[Part], turns: int = 0) -> FlatSchema | None:
         """Return the merged keywords of schemas; None if they exclude each other."""
-        found: Flat | None = Flat()
+        found: FlatSchema | None = FlatSchema()
         for part in parts:
             found = self._one(part, found, turns) if found is not None else None
         return found
 
-    def _one(self, part: Part, into: Flat, turns: int) -> Flat | None:
+    def _one(self, part: Part, into: FlatSchema, turns: int) -> FlatSchema | None:
         schema, above = part
         self.document.visit()
         if schema is False or turns > _DEEPEST:
             return None
         if not isinstance(schema, dict):
             return into
-        found: Flat | None = into
+        found: FlatSchema | None = into
         reference = schema.get("$ref", schema.get("$dynamicRef"))
         if isinstance(reference, str):
             if reference in above:
                 return None
             try:
                 there = self.document.target(reference), above | {reference}
-            except Unresolved as error:
-                found = _joined(into, Flat(lost=str(error)))
+            except UnresolvedReference as error:
+                found = _joined(into, FlatSchema(lost=str(error)))
             else:
                 found = self._one(there, into, turns + 1)
             if found is None:
@@ -187,7 +187,7 @@ class Shaper:
             found.choices += (((True, above), (then, above), (schema.get("else", True), above)),)
         return found
 
-    def _attempts(self, flat: Flat, turns: int = 0) -> Iterator[Flat]:
+    def _attempts(self, flat: FlatSchema, turns: int = 0) -> Iterator[FlatSchema]:
         """Yield the keywords for each combination of alternatives, the likely ones first."""
         if not flat.choices or turns > _DEEPEST:
             yield flat
@@ -206,7 +206,7 @@ class Shaper:
                 break
             try:
                 schema = self.document.target(schema["$ref"])
-            except Unresolved:
+            except UnresolvedReference:
                 return 3
         if not isinstance(schema, dict):
             return 0
@@ -284,7 +284,7 @@ class Shaper:
                     return made
         return None
 
-    def _typed(self, flat: Flat, raw: Any, depth: int) -> Shape | None:
+    def _typed(self, flat: FlatSchema, raw: Any, depth: int) -> Shape | None:
         told = {key: flat.words[key] for key in _TOLD if isinstance(flat.words.get(key), str)}
         if flat.lost and flat.kinds is None and flat.enum is None and not flat.properties:
             return {**told, LEFT_OUT: flat.lost, LOST: flat.lost}
@@ -316,7 +316,7 @@ class Shaper:
 
     # --- Objects ----------------------------------------------------------------------------------------------
 
-    def _object(self, flat: Flat, raw: Any, depth: int, told: Shape) -> Shape | None:
+    def _object(self, flat: FlatSchema, raw: Any, depth: int, told: Shape) -> Shape | None:
         shapes: dict[str, Shape] = {}
         left_out: dict[str, Shape] = {}
         for name in dict.fromkeys(flat.required):
@@ -398,7 +398,7 @@ class Shaper:
             and _kind_of(flat) in ("object", "array", "")
         )
 
-    def _parts(self, flat: Flat, name: str) -> tuple[Part, ...] | None:
+    def _parts(self, flat: FlatSchema, name: str) -> tuple[Part, ...] | None:
         """Return the schemas of a property; None if it is not accepted."""
         parts = flat.properties.get(name, ())
         parts += tuple(part for pattern, part in flat.named if validation.matches(pattern, name))
@@ -441,7 +441,7 @@ class Shaper:
                 stack += [some[middle:], some[:middle]]
         return kept
 
-    def _as_map(self, flat: Flat, shapes: dict[str, Shape], kept: list[str], depth: int) -> list[str]:
+    def _as_map(self, flat: FlatSchema, shapes: dict[str, Shape], kept: list[str], depth: int) -> list[str]:
         """Return names for properties of a map, after adding their shapes; empty if it has none."""
         low, high = flat.words.get("minProperties"), flat.words.get("maxProperties")
         count = max(low if is_number(low) else 0, 2)
@@ -484,7 +484,7 @@ class Shaper:
 
     # --- Arrays -----------------------------------------------------------------------------------------------
 
-    def _array(self, flat: Flat, raw: Any, depth: int, told: Shape) -> Shape | None:
+    def _array(self, flat: FlatSchema, raw: Any, depth: int, told: Shape) -> Shape | None:
         low, high = flat.words.get("minItems"), flat.words.get("maxItems")
         least = int(low) if is_number(low) and low > 0 else 0
         most = int(high) if is_number(high) and high >= 0 else None
@@ -539,9 +539,9 @@ class Shaper:
 # --- Keywords -----------------------------------------------------------------------------------------------
 
 
-def _own(schema: Mapping[str, Any], above: frozenset[str]) -> Flat:
+def _own(schema: Mapping[str, Any], above: frozenset[str]) -> FlatSchema:
     """Return the keywords of one schema."""
-    found = Flat(locked=schema.get("readOnly") is True)
+    found = FlatSchema(locked=schema.get("readOnly") is True)
     kinds = schema.get("type")
     if isinstance(kinds, str):
         kinds = [kinds]
@@ -596,7 +596,7 @@ _LARGER: Final = ("minLength", "minItems", "minProperties", "minimum", "exclusiv
 _SMALLER: Final = ("maxLength", "maxItems", "maxProperties", "maximum", "exclusiveMaximum")
 
 
-def _joined(one: Flat, other: Flat) -> Flat | None:
+def _joined(one: FlatSchema, other: FlatSchema) -> FlatSchema | None:
     """Return the keywords of both; None if they exclude each other."""
     made = _copied(one)
     if one.kinds is not None and other.kinds is not None:
@@ -641,8 +641,8 @@ def _joined(one: Flat, other: Flat) -> Flat | None:
     return made
 
 
-def _copied(flat: Flat, choices: tuple[tuple[Part, ...], ...] | None = None) -> Flat:
-    return Flat(
+def _copied(flat: FlatSchema, choices: tuple[tuple[Part, ...], ...] | None = None) -> FlatSchema:
+    return FlatSchema(
         flat.kinds, flat.enum, dict(flat.words), flat.patterns, dict(flat.properties), flat.required, flat.others,
         flat.named, flat.names, flat.items, flat.first, flat.choices if choices is None else choices, flat.locked,
         flat.lost,
@@ -658,7 +658,7 @@ def _common_multiple(one: float, other: float) -> float:
     return int(found) if found.denominator == 1 else float(found)
 
 
-def _kind_of(flat: Flat) -> str:
+def _kind_of(flat: FlatSchema) -> str:
     """Return the type that is generated; empty if any value is accepted."""
     if flat.kinds is not None:
         hinted = [kind for kind, keys in _HINTS if kind in flat.kinds and _mentions(flat, keys)]
@@ -666,7 +666,7 @@ def _kind_of(flat: Flat) -> str:
     return next((kind for kind, keys in _HINTS if _mentions(flat, keys)), "")
 
 
-def _mentions(flat: Flat, keys: Sequence[str]) -> bool:
+def _mentions(flat: FlatSchema, keys: Sequence[str]) -> bool:
     own = {
         "properties": flat.properties, "additionalProperties": flat.others, "patternProperties": flat.named,
         "required": flat.required, "propertyNames": flat.names, "items": flat.items, "prefixItems": flat.first,
@@ -701,7 +701,7 @@ def _sort(value: Any) -> str:
 _FORMAT_LENGTHS: Final = {"uuid": (36, 36), "date": (10, 10), "date-time": (20, 20)}
 
 
-def _text(flat: Flat, told: Shape) -> Shape | None:
+def _text(flat: FlatSchema, told: Shape) -> Shape | None:
     words = flat.words
     least = int(max(0, words.get("minLength", 0)))
     most = int(words["maxLength"]) if "maxLength" in words else None
@@ -738,7 +738,7 @@ def _text(flat: Flat, told: Shape) -> Shape | None:
     return made
 
 
-def _number(flat: Flat, kind: str, told: Shape) -> Shape | None:
+def _number(flat: FlatSchema, kind: str, told: Shape) -> Shape | None:
     words = flat.words
     step = Decimal(str(words["multipleOf"])) if words.get("multipleOf", 0) > 0 else None
     unit = Decimal(1) if kind == "integer" else Decimal("0.01")

@@ -218,7 +218,7 @@ OUTSIDE: Final = "is in another document."
 """The end of the message of references that lead out of the document."""
 
 
-class Unresolved(Exception):
+class UnresolvedReference(Exception):
     """A reference that does not lead to a schema of the document."""
 
 
@@ -243,7 +243,7 @@ class Document:
     # --- References -------------------------------------------------------------------------------------------
 
     def target(self, reference: str) -> Any:
-        """Return the schema that a reference leads to. Raises `Unresolved`."""
+        """Return the schema that a reference leads to. Raises `UnresolvedReference`."""
         if reference not in self._found:
             self._found[reference] = self._target(reference)
         return self._found[reference]
@@ -257,12 +257,12 @@ class Document:
             if not known:
                 known = [one for one in named if one.rpartition("/")[2] == address and address]
             if not known:
-                raise Unresolved(f'"{reference[:200]}" {OUTSIDE}')
+                raise UnresolvedReference(f'"{reference[:200]}" {OUTSIDE}')
             found = named[known[0]]
         if fragment and not fragment.startswith("/"):
             anchor = self._names().get("#" + fragment)
             if anchor is None:
-                raise Unresolved(f'"{reference[:200]}" does not exist in the document.')
+                raise UnresolvedReference(f'"{reference[:200]}" does not exist in the document.')
             return anchor
         for part in fragment.split("/")[1:]:
             name = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -271,7 +271,7 @@ class Document:
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:
-                raise Unresolved(f'"{reference[:200]}" does not exist in the document.')
+                raise UnresolvedReference(f'"{reference[:200]}" does not exist in the document.')
         return found
 
     def _names(self) -> dict[str, Any]:
@@ -318,7 +318,7 @@ class Document:
                 return True
             try:
                 there = self.target(reference)
-            except Unresolved:
+            except UnresolvedReference:
                 there = True
             if not self.valid(value, there, turns + 1):
                 return False
@@ -419,7 +419,7 @@ class Document:
         if isinstance(schema.get("$ref"), str):
             try:
                 parts = [*parts, self.target(schema["$ref"])]
-            except Unresolved:
+            except UnresolvedReference:
                 return set(value)
         for key in ("anyOf", "oneOf"):
             parts = [*parts, *(one for one in listed(schema.get(key)) if self.valid(value, one, turns + 1))]

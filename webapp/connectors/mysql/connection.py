@@ -316,7 +316,7 @@ class Link(_Connection):
         return (self._sock.version() or "TLS") if isinstance(self._sock, ssl.SSLSocket) else ""
 
 
-class _NotInClear:
+class _PasswordOverTls:
     """Sends a password in clear text, as LDAP and PAM require, but only over TLS, because any server may
     request it."""
 
@@ -416,7 +416,7 @@ def _prepared(params: ConnectOptions) -> Link:
     elif params.tls != "prefer":
         secured["ssl"] = _context(params.tls, params.authority)
     encoders: dict[Any, Any] = dict(pymysql.converters.encoders)
-    refusing: dict[str, Any] = {"mysql_clear_password": _NotInClear, "dialog": _NotInClear}
+    refusing: dict[str, Any] = {"mysql_clear_password": _PasswordOverTls, "dialog": _PasswordOverTls}
     return Link(
         host=params.host,
         port=params.port,

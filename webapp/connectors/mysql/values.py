@@ -40,7 +40,7 @@ _MEASURED_IN_BYTES: Final = ("tinytext", "text", "mediumtext", "longtext")
 _FIRST_DAY: Final = -719_162  # 0001-01-01
 _LAST_DAY: Final = 2_932_896  # 9999-12-31, where DATE ends
 
-Misfit = tuple[pa.Array, str, str]
+Mismatch = tuple[pa.Array, str, str]
 """Which rows (booleans) do not fit, the reason, and the message."""
 
 
@@ -78,9 +78,9 @@ class Writer:
         failures: dict[int, RowError] = {}
         arrays = []
         for column, values in zip(self._columns, batch.columns, strict=True):
-            array, misfits = fit(column, values)
+            array, mismatches = fit(column, values)
             arrays.append(array)
-            for where, reason, message in misfits:
+            for where, reason, message in mismatches:
                 found = np.flatnonzero(pc.fill_null(where, False).to_numpy(zero_copy_only=False))
                 for index in found.tolist():
                     failures.setdefault(index, RowError(index, reason, message, column=column.name))
@@ -110,41 +110,41 @@ def texts(column: Column, array: pa.Array) -> list[str]:
     return listed
 
 
-def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     """Return ``values`` converted for ``column``. Values in rows that do not fit are unspecified."""
     values = fitted(values, column)
     if pa.types.is_dictionary(values.type) and column.type not in _TEXTS:
         values = values.dictionary_decode()
     if pa.types.is_null(values.type):
         return values, []
-    misfits: list[Misfit] = []
+    mismatches: list[Mismatch] = []
     if pa.types.is_float64(values.type):
         infinite = pc.invert(pc.is_finite(values))
         if pc.any(infinite).as_py():
-            misfits.append((infinite, "out_of_range", "MySQL cannot store NaN or infinity."))
+            mismatches.append((infinite, "out_of_range", "MySQL cannot store NaN or infinity."))
             values = pc.if_else(infinite, 0.0, values)
     values, found = _FITTING.get(column.type, _as_text)(column, values)
-    misfits += found
+    mismatches += found
     if pa.types.is_date32(values.type):
         numbers, first, last = values.cast(pa.int32()), _FIRST_DAY, _LAST_DAY
     elif pa.types.is_timestamp(values.type):
         numbers = values.cast(pa.int64())
         first, last = _FIRST_DAY * codecs.DAY_MICROS, (_LAST_DAY + 1) * codecs.DAY_MICROS - 1
     else:
-        return values, misfits
+        return values, mismatches
     ends = pc.min_max(numbers).as_py()
     if ends["min"] is not None and (ends["min"] < first or ends["max"] > last):
         outside = pc.or_(pc.less(numbers, first), pc.greater(numbers, last))
-        misfits.append((outside, "out_of_range", "The year must be from 1 to 9999."))
+        mismatches.append((outside, "out_of_range", "The year must be from 1 to 9999."))
         values = pc.if_else(outside, None, values)
-    return values, misfits
+    return values, mismatches
 
 
 # --- Conversions by column type
 # --------------------------------------------------------------------------------
 
 
-def _as_text(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def _as_text(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     """Find texts whose trailing spaces the server would remove, or for which its error is misleading.
 
     MariaDB reports a text that is cut before a non-ASCII letter as an incorrect string.
@@ -169,25 +169,25 @@ def _as_text(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
     return values, [(found, "too_long", f"{column.name} stores at most {most:,} {unit}.")]
 
 
-def _as_integer(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def _as_integer(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if pa.types.is_integer(values.type):
         return values, []
     return _matching(column, values, _INTEGER, "accepts only integers")
 
 
-def _as_number(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def _as_number(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if _numeric(values.type):
         return values, []
     return _matching(column, values, _NUMBER, "accepts only numbers")
 
 
-def _matching(column: Column, values: pa.Array, pattern: str, rule: str) -> tuple[pa.Array, list[Misfit]]:
+def _matching(column: Column, values: pa.Array, pattern: str, rule: str) -> tuple[pa.Array, list[Mismatch]]:
     words = values if pa.types.is_string(values.type) else values.cast(pa.string())
     wrong = pc.invert(pc.match_substring_regex(words, pattern))
     return words, [(wrong, "wrong_type", f"{column.name} {rule}.")]
 
 
-def _as_boolean(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def _as_boolean(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type):
         return values, []
     words = pc.utf8_lower(pc.utf8_trim_whitespace(values.cast(pa.string())))
@@ -198,13 +198,13 @@ def _as_boolean(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit
     ]
 
 
-def _as_date(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def _as_date(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if pa.types.is_timestamp(values.type):
         return values.cast(pa.timestamp("us")).cast(pa.date32(), safe=False), []
     return values, []
 
 
-def _as_moment(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def _as_moment(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if not pa.types.is_string(values.type):
         return values, []
     zoned = pc.fill_null(pc.match_substring_regex(values, _ZONED), False)
@@ -217,13 +217,13 @@ def _as_moment(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]
     return pc.replace_with_mask(values, zoned, moments.cast(pa.string())), []
 
 
-def _as_time(column: Column, values: pa.Array) -> tuple[pa.Array, list[Misfit]]:
+def _as_time(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if pa.types.is_timestamp(values.type):
         return values.cast(pa.timestamp("us")).cast(pa.time64("us")), []
     return values, []
 
 
-_FITTING: Final[dict[str, Callable[[Column, pa.Array], tuple[pa.Array, list[Misfit]]]]] = {
+_FITTING: Final[dict[str, Callable[[Column, pa.Array], tuple[pa.Array, list[Mismatch]]]]] = {
     "integer": _as_integer,
     "decimal": _as_number,
     "float": _as_number,

@@ -45,7 +45,7 @@ from webapp.connectors.http.verification import from_net_error
 from webapp.connectors.odata import metadata
 from webapp.connectors.odata.metadata import Service, Version
 from webapp.connectors.odata.values import Shaper, instant, service_of
-from webapp.connectors.rest.fetch import Fetched, Fetching, Manner
+from webapp.connectors.rest.fetch import Fetched, Fetching, FetchOptions
 from webapp.connectors.schema import Entity, Metadata
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, Session, exchange, open_session
@@ -1009,7 +1009,7 @@ class OdataChannel(Channel):
 
     # --- reading values
 
-    def fetch(self, paths: Sequence[str], manner: Manner) -> Fetched:
+    def fetch(self, paths: Sequence[str], manner: FetchOptions) -> Fetched:
         """See `rest.fetch.Fetches`: fetches paths below the service root, with the parameters of every
         request."""
         settings, endpoint = self.settings, self.endpoint

@@ -212,7 +212,7 @@ class _Builder(TreeBuilder):
         self.count += 1
         self.depth += 1
         if self.count > limits.ODATA_DOCUMENT_ELEMENTS or self.depth > limits.MAX_JSON_DEPTH:
-            raise _TooMuch
+            raise _DocumentTooLarge
         return super().start(tag, attrs)
 
     def end(self, tag: str, /) -> Element:
@@ -221,7 +221,7 @@ class _Builder(TreeBuilder):
         return super().end(tag)
 
 
-class _TooMuch(Exception):
+class _DocumentTooLarge(Exception):
     """The document has more or deeper elements than allowed."""
 
 
@@ -247,7 +247,7 @@ def read(document: bytes) -> Service:
         raise bad_document(
             "The document declares a DTD or entities, which are not allowed", _position(parser)
         ) from None
-    except _TooMuch:
+    except _DocumentTooLarge:
         raise bad_document(
             "The document has too many elements, or is nested too deeply", _position(parser)
         ) from None

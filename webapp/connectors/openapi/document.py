@@ -27,7 +27,7 @@ from webapp import limits
 from webapp.connectors import metadata_documents
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.json_schema.shapes import LEFT_OUT, Shaper
-from webapp.connectors.json_schema.validation import OUTSIDE, Unresolved
+from webapp.connectors.json_schema.validation import OUTSIDE, UnresolvedReference
 from webapp.connectors.json_schema.validation import Document as JsonSchemas
 from webapp.connectors.schema import Column, ColumnType, Entity, Metadata
 from webapp.document_process import DocumentError, check_depth, too_deep
@@ -412,7 +412,7 @@ class Reader:
                 break
             try:
                 value = self.document.target(value["$ref"])
-            except Unresolved as error:
+            except UnresolvedReference as error:
                 self.lost.append(str(error))
                 return {}
         return _dict(value)

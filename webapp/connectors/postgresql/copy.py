@@ -27,7 +27,7 @@ from webapp.engine.formats import FormatError, views
 from webapp.engine.formats.base import Codec, Frame, Wrapping
 from webapp.engine.formats.base import Column as Spelled
 from webapp.engine.formats.codecs import BoolCodec, TextCodec, TimestampCodec
-from webapp.engine.formats.escape import Escape, Scan, Unfit
+from webapp.engine.formats.escape import Escape, Scan, Unrepresentable
 from webapp.engine.formats.layout import Layout, Oversize, copied
 from webapp.engine.formats.nested import scalar_codec
 
@@ -38,7 +38,7 @@ DAY_MICROS = 86_400_000_000
 
 
 class CopyEscape(Escape):
-    """Escapes values for COPY's text format. Raises `Unfit` for U+0000, which PostgreSQL's text cannot
+    """Escapes values for COPY's text format. Raises `Unrepresentable` for U+0000, which PostgreSQL's text cannot
     contain."""
 
     key = "copy"
@@ -51,7 +51,7 @@ class CopyEscape(Escape):
     @staticmethod
     def _replacement(match: re.Match[str]) -> str:
         if match[0] == "\0":
-            raise Unfit(0, "The text contains U+0000, which PostgreSQL cannot store.")
+            raise Unrepresentable(0, "The text contains U+0000, which PostgreSQL cannot store.")
         return _SIGNS[match[0]]
 
     def rows(self, scan: Scan) -> np.ndarray | None:
@@ -364,7 +364,7 @@ class CopyBinary:
         count = batch.num_rows
         if not count or not self._able:
             return None
-        laid = _Laid(count, len(self._columns))
+        laid = _BatchPieces(count, len(self._columns))
         for (column, name), given in zip(self._columns, batch.columns, strict=True):
             array = fitted(given, column)
             if pa.types.is_dictionary(array.type):
@@ -374,7 +374,7 @@ class CopyBinary:
         return Lines(*laid.joined(), rows=np.arange(count), head=HEAD, tail=TAIL)
 
 
-class _Laid:
+class _BatchPieces:
     """The rows of a batch as pieces (see `engine.formats.views`).
 
     Bytes of fixed width are collected in `run` until a piece of variable length follows.

@@ -73,7 +73,7 @@ class PostgresqlTarget(Target):
         # The context of a COPY error starts with the table's name, then the word for "line" in the server's
         # language.
         self._line = re.compile(rf"^COPY {re.escape(writing.entity.parts[-1])}, \S+ (\d+)", re.M)
-        self._staged: Staged | None = None
+        self._staged: StagingTable | None = None
         self._unique = _unique(writing)
         self._inserted: list[list[str]] = []
         self._batch_sizer, self._stage_pace = (
@@ -92,7 +92,7 @@ class PostgresqlTarget(Target):
             return
         with self._talking():
             if self._staged is None and self._stages:
-                self._staged = Staged(self._connection, self.writing)
+                self._staged = StagingTable(self._connection, self.writing)
             self._connection.execute(self._begin)
         if self._staged is not None:
             self._staged.used = False
@@ -232,13 +232,13 @@ class PostgresqlTarget(Target):
         self._deletes = True
         if self._staged is None:
             with self._talking():
-                self._staged = Staged(self._connection, self.writing)
+                self._staged = StagingTable(self._connection, self.writing)
         kept, failures = self._into_stage(self._staged, batch, *self._numbered.lines(batch))
         failures += self._found(kept, batch, self._staged.delete)
         return WriteResult(sorted(failures, key=_place))
 
     def _into_stage(
-        self, staged: Staged, batch: pa.RecordBatch, lines: Lines, failures: list[RowError]
+        self, staged: StagingTable, batch: pa.RecordBatch, lines: Lines, failures: list[RowError]
     ) -> tuple[np.ndarray, list[RowError]]:
         """Copy all rows to the temporary table, which checks the columns' types. Returns the accepted rows."""
         with self._talking():
@@ -269,7 +269,7 @@ class PostgresqlTarget(Target):
         except psycopg.Error as error:
             return self._refusal(error, piece, batch, line or self._line)
 
-    def _carried(self, staged: Staged, piece: np.ndarray, batch: pa.RecordBatch) -> RowRejection | None:
+    def _carried(self, staged: StagingTable, piece: np.ndarray, batch: pa.RecordBatch) -> RowRejection | None:
         """Insert rows from the temporary table into the target table."""
         try:
             if staged.insert(piece):
@@ -414,7 +414,7 @@ def _place(failure: RowError) -> int:
     return failure.index
 
 
-class Staged:
+class StagingTable:
     """The temporary table of a target. It is created outside a transaction, so that it outlives all
     transactions."""
 

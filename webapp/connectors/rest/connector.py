@@ -21,7 +21,7 @@ from webapp.connectors.http.channel import LOCATION, Channel, HttpConnector, Sen
 from webapp.connectors.http.request_template import FixedHeaders, PathText, RequestTemplate
 from webapp.connectors.http.retry import Retry
 from webapp.connectors.http.verification import looked
-from webapp.connectors.rest.fetch import Fetched, Fetching, Manner
+from webapp.connectors.rest.fetch import Fetched, Fetching, FetchOptions
 from webapp.connectors.rest.sending import RestSender
 from webapp.connectors.schema import Column, Entity, Metadata
 from webapp.engine import json_paths
@@ -168,7 +168,7 @@ class RestChannel(Channel):
         """Return an entity for any path."""
         return self._connector.place(name)
 
-    def fetch(self, paths: Sequence[str], manner: Manner) -> Fetched:
+    def fetch(self, paths: Sequence[str], manner: FetchOptions) -> Fetched:
         """See `fetch.Fetches`. Also allowed for read-only connections."""
         base = self._connector.settings.base_url
         return Fetching(self._connector, self._session, self._auth, manner, base).all(paths)

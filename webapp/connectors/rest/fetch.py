@@ -51,7 +51,7 @@ _WITHOUT: Final = " With on_error: blank or default, rows are generated without 
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class FetchedBody:
     """The result for one path."""
 
     body: str | None
@@ -61,7 +61,7 @@ class Got:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class FetchOptions:
     """How paths are fetched."""
 
     until: float
@@ -76,15 +76,15 @@ class Manner:
 class Fetched:
     """Results by path. With an error, some may be missing."""
 
-    found: dict[str, Got] = field(default_factory=dict)
+    found: dict[str, FetchedBody] = field(default_factory=dict)
     error: ConnectorError | None = None
 
 
 @runtime_checkable
-class Fetches(Protocol):
+class FetchChannel(Protocol):
     """A channel that values can be fetched from (`Capabilities.fetch`)."""
 
-    def fetch(self, paths: Sequence[str], manner: Manner) -> Fetched:
+    def fetch(self, paths: Sequence[str], manner: FetchOptions) -> Fetched:
         """Fetch each path, relative to the connection's URL, with its authentication, headers, retries and
         parallelism.
 
@@ -100,7 +100,7 @@ class Fetching:
         connector: RestConnector | OdataConnector,
         session: Session,
         auth: AuthBase,
-        manner: Manner,
+        manner: FetchOptions,
         base: str,
     ) -> None:
         self._settings, self._redact, self._base = connector.settings, connector.redact, base
@@ -108,11 +108,11 @@ class Fetching:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._bytes = 0
-        self._found: dict[str, Got] = {}
+        self._found: dict[str, FetchedBody] = {}
         self._errors: dict[int, ConnectorError] = {}
 
     def all(self, paths: Sequence[str]) -> Fetched:
-        """See `Fetches.fetch`."""
+        """See `FetchChannel.fetch`."""
         settings = self._settings
         lanes = SenderThreads(self, settings.retry, settings.parallel, settings.rate_per_second)
 
@@ -153,7 +153,7 @@ class Fetching:
 
     # --- Single paths
 
-    def _got(self, path: str, lanes: SenderThreads) -> Got:
+    def _got(self, path: str, lanes: SenderThreads) -> FetchedBody:
         if not DOTS.isdisjoint(path.partition("?")[0].split("/")):
             message = f"The path {self._shown(path)} contains `.` or `..` as a part."
             raise ConnectorError(message, reason="bad_path", hint="Remove . and .. from the values in it.")
@@ -170,7 +170,7 @@ class Fetching:
             status = f"{reply.status} {self._redact(reply.reason)[:50]}".rstrip()
             of_the_path = 400 <= reply.status < 500 and reply.status not in _OF_THE_CONNECTION
             if of_the_path and self._manner.bears:
-                return Got(None, status)
+                return FetchedBody(None, status)
             reason, meaning, hint = _TOLD.get(reply.status) or (
                 _OF_5XX if reply.status >= 500 else _OF_OTHERS
             )
@@ -182,7 +182,7 @@ class Fetching:
             )
         raw = reply.body.removeprefix(_BOM).strip()
         if not raw:
-            return Got(None)
+            return FetchedBody(None)
         try:
             orjson.loads(raw)
         except orjson.JSONDecodeError:
@@ -190,14 +190,14 @@ class Fetching:
             kind = kind if _TYPE.fullmatch(kind) else "unknown"
             trouble = f"{reply.status}, and the response is not JSON ({kind})"
             if self._manner.bears:
-                return Got(None, trouble)
+                return FetchedBody(None, trouble)
             raise ConnectorError(
                 f"{self._shown(path)} returned {trouble}.{self._saying(reply)}",
                 reason="not_json",
                 hint=f"This may be a web page or a sign-in form. Check the base URL and the path.{_WITHOUT}",
                 details={"status": reply.status},
             ) from None
-        return Got(raw.decode())
+        return FetchedBody(raw.decode())
 
     def _sent(self, path: str) -> Reply:
         settings, left = self._settings, self._manner.until - time.monotonic()

@@ -18,7 +18,7 @@ from webapp.connectors.base import ConnectorError, WriteSpec
 from webapp.connectors.http.authentication import send_authenticated
 from webapp.connectors.http.channel import LOCATION, RowOutcome, Rows, SendControl, Sender
 from webapp.connectors.http.parallel import SenderThreads
-from webapp.connectors.http.request_template import Made, Renderer, RequestTemplate
+from webapp.connectors.http.request_template import ComposedRequest, Renderer, RequestTemplate
 from webapp.connectors.http.retry import ended
 from webapp.connectors.http.tokens import RenewableAuth
 from webapp.connectors.redaction import without
@@ -92,7 +92,7 @@ class RestSender(Sender):
 
         return self._threads.run(len(made), one, stop_at_failure)
 
-    def _wrapped(self, rows: Rows) -> Made:
+    def _wrapped(self, rows: Rows) -> ComposedRequest:
         """Return one request for all rows of a batch. Its path, query and headers use no fields."""
         first = self._render.rows(rows.batch.slice(0, 1))[0]
         key = self.settings.wrapper_key
@@ -105,13 +105,13 @@ class RestSender(Sender):
             some = self._render.bodies(rows.batch.slice(start, limits.HTTP_PIECE_ROWS))
             body.write(f"{',' if start else ''}{','.join(some)}".encode())
         body.write(after.encode())
-        return Made(first.path, first.headers, first.query, body.getvalue())
+        return ComposedRequest(first.path, first.headers, first.query, body.getvalue())
 
     def _named(self, rows: Rows) -> dict[str, str]:
         first, last = rows.numbers[0], rows.numbers[-1]
         return {"Idempotency-Key": f"{rows.keys[0]}-{last}", "X-Rowsmith-Row": f"{first}-{last}"}
 
-    def _request(self, made: Made, row: Mapping[str, str]) -> Request:
+    def _request(self, made: ComposedRequest, row: Mapping[str, str]) -> Request:
         encoding = self.template.encoding
         kind = "application/json" if encoding == "json" else "application/x-www-form-urlencoded"
         headers = {"Content-Type": kind, "Accept": "application/json"} | dict(row)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from webapp.engine import mixed_columns
 from webapp.engine.formats import views
 from webapp.engine.formats.base import NULL, PLAIN, Codec, Column, Frame, Wrapping, null_mask, numbers
-from webapp.engine.formats.escape import Escape, Grown, Unfit
+from webapp.engine.formats.escape import Escape, EscapedTooLarge, Unrepresentable
 from webapp.engine.formats.layout import Layout, Slot
 
 _SMALL = 10_000  # one table look-up
@@ -45,7 +45,7 @@ class BaseCodec(ABC):
         """See `column.Codec`."""
         if not len(values):
             return values.cast(pa.string())
-        bare = _Bare(self)
+        bare = _MarkingCodec(self)
         texts = Layout([Column("", bare, _BARE)], Frame(), joint=False).texts_of([values], None, None)
         return None if bare.marked else texts
 
@@ -54,7 +54,7 @@ class BaseCodec(ABC):
         return None
 
 
-class _Bare:
+class _MarkingCodec:
     """A codec that notes whether anything was marked."""
 
     def __init__(self, codec: BaseCodec) -> None:
@@ -88,7 +88,7 @@ class TextCodec(BaseCodec):
     def pool(self, values: pa.Array) -> pa.Array | None:
         try:
             return self._escape.pool(values) if self._escape else values
-        except (Unfit, Grown):
+        except (Unrepresentable, EscapedTooLarge):
             return None
 
     def part(self, values: pa.Array) -> pa.Array | None:

@@ -28,7 +28,7 @@ _SLICE_CHARS = (
 )
 
 
-class Unfit(ValueError):
+class Unrepresentable(ValueError):
     """This format cannot represent text number ``row``; the message says why."""
 
     def __init__(self, row: int, message: str) -> None:
@@ -36,7 +36,7 @@ class Unfit(ValueError):
         self.row = row
 
 
-class Grown(Exception):
+class EscapedTooLarge(Exception):
     """The escaped texts take more bytes than the caller allows: at least ``size``."""
 
     def __init__(self, size: int) -> None:
@@ -45,7 +45,7 @@ class Grown(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Treated:
+class Replacements:
     """The changes: ``values[i]`` replaces text ``rows[i]``; ``marked`` texts use the column's alternative quotes.
 
     ``rows`` and ``marked`` are sorted ``int64`` vectors, or None.
@@ -139,7 +139,7 @@ class Escape(ABC):
 
     @abstractmethod
     def one(self, text: str) -> str:
-        """Return ``text`` as written to the file. Raises `Unfit` with row 0."""
+        """Return ``text`` as written to the file. Raises `Unrepresentable` with row 0."""
 
     @abstractmethod
     def rows(self, scan: Scan) -> np.ndarray | None:
@@ -149,16 +149,16 @@ class Escape(ABC):
         """The texts that are marked; None for none."""
         return None
 
-    def treat(self, texts: pa.Array, most: int = sys.maxsize) -> Treated:
+    def treat(self, texts: pa.Array, most: int = sys.maxsize) -> Replacements:
         """Return the changes to ``texts`` (string array; nulls are ignored).
 
         ``most``: the maximum size of the changed texts in bytes. A control character becomes six or seven characters,
-        so this is checked while they are written. Raises `Unfit`, `Grown`.
+        so this is checked while they are written. Raises `Unrepresentable`, `EscapedTooLarge`.
         """
         scan = Scan(texts)
         rows, marked = self.rows(scan), self.marked(scan)
         if rows is None or not rows.size:
-            return Treated(marked=marked)
+            return Replacements(marked=marked)
         done = np.cumsum((scan.ends - scan.starts).take(rows), dtype=np.int64)
         cuts = np.searchsorted(done, np.arange(_TREATED_BYTES, int(done[-1]), _TREATED_BYTES), side="right")
         parts: list[pa.Array] = []
@@ -168,8 +168,8 @@ class Escape(ABC):
                 parts.append(self._rewritten(texts.take(pa.array(some)).to_pylist(), some))
                 size += parts[-1].nbytes
                 if size > most:
-                    raise Grown(size)
-        return Treated(rows, pa.concat_arrays(parts) if len(parts) > 1 else parts[0], marked)
+                    raise EscapedTooLarge(size)
+        return Replacements(rows, pa.concat_arrays(parts) if len(parts) > 1 else parts[0], marked)
 
     def _rewritten(self, texts: list[str | None], rows: np.ndarray) -> pa.Array:
         if self._by_letter and max(len(text or "") for text in texts) > _SLICE_CHARS:
@@ -179,8 +179,8 @@ class Escape(ABC):
         for number, text in zip(rows.tolist(), texts, strict=True):
             try:
                 found.append(text and self.one(text))
-            except Unfit as problem:
-                raise Unfit(number, str(problem)) from problem
+            except Unrepresentable as problem:
+                raise Unrepresentable(number, str(problem)) from problem
         return pa.array(found, pa.string())
 
     def _long(self, text: str) -> bytes:
@@ -189,8 +189,9 @@ class Escape(ABC):
         return b"".join(self.one(text[at : at + _SLICE_CHARS]).encode() for at in starts)
 
     def pool(self, texts: pa.Array) -> pa.Array | None:
-        """Return ``texts``, without nulls, as written to the file; None if they need other quotes. Raises `Unfit`,
-        `Grown`."""
+        """Return ``texts``, without nulls, as written to the file; None if they need other quotes.
+
+        Raises `Unrepresentable`, `EscapedTooLarge`."""
         treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
         if treated.marked is not None and treated.marked.size:
             return None
@@ -203,7 +204,7 @@ class Escape(ABC):
             return None
         try:
             treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
-        except (Unfit, Grown):
+        except (Unrepresentable, EscapedTooLarge):
             return None
         return replaced(texts, treated) if self._whole(texts, treated) else None
 
@@ -211,12 +212,12 @@ class Escape(ABC):
         """Whether the parts of a text can be escaped one by one."""
         return self._by_letter
 
-    def _whole(self, texts: pa.Array, treated: Treated) -> bool:
+    def _whole(self, texts: pa.Array, treated: Replacements) -> bool:
         """Whether none of ``texts`` makes a text that contains it marked."""
         return treated.marked is None or not treated.marked.size
 
 
-def replaced(texts: pa.Array, treated: Treated) -> pa.Array:
+def replaced(texts: pa.Array, treated: Replacements) -> pa.Array:
     """``texts`` with the treated rows in place."""
     if treated.rows is None:
         return texts
@@ -315,7 +316,7 @@ class CsvEscape(Escape):
             parts.append(np.flatnonzero(bare))
         return np.unique(np.concatenate(parts)) if parts else None
 
-    def _whole(self, texts: pa.Array, treated: Treated) -> bool:
+    def _whole(self, texts: pa.Array, treated: Replacements) -> bool:
         if self._lone or treated.marked is None:
             return not self._lone
         scan = Scan(texts)
@@ -335,8 +336,8 @@ class XmlEscape(Escape):
     """Text of a cell: XML 1.0 escapes for markup, ``_xHHHH_`` (ECMA-376, ST_Xstring) for characters that XML does not
     support.
 
-    Texts that begin or end with white space are marked, because readers only keep it with an attribute. Raises `Unfit`
-    beyond the 32,767 UTF-16 code units of a cell.
+    Texts that begin or end with white space are marked, because readers only keep it with an attribute. Raises
+    `Unrepresentable` beyond the 32,767 UTF-16 code units of a cell.
     """
 
     key = "xml"
@@ -351,7 +352,7 @@ class XmlEscape(Escape):
         if len(text) > limits.XLSX_CELL_CHARS // 2:
             size = len(text.encode("utf-16-le")) // 2
             if size > limits.XLSX_CELL_CHARS:
-                raise Unfit(
+                raise Unrepresentable(
                     0, f"A text of {size:,} characters: a cell holds at most {limits.XLSX_CELL_CHARS:,}."
                 )
         # First the underscores: the escapes that follow begin with one. And `&` before the marks that contain it.

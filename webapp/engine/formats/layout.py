@@ -41,7 +41,7 @@ from webapp.engine.formats.base import (
     null_mask,
     numbers,
 )
-from webapp.engine.formats.escape import Escape, Grown, Unfit
+from webapp.engine.formats.escape import Escape, EscapedTooLarge, Unrepresentable
 from webapp.engine.text_parts import Composed
 
 _EAGER_FACTOR = 4  # a pool at most this many times as long as the block is written completely
@@ -595,10 +595,10 @@ class Layout:
         most = limits.FORMAT_PART_BYTES - (grown if self._joint and count == 1 else self._written)
         try:
             treated = escape.treat(texts, most)
-        except Grown as problem:
+        except EscapedTooLarge as problem:
             self._add(count, problem.size)
             raise TooLarge(grown + problem.size) from None
-        except Unfit as problem:
+        except Unrepresentable as problem:
             raise does_not_fit(self.columns[group[problem.row // count][1]], problem) from problem
         if treated.rows is not None and treated.values is not None and treated.rows.size:
             fixes.append((treated.rows + base, treated.rows.size))

@@ -13,7 +13,7 @@ from webapp.engine.formats.nested import mixed_texts
 from webapp.engine.mixed_columns import is_mixed
 
 
-class _Drain:
+class _ChunkBuffer:
     """A file to write to that hands on what it was given."""
 
     closed = False
@@ -52,7 +52,7 @@ class ParquetFormat(Format):
 
         super().__init__(schema, options, title=title)
         self._schema = pa.schema([_plain(field) for field in schema])
-        self._drain = _Drain()
+        self._drain = _ChunkBuffer()
         self._held: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._writer = ParquetWriter(pa.PythonFile(self._drain, "w"), self._schema, version="2.6")

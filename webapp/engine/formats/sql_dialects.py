@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from webapp import limits
-from webapp.engine.formats.escape import Escape, Scan, Unfit
+from webapp.engine.formats.escape import Escape, Scan, Unrepresentable
 
 _QUOTE: Final = {"'": "''"}
 # SQL*Plus ends a statement at an empty line and prompts for a value at "&"; the Db2 command line removes line ends.
@@ -210,7 +210,7 @@ class SqlEscape(Escape):
     """The inside of a character literal. Texts that are too long for a literal are marked: they become expressions of
     several literals.
 
-    Raises `Unfit` for U+0000 if the dialect cannot express it.
+    Raises `Unrepresentable` for U+0000 if the dialect cannot express it.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -235,7 +235,7 @@ class SqlEscape(Escape):
     def _replacement(self, match: re.Match[str]) -> str:
         found = self._dialect.replace.get(match[0])
         if found is None:
-            raise Unfit(0, f"A text holds U+0000, which {self._dialect.name} cannot hold.")
+            raise Unrepresentable(0, f"A text holds U+0000, which {self._dialect.name} cannot hold.")
         return found
 
     def rows(self, scan: Scan) -> np.ndarray | None:

@@ -27,7 +27,7 @@ from webapp.engine.formats.codecs import (
     spelled_clock,
     spelled_date,
 )
-from webapp.engine.formats.escape import Unfit, XmlEscape
+from webapp.engine.formats.escape import Unrepresentable, XmlEscape
 from webapp.engine.formats.layout import Layout, Slot, TextFormat
 from webapp.engine.formats.nested import NestedCodec, value_type
 from webapp.engine.formats.text_formats import Leaf, flatten
@@ -354,7 +354,7 @@ class XlsxFormat(TextFormat):
     def _name(self, name: str) -> str:
         try:
             return self._escape.one(name)
-        except Unfit as problem:
+        except Unrepresentable as problem:
             raise FormatError([Fault(name, "name_does_not_fit", str(problem))]) from problem
 
     # --- cells ---

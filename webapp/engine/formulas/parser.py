@@ -65,7 +65,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class _Lexed:
+class _LexerResult:
     """The result of the lexer."""
 
     pieces: list[str]
@@ -102,8 +102,8 @@ def parse(text: str) -> Source:
     return source
 
 
-def _lex(text: str) -> _Lexed:
-    lexed, at = _Lexed([], {}, set(), []), 0
+def _lex(text: str) -> _LexerResult:
+    lexed, at = _LexerResult([], {}, set(), []), 0
     if not text.strip():
         raise FormulaError("bad_formula", "A formula cannot be empty.", 1, "Write one, such as price * 2.")
     while at < len(text):
@@ -150,7 +150,7 @@ def _unknown(text: str, at: int) -> FormulaError:
     return FormulaError("bad_formula", f"A formula cannot contain {shown} here.", at + 1, hint)
 
 
-def _number(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+def _number(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
     after = text[at + len(piece) : at + len(piece) + 1]
     if after and (after.isalnum() or after in "_."):
         hint = "Write numbers in full: 1500 or 0.25."
@@ -170,7 +170,7 @@ def _number(lexed: _Lexed, text: str, piece: str, at: int) -> str:
     return piece
 
 
-def _name(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+def _name(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
     if piece in _NO_WORDS:
         raise FormulaError(
             "not_allowed", f"A formula cannot contain {piece}.", at + 1, "It is one expression."
@@ -197,7 +197,7 @@ def _expects_operand(last: str) -> bool:
 _SIGNS_BEFORE = {"(", "[", ",", "+", "-", "*", "/", "//", "%", "**", "<", ">", "<=", ">=", "==", "!=", ":"}
 
 
-def _text(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+def _text(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
     wrong = _ESCAPES.search(piece.replace("\\\\", "  "))
     if wrong:
         hint = "Write \\\\ for a backslash."
@@ -210,7 +210,7 @@ def _text(lexed: _Lexed, text: str, piece: str, at: int) -> str:
     return piece
 
 
-def _sign(lexed: _Lexed, text: str, piece: str, at: int) -> str:
+def _sign(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
     if piece in _OPEN:
         lexed.open.append((piece, at))
         if len(lexed.open) > limits.MAX_FORMULA_DEPTH:
@@ -238,7 +238,7 @@ def _too_deep(at: int) -> FormulaError:
     return FormulaError("too_complex", message, at + 1, "Split it over several hidden fields.")
 
 
-_READ: dict[str, Callable[[_Lexed, str, str, int], str]] = {
+_READ: dict[str, Callable[[_LexerResult, str, str, int], str]] = {
     "number": _number, "name": _name, "text": _text, "sign": _sign,
 }  # fmt: skip
 

@@ -135,7 +135,7 @@ _CAPITALS = np.array([one[2] for one in _ASCII], np.bool_)
 
 
 @dataclass(slots=True)
-class Spelled:
+class SplitTexts:
     """A column of texts, split into characters: value i is ``ends[i]`` to ``ends[i + 1]``."""
 
     codes: np.ndarray
@@ -176,17 +176,17 @@ class Spelled:
         return keys.strings(codes.astype("<u4").tobytes().decode("utf-32-le").encode(), before[self.ends])
 
 
-def spelled(column: pa.Array) -> Spelled:
+def spelled(column: pa.Array) -> SplitTexts:
     """A string column without nulls, taken apart."""
     data, ends = keys.spans(column)
     if not data.size or data.max() < 128:
-        return Spelled(data, ends, _SORTS[data], _SYMBOLS[data], _CAPITALS[data])
+        return SplitTexts(data, ends, _SORTS[data], _SYMBOLS[data], _CAPITALS[data])
     begins = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])
     codes = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), "<u4")
     found, which = np.unique(codes, return_inverse=True)
     sorts = [sort_of(code) for code in found.tolist()]
     alphabets, symbols, capitals = zip(*sorts, strict=True)
-    return Spelled(
+    return SplitTexts(
         codes,
         begins[ends],
         np.array(alphabets, np.uint16)[which],
@@ -299,7 +299,7 @@ _BITS = 62
 _PART = np.uint64(1 << 63)
 
 
-def permute(aes: Aes, spelled: Spelled) -> None:
+def permute(aes: Aes, spelled: SplitTexts) -> None:
     """Changes the symbols of every value in place."""
     parts = [part for number in spelled.present() for part in _parts(spelled, number)]
     count = spelled.ends.size - 1
@@ -359,7 +359,7 @@ class _Part:
             made = Permutation(aes, n, self.number << 8 | size, b)
             self.numbers[which] = made.moved(self.numbers[which], None if tweaks is None else tweaks[which])
 
-    def put_back(self, spelled: Spelled) -> None:
+    def put_back(self, spelled: SplitTexts) -> None:
         rest, radix = self.numbers.copy(), np.uint64(self.radix)
         longest = int(self._sizes.max(initial=0))
         for place in range(longest):  # from the last symbol on
@@ -371,7 +371,7 @@ class _Part:
             rest[which] = above
 
 
-def _parts(spelled: Spelled, number: int) -> list[_Part]:
+def _parts(spelled: SplitTexts, number: int) -> list[_Part]:
     radix = alphabet(number).size
     most = _longest(radix)
     there = spelled.sorts == number
@@ -411,7 +411,7 @@ _TWO_DIGITS: Final = (
     "81 82 84 86 90 91 92 93 94 95 98"
 ).split()
 
-Keep = Callable[[Spelled], Callable[[], None] | None]
+Keep = Callable[[SplitTexts], Callable[[], None] | None]
 """Sets the sorts of what is kept to 0, and answers what is to be done to the symbols afterwards."""
 
 
@@ -430,7 +430,7 @@ def _texts(aes: Aes, column: pa.Array, keep: Keep | None) -> pa.Array:
     return taken.written()
 
 
-def _counts(taken: Spelled, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _counts(taken: SplitTexts, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return how many characters of ``there`` precede each one in its value, and how many each value has."""
     before = np.concatenate([np.zeros(1, np.int32), np.cumsum(there, dtype=np.int32)])
     first = before[taken.ends[:-1]]
@@ -478,7 +478,7 @@ def _slices(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array
 # --- Cards --------------------------------------------------------------------------------------------------
 
 
-def card(taken: Spelled) -> Callable[[], None]:
+def card(taken: SplitTexts) -> Callable[[], None]:
     """Keep the first six digits of 13 to 19; the check digit is valid if it was valid before (Luhn)."""
     digits = taken.sorts == DIGITS
     ordinal, counts = _counts(taken, digits)
@@ -511,7 +511,7 @@ def card(taken: Spelled) -> Callable[[], None]:
 # --- Phone numbers ------------------------------------------------------------------------------------------
 
 
-def phone(taken: Spelled) -> None:
+def phone(taken: SplitTexts) -> None:
     """Keeps +49, 0049, the first digit (trunk 0 with the one after it) of values with enough digits."""
     digits = taken.sorts == DIGITS
     ordinal, counts = _counts(taken, digits)
@@ -546,7 +546,7 @@ def _code_lengths(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 # --- IBAN ---------------------------------------------------------------------------------------------------
 
 
-def iban(taken: Spelled) -> Callable[[], None]:
+def iban(taken: SplitTexts) -> Callable[[], None]:
     """Keep the country; the check digits are valid if they were valid before (ISO 7064, MOD 97-10)."""
     there = taken.sorts > 0
     ordinal, counts = _counts(taken, there)

@@ -257,7 +257,7 @@ def _names(vocabulary: Vocabulary) -> Names:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Candidates:
     """What overrides leave: rows of the kind's countries, and a row of the banks if that is fixed."""
 
     countries: np.ndarray
@@ -267,7 +267,7 @@ class Chosen:
 class Banks:
     """The banks of a block's rows."""
 
-    def __init__(self, draws: RandomStream, kind: Bank, chosen: Chosen) -> None:
+    def __init__(self, draws: RandomStream, kind: Bank, chosen: Candidates) -> None:
         self._draws, self._kind, self._chosen = draws, kind, chosen
 
     @Lazy
@@ -370,8 +370,8 @@ class Bank(GroupKind):
         found = self.names.names.take(pa.array(rows))
         return rows[values.Pool(found, np.arange(rows.size)).distinct]
 
-    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Chosen, list[Fault]]:
-        chosen, unmet = Chosen(np.arange(len(self.countries))), []
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Candidates, list[Fault]]:
+        chosen, unmet = Candidates(np.arange(len(self.countries))), []
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             if value is None:
@@ -386,18 +386,18 @@ class Bank(GroupKind):
                 chosen = found
         return chosen, unmet
 
-    def _following(self, chosen: Chosen, kind: str, text: str) -> Chosen | None:
+    def _following(self, chosen: Candidates, kind: str, text: str) -> Candidates | None:
         if kind in _AT:
             code = text.replace(" ", "").upper()[_AT[kind]]
             rows = [row for row in chosen.countries.tolist() if self.countries[row] == code]
-            return Chosen(np.array(rows), chosen.bank) if rows else None
+            return Candidates(np.array(rows), chosen.bank) if rows else None
         for bank in joining.where(self.names.names, text).tolist():
             country = int(self.country_of[bank])
             if country in chosen.countries:
-                return Chosen(np.array([country]), bank)
+                return Candidates(np.array([country]), bank)
         return None
 
-    def draw(self, draws: RandomStream, state: Chosen) -> Banks:
+    def draw(self, draws: RandomStream, state: Candidates) -> Banks:
         return Banks(draws, self, state)
 
 

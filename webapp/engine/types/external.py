@@ -24,7 +24,7 @@ from webapp import limits
 from webapp.engine import budget, external_values, form_hints, json_paths, placeholders, postprocess, text
 from webapp.engine import random as engine_random
 from webapp.engine.external_values import Answer, Kind, Question
-from webapp.engine.placeholders import Hole, Pattern
+from webapp.engine.placeholders import Pattern, Placeholder
 from webapp.engine.relations import EXISTING
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, pooled
 from webapp.errors import did_you_mean
@@ -60,7 +60,7 @@ class Fetched(OptionsModel):
 
 
 class Answered(Protocol):
-    """The options of a type that `Outside` reads."""
+    """The options of a type that `ExternalColumn` reads."""
 
     @property
     def on_empty(self) -> str: ...
@@ -74,7 +74,7 @@ class Answered(Protocol):
     def falls_back(self) -> bool: ...
 
 
-class Outside(FieldType):
+class ExternalColumn(FieldType):
     """A column from a response: ``use`` prepares it, `picked` returns values by their number."""
 
     category = "external"
@@ -171,7 +171,7 @@ class Outside(FieldType):
 _REDACTED = pa.array([REDACTED])
 
 
-class DbResponse(Outside):
+class DbResponse(ExternalColumn):
     """A value out of what a query answers."""
 
     name = "db_response"
@@ -328,7 +328,7 @@ _Text = Annotated[str, Field(min_length=1, max_length=limits.AI_TEXT_CHARS)]
 _REFRESH = "Responses are stored. To request them again, refresh the fetched values of the connection."
 
 
-class Ai(Outside):
+class Ai(ExternalColumn):
     """A value that a model writes."""
 
     name = "ai"
@@ -550,7 +550,7 @@ def _json_path(extract: str) -> str:
     return extract
 
 
-class ApiResponse(Outside):
+class ApiResponse(ExternalColumn):
     """A value out of what an API answers."""
 
     name = "api_response"
@@ -783,7 +783,7 @@ class ApiResponse(Outside):
         return "What is fetched may repeat."
 
 
-def _encoded(hole: Hole, context: ColumnContext) -> pa.Array:
+def _encoded(hole: Placeholder, context: ColumnContext) -> pa.Array:
     """``string[n]``: a value of each row, percent-encoded; null stays null."""
     texts = text.decode(Pattern((hole,)).fill(context.column, context.n))
     blank = pc.or_(pc.is_null(text.decode(context.column(hole.name))), pc.equal(texts, ""))
@@ -812,7 +812,7 @@ def _is_json(default: Any) -> bool:
     return isinstance(default, str)
 
 
-class DatasetColumn(Outside):
+class DatasetColumn(ExternalColumn):
     """A value out of a column of a file."""
 
     name = "dataset_column"
@@ -946,7 +946,7 @@ class DatasetColumn(Outside):
 _BLANK_SALT, _CHOICE_SALT = -100, -101
 
 
-class ForeignKey(Outside):
+class ForeignKey(ExternalColumn):
     """A key that exists already in a table of a connection."""
 
     name = "foreign_key"
@@ -981,7 +981,7 @@ class ForeignKey(Outside):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._rows: Existing = compiler.kind_of(field)
+        self._rows: ExistingRow = compiler.kind_of(field)
         answer = self._rows.answer
         if field.common.unique and field.common.text_case:
             text = "Keys that differ only in case would become the same."
@@ -1038,7 +1038,7 @@ class ExistingRows:
         self.rows, self.valid = rows, valid
 
 
-class Existing(GroupKind):
+class ExistingRow(GroupKind):
     """The one row of a table that exists already which the fields of a group show: composite keys agree."""
 
     kind = EXISTING

@@ -46,7 +46,7 @@ _SETTINGS = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "TZ": "UTC", "LC_ALL": "C
 _DECIMAL_DIGITS = 38
 
 
-class Refused(Exception):
+class InvalidPool(Exception):
     """A pool cannot be drawn: ``code``, the option that is wrong, the message, and a hint."""
 
     def __init__(self, code: str, option: str, message: str, hint: str) -> None:
@@ -55,7 +55,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnPool:
     """A pool: ``values`` once each, ``place[i]`` is the position of the i-th drawn value in it, -1 if blank."""
 
     pool: listed.Pool
@@ -67,7 +67,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PoolKey:
     """The key of a pool; ``arguments`` is canonical JSON."""
 
     locale: str
@@ -81,61 +81,61 @@ def faker_version() -> str:
     return version("faker")
 
 
-class _Kept:
+class _RecentPools:
     """The pools that were drawn last, or why they could not be."""
 
     def __init__(self) -> None:
         self._lock, self._free = Lock(), BoundedSemaphore(limits.FAKER_PROCESSES)
-        self._found: OrderedDict[Asked, Drawn | Refused] = OrderedDict()
+        self._found: OrderedDict[PoolKey, DrawnPool | InvalidPool] = OrderedDict()
 
-    def get(self, asked: Asked) -> Drawn:
-        """Return the pool. Raises `Refused`."""
+    def get(self, asked: PoolKey) -> DrawnPool:
+        """Return the pool. Raises `InvalidPool`."""
         found = self._known(asked)
         if found is None:
             with self._free:
                 found = self._known(asked) or self._made(asked)
-        if isinstance(found, Refused):
+        if isinstance(found, InvalidPool):
             raise found
         return found
 
-    def _known(self, asked: Asked) -> Drawn | Refused | None:
+    def _known(self, asked: PoolKey) -> DrawnPool | InvalidPool | None:
         with self._lock:
             found = self._found.get(asked)
             if found is not None:
                 self._found.move_to_end(asked)
             return found
 
-    def _made(self, asked: Asked) -> Drawn | Refused:
+    def _made(self, asked: PoolKey) -> DrawnPool | InvalidPool:
         try:
-            made: Drawn | Refused = _draw(asked)
-        except Refused as error:
+            made: DrawnPool | InvalidPool = _draw(asked)
+        except InvalidPool as error:
             made = error
         with self._lock:
             self._found[asked] = made
             while len(self._found) > 1 and (
                 len(self._found) > limits.FAKER_POOLS
-                or sum(one.bytes for one in self._found.values() if isinstance(one, Drawn))
+                or sum(one.bytes for one in self._found.values() if isinstance(one, DrawnPool))
                 > limits.FAKER_CACHE_BYTES
             ):
                 self._found.popitem(last=False)
         return made
 
 
-_KEPT = _Kept()
+_KEPT = _RecentPools()
 
 
-def drawn(asked: Asked) -> Drawn:
-    """Return the pool of a method, drawn in a child process unless it is cached. Raises `Refused`."""
+def drawn(asked: PoolKey) -> DrawnPool:
+    """Return the pool of a method, drawn in a child process unless it is cached. Raises `InvalidPool`."""
     return _KEPT.get(asked)
 
 
-def seed_of(asked: Asked) -> int:
+def seed_of(asked: PoolKey) -> int:
     """Return Faker's seed, which depends only on locale, method and arguments."""
     seed = "\0".join((asked.locale, asked.method, asked.arguments))
     return int.from_bytes(blake2b(seed.encode(), digest_size=8).digest(), "little")
 
 
-def _draw(asked: Asked) -> Drawn:
+def _draw(asked: PoolKey) -> DrawnPool:
     request = {
         "locale": FAKER_LOCALES.get(asked.locale, asked.locale),
         "method": asked.method,
@@ -151,10 +151,10 @@ def _draw(asked: Asked) -> Drawn:
     }
     message = _asked_of_child(request)
     if "refused" in message:
-        raise Refused(**message["refused"])
+        raise InvalidPool(**message["refused"])
     values, json_text = _typed(message["kinds"], message["values"])
     pool = _pool(values, json_text)
-    return Drawn(pool, message["language"], message["clocked"], pool.values.nbytes + pool.place.nbytes)
+    return DrawnPool(pool, message["language"], message["clocked"], pool.values.nbytes + pool.place.nbytes)
 
 
 def _asked_of_child(request: dict[str, Any]) -> dict[str, Any]:
@@ -169,11 +169,11 @@ def _asked_of_child(request: dict[str, Any]) -> dict[str, Any]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Refused("too_slow", "arguments", "Faker took too long.", hint) from None
+        raise InvalidPool("too_slow", "arguments", "Faker took too long.", hint) from None
     if done.returncode != 0:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
         text = f"Faker could not draw the values ({last[0][:200]})."
-        raise Refused("method_failed", "arguments", text, hint)
+        raise InvalidPool("method_failed", "arguments", text, hint)
     return json.loads(done.stdout)
 
 
@@ -261,13 +261,13 @@ class FakerType(FieldType):
             )
             compiler.fault(field, "options.method", "library_moved", text, "Save the template again.")
             return
-        self._asked = Asked(locale, options.method, arguments)
+        self._asked = PoolKey(locale, options.method, arguments)
         try:
             self._take(drawn(self._asked), compiler, locale)
-        except Refused as error:
+        except InvalidPool as error:
             compiler.fault(field, f"options.{error.option}", error.code, error.message, error.hint)
 
-    def _take(self, drawn: Drawn, compiler: Compiler, locale: str) -> None:
+    def _take(self, drawn: DrawnPool, compiler: Compiler, locale: str) -> None:
         if not len(drawn.pool.values):
             text = "The method answers nothing."
             compiler.fault(self.field, "options.method", "method_failed", text, "Name another one.")
@@ -290,18 +290,20 @@ class FakerType(FieldType):
     def capacity(cls) -> int:
         return limits.FAKER_POOL
 
-    def prepare(self, env: GenerationContext) -> Drawn:
+    def prepare(self, env: GenerationContext) -> DrawnPool:
         """Return the pool for the request: one for each ``now`` if the method uses the time."""
         if not self._pool.clocked:
             return self._pool
-        asked = Asked(self._asked.locale, self._asked.method, self._asked.arguments, int(env.now.timestamp()))
+        asked = PoolKey(
+            self._asked.locale, self._asked.method, self._asked.arguments, int(env.now.timestamp())
+        )
         return drawn(asked)
 
     def space(self) -> int | None:
         pool = self._pool.pool
         return None if pool.has_null else len(pool.distinct)
 
-    def space_in(self, state: Drawn) -> int | None:
+    def space_in(self, state: DrawnPool) -> int | None:
         return len(state.pool.distinct)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-class Reckoned(FieldType):
+class FormulaColumn(FieldType):
     """A column that an expression makes."""
 
     category = "logic"
@@ -79,7 +79,7 @@ def refuses(expressions: list[Expression], name: str, fixed: pa.Array) -> str:
     return ""
 
 
-class Formula(Reckoned):
+class Formula(FormulaColumn):
     """The value of an expression over other fields."""
 
     name = "formula"
@@ -123,7 +123,7 @@ class One(OptionsModel):
     )
 
 
-class Case(Reckoned):
+class Case(FormulaColumn):
     """The value of the first case whose condition holds, else the last resort."""
 
     name = "case"
@@ -274,7 +274,7 @@ class Null(FieldType):
         return pa.nulls(context.n)
 
 
-class Derived(Reckoned):
+class Derived(FormulaColumn):
     """Text with other fields of the row put into it, or the value of an expression."""
 
     name = "derived"

@@ -51,7 +51,7 @@ class Lazy:
         return made
 
 
-class Salted:
+class SaltedBits:
     """A group's random bits under several salts: for a few rows all of them are computed together, since then the calls
     cost more than the arithmetic."""
 

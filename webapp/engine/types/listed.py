@@ -131,7 +131,7 @@ def _texts(group: str) -> list[str]:
     return group.split("|")
 
 
-class Listed(IndexedType):
+class PatternValues(IndexedType):
     """The values of a pattern, each as likely as any other."""
 
     dtype = pa.string()
@@ -169,7 +169,7 @@ class Listed(IndexedType):
 class _Example:
     """The example of a listed type, made when it is asked for."""
 
-    def __get__(self, owner: object, kind: type[Listed]) -> str:
+    def __get__(self, owner: object, kind: type[PatternValues]) -> str:
         # The value in the middle of each group
         parts = _GROUP.split(kind.line.pattern)
         return "".join(_group(part).middle if place % 2 else part for place, part in enumerate(parts))
@@ -187,7 +187,7 @@ def _listed(line: Line) -> type[FieldType]:
         "aliases": line.aliases,
         "example": _Example(),
     }
-    return type(line.name.title().replace("_", ""), (Listed,), members)
+    return type(line.name.title().replace("_", ""), (PatternValues,), members)
 
 
 # --- Numbers with check digits -------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ KIND = "papers"
 _LONGEST = 32
 
 
-class Papers(GroupKind):
+class DocumentGroup(GroupKind):
     """What the papers of a row share: nothing of their own. They read the group of the person and of the place."""
 
     kind = KIND

@@ -25,7 +25,7 @@ from webapp.engine.random import lookup
 from webapp.engine.text import decimals
 from webapp.engine.types import joining
 from webapp.engine.types.base import FieldType, GroupKind, OptionsModel, PoolType, longest, pooled
-from webapp.engine.types.joining import Lazy, Salted
+from webapp.engine.types.joining import Lazy, SaltedBits
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ _EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Born:
+class BirthDays:
     """Days of birth to choose from: ``size`` days since 1970-01-01 from ``low`` on."""
 
     low: int
@@ -321,7 +321,7 @@ def asked_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, in
 
 def birth_dates(
     ages: tuple[int, int] | None, now: datetime, fixed: dict[str, Any], fields: Sequence[FieldSpec]
-) -> tuple[Born | None, list[str]]:
+) -> tuple[BirthDays | None, list[str]]:
     """The days of birth that ages and overrides leave, and the names of overrides that no day fits."""
     if ages is None:
         return None, []
@@ -337,7 +337,7 @@ def birth_dates(
         else:
             low, high = days if first else (max(low, days[0]), min(high, days[1]))
             first = False
-    return Born(low, high - low + 1, _latest(now.date())), unmet
+    return BirthDays(low, high - low + 1, _latest(now.date())), unmet
 
 
 def _fixed(kind: str, value: Any, today: date) -> tuple[int, int] | None:
@@ -381,7 +381,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 _STYLE_SHIFT = np.uint64(61)
 
 
-class People(Salted):
+class People(SaltedBits):
     """The people of a block's rows, each part made when it is first asked for."""
 
     def __init__(self, draws: RandomStream, salts: int, names: Names, jobs: Jobs, narrowed: Narrowed) -> None:
@@ -454,7 +454,7 @@ class People(Salted):
         return ((self.bits(_WORK_SALT) & _LOW_32) * counts >> _U32) + starts
 
     @property
-    def born(self) -> Born | None:
+    def born(self) -> BirthDays | None:
         """The days of birth there are to choose from; only where a field of `births.BORN` is in the group."""
         return self._narrowed.born
 
@@ -506,7 +506,7 @@ class Narrowed:
     last: Candidates
     sex: int | None = None
     department: int | None = None
-    born: Born | None = None
+    born: BirthDays | None = None
     """Where a field of the group asks for it."""
 
 
@@ -544,7 +544,7 @@ class Person(GroupKind):
         self._numbered = numbers, low, size
         return True
 
-    def born(self, now: datetime, fixed: dict[str, Any]) -> tuple[Born | None, list[str]]:
+    def born(self, now: datetime, fixed: dict[str, Any]) -> tuple[BirthDays | None, list[str]]:
         """See `birth_dates`."""
         ages = self._ages
         if ages is None and any(reader.type.needs_birth for reader in self.readers):

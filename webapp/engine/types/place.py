@@ -27,7 +27,7 @@ from webapp.engine.types import countries as types_countries
 from webapp.engine.types.base import FieldType, GroupKind, IndexedType, OptionsModel, longest, pooled
 from webapp.engine.types.codes import text_of
 from webapp.engine.types.geography import OWN, ROMAN, Anchor, Geography, Pool, Range, geography_of
-from webapp.engine.types.joining import Lazy, Salted
+from webapp.engine.types.joining import Lazy, SaltedBits
 from webapp.engine.types.person import check_locales, locale_of_group
 from webapp.errors import Fault
 
@@ -90,14 +90,14 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Candidates:
     """What overrides leave to choose from: cities, and the head and tail of a postal code that is fixed."""
 
     pool: Pool
     code: tuple[int, int] | None = None
 
 
-class Places(Salted):
+class Places(SaltedBits):
     """The places of a block's rows, each part made when it is first asked for. Vectors hold rows of the tables."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Places(Salted):
         draws: RandomStream,
         salts: int,
         geography: Geography,
-        chosen: Chosen,
+        chosen: Candidates,
         anchor: Anchor | None,
         spoken: int | None = None,
     ) -> None:
@@ -239,14 +239,14 @@ class Place(GroupKind):
             )
         self._geography = geography_of(compiler.vocabulary)
         self._local = self._geography.local(local_of_group(fields, compiler))
-        self._whole = Chosen(pool_of_group(fields, compiler))
+        self._whole = Candidates(pool_of_group(fields, compiler))
         self._closed = unique_phones(fields)
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
         self._anchored = anchored(fields)
         self._anchor = None if self._anchored is None else anchor_of_group(fields, self._anchored, compiler)
         self._spoken = spoken_of_group(fields, compiler)
 
-    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Chosen, list[Fault]]:
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Candidates, list[Fault]]:
         if not fixed:
             return self._whole, []
         if self._anchored is not None:
@@ -266,7 +266,7 @@ class Place(GroupKind):
                 found[name] = cities
         narrowed = self._narrowed(list(found.values())) if found else self._whole.pool
         unmet = [name for name in fixed if narrowed is None or name not in found]
-        chosen = self._whole if narrowed is None else Chosen(narrowed, code)
+        chosen = self._whole if narrowed is None else Candidates(narrowed, code)
         return chosen, [
             Fault(
                 f"overrides.{name}",
@@ -277,7 +277,7 @@ class Place(GroupKind):
             for name in unmet
         ]
 
-    def draw(self, draws: RandomStream, state: Chosen) -> Places:
+    def draw(self, draws: RandomStream, state: Candidates) -> Places:
         return Places(draws, self._salts, self._geography, state, self._anchor, self._spoken)
 
     def _narrowed(self, found: list[np.ndarray]) -> Pool | None:

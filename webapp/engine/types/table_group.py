@@ -28,7 +28,7 @@ _U32 = np.uint64(32)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ColumnTexts:
     """A column: its texts, which of them each row has (``int64[rows]``), and the rows of each text that differs from
     the others as databases compare them."""
 
@@ -39,19 +39,19 @@ class Shown:
     parts: Range
 
 
-def shown(vocabulary: Vocabulary, table: str, column: str) -> Shown:
+def shown(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
     """A column of a table, made once."""
     return vocabulary.shared(("shown", table, column), lambda: _shown(vocabulary, table, column))
 
 
-def _shown(vocabulary: Vocabulary, table: str, column: str) -> Shown:
+def _shown(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
     found = vocabulary.table(table)[column].combine_chunks().dictionary_encode()
     texts, at = found.dictionary, found.indices.to_numpy().astype(np.int64)
     folded = [values.folded(text.upper()) for text in texts.to_pylist()]
     number = {text: place for place, text in enumerate(dict.fromkeys(folded))}
     alike = np.array([number[text] for text in folded])[at]
     counts = np.bincount(alike).astype(np.uint64)
-    return Shown(texts, at, np.argsort(alike, kind="stable"), Range(np.cumsum(counts) - counts, counts))
+    return ColumnTexts(texts, at, np.argsort(alike, kind="stable"), Range(np.cumsum(counts) - counts, counts))
 
 
 class TableKind(GroupKind):
@@ -64,11 +64,11 @@ class TableKind(GroupKind):
         self._vocabulary = compiler.vocabulary
         self._size = compiler.vocabulary.table(self.table).num_rows
         self.anchored = anchored(fields)
-        self._anchor: Shown | None = None
+        self._anchor: ColumnTexts | None = None
         if self.anchored is not None:
             self._anchor = self._shown(self.anchored)
 
-    def _shown(self, field: FieldSpec) -> Shown:
+    def _shown(self, field: FieldSpec) -> ColumnTexts:
         assert issubclass(field.type, RowField)  # no other type is in such a group
         return shown(self._vocabulary, self.table, field.type.column(field.options))
 

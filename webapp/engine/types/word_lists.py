@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Listed:
+class WordList:
     """A list, and the places of those of its words that differ as databases compare them."""
 
     pool: pa.Array
     distinct: np.ndarray
 
 
-def listed(pool: pa.Array) -> Listed:
+def listed(pool: pa.Array) -> WordList:
     """``pool`` with what differs in it."""
-    return Listed(pool, values.Pool(pool, np.arange(len(pool))).distinct.astype(np.int64))
+    return WordList(pool, values.Pool(pool, np.arange(len(pool))).distinct.astype(np.int64))
 
 
 class ListType(PoolType):

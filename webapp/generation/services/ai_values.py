@@ -41,7 +41,7 @@ _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
-class Unfit(ValueError):
+class InvalidAnswer(ValueError):
     """A value is invalid. The text is the reason, without the value."""
 
 
@@ -93,9 +93,9 @@ def _number(given: Any) -> int | None:
 
 
 def checked(value: Any, said: Mapping[str, Any]) -> str:
-    """Return a value as text if it satisfies the field's requirements (`Question.said`). Raises `Unfit`."""
+    """Return a value as text if it satisfies the field's requirements (`Question.said`). Raises `InvalidAnswer`."""
     if value is None or isinstance(value, dict | list):
-        raise Unfit("it is not a single value")
+        raise InvalidAnswer("it is not a single value")
     return _CHECKS[said["answer"]](value, said)
 
 
@@ -103,9 +103,9 @@ def _text(value: Any, said: Mapping[str, Any]) -> str:
     made = _plain(value)
     most = said["max_length"] or limits.AI_TEXT_CHARS
     if not made:
-        raise Unfit("it is empty")
+        raise InvalidAnswer("it is empty")
     if len(made) > most:
-        raise Unfit(f"it is longer than {most:,} characters")
+        raise InvalidAnswer(f"it is longer than {most:,} characters")
     return made
 
 
@@ -124,14 +124,14 @@ def _choice(value: Any, said: Mapping[str, Any]) -> str:
         choice for choice in said["choices"] if choice.casefold().strip() == wanted.casefold().rstrip(".")
     ]
     if len(alike) != 1:
-        raise Unfit("it is not one of the choices")
+        raise InvalidAnswer("it is not one of the choices")
     return str(alike[0])
 
 
 def _integer(value: Any, said: Mapping[str, Any]) -> str:
     number = _decimal_of(value, "a whole number")
     if number != number.to_integral_value() or int(number) not in _INT64:
-        raise Unfit("it is not a whole number")
+        raise InvalidAnswer("it is not a whole number")
     return str(int(number))
 
 
@@ -139,19 +139,19 @@ def _decimal(value: Any, said: Mapping[str, Any]) -> str:
     number = _decimal_of(value, "a number")
     places = said["decimals"]
     if abs(number).scaleb(places) > limits.MAX_UNITS:
-        raise Unfit("it is too large")
+        raise InvalidAnswer("it is too large")
     return format(number.quantize(Decimal(1).scaleb(-places)), "f")
 
 
 def _decimal_of(value: Any, what: str) -> Decimal:
     if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise Unfit(f"it is not {what}")
+        raise InvalidAnswer(f"it is not {what}")
     try:
         number = Decimal(str(value).strip()[:100])
     except InvalidOperation:
-        raise Unfit(f"it is not {what}") from None
+        raise InvalidAnswer(f"it is not {what}") from None
     if not number.is_finite() or number.adjusted() > limits.AI_DIGITS:
-        raise Unfit("it has too many digits")
+        raise InvalidAnswer("it has too many digits")
     return number
 
 
@@ -161,7 +161,7 @@ def _boolean(value: Any, said: Mapping[str, Any]) -> str:
         return "true"
     if word in _FALSE:
         return "false"
-    raise Unfit("it is not true or false")
+    raise InvalidAnswer("it is not true or false")
 
 
 def _date(value: Any, said: Mapping[str, Any]) -> str:
@@ -169,7 +169,7 @@ def _date(value: Any, said: Mapping[str, Any]) -> str:
     try:
         return date.fromisoformat(found[1] if found else "").isoformat()
     except ValueError:
-        raise Unfit("it is not a date in the form YYYY-MM-DD") from None
+        raise InvalidAnswer("it is not a date in the form YYYY-MM-DD") from None
 
 
 _CHECKS: Final = {
@@ -284,7 +284,7 @@ def written(
     assert isinstance(channel, AiChannel)
     made = Written()
     rows = [_Row(place, str(prompt), " ".join(map(str, more))) for place, (prompt, *more) in wanted.items()]
-    writing = _Writing(channel, dict(question.said), keep)
+    writing = _FieldRequests(channel, dict(question.said), keep)
     try:
         writing.all(rows)
     except ConnectorError as error:
@@ -316,7 +316,7 @@ def _table(value: str | None, trouble: str) -> pa.Table:
     return pa.table({"value": pa.array([value], pa.string()), "trouble": [trouble]})
 
 
-class _Writing:
+class _FieldRequests:
     """Requests the values of one field."""
 
     def __init__(self, channel: AiChannel, said: Mapping[str, Any], keep: Keep | None) -> None:
@@ -385,7 +385,7 @@ class _Writing:
                 continue
             try:
                 row.value = checked(found[number], self._said)
-            except Unfit as error:
+            except InvalidAnswer as error:
                 row.unfit = str(error)
 
     def _user_message(self, rows: Sequence[_Row]) -> str:

@@ -29,7 +29,7 @@ from webapp.connections.services import access
 from webapp.connections.services.access import limited
 from webapp.connectors import KINDS
 from webapp.connectors.base import ConnectorError, Link, TableReader
-from webapp.connectors.rest.fetch import Fetches, Manner, too_large
+from webapp.connectors.rest.fetch import FetchChannel, FetchOptions, too_large
 from webapp.connectors.schema import Entity
 from webapp.engine.blocks import BoundPlan
 from webapp.engine.budget import TooLarge
@@ -42,7 +42,7 @@ from webapp.generation.services.pins import Pins
 from webapp.row_templates.schemas import GenerateInput
 from webapp.row_templates.services.compiled_plans import Source
 from webapp.sources.services import kept_answers, sources
-from webapp.sources.services.kept_answers import Kept
+from webapp.sources.services.kept_answers import StoredAnswer
 
 _SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
 
@@ -130,7 +130,7 @@ def recipe(
     if not source.plan.asks:
         return rows.recipe(source, ask, present=present, format=format, pins=pins, anchored=anchored)
     held = pins or rows.pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
-    dry = _Dry(ask, held, held.now == source.anchor if anchored is None else anchored)
+    dry = _QuestionValues(ask, held, held.now == source.anchor if anchored is None else anchored)
     with _Search(actor, fetch, source) as search:
         plan, found = source.plan, {}
         if plan.made_from:  # the template's own source, if it is open
@@ -193,7 +193,7 @@ def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Dry:
+class _QuestionValues:
     """Evaluates the rows of a request to find the values that occur in questions."""
 
     ask: GenerateInput
@@ -223,8 +223,8 @@ class _Dry:
             if count < 2:
                 raise
             half = count // 2
-            _Dry._block(bound, start, half, names)
-            _Dry._block(bound, start + half, count - half, names)
+            _QuestionValues._block(bound, start, half, names)
+            _QuestionValues._block(bound, start + half, count - half, names)
 
 
 class _Search:
@@ -344,12 +344,12 @@ class _Search:
             fault = Fault(one.path, "wrong_type", text, "Cast them to one type in the query.")
             raise validation_error([fault]) from None
 
-    def _stored(self, one: ExternalRequest, hashes: list[str]) -> dict[str, Kept]:
+    def _stored(self, one: ExternalRequest, hashes: list[str]) -> dict[str, StoredAnswer]:
         if self._actor is None:
             return {}
         return kept_answers.stored(self._actor.workspace_id, self._id(one), hashes)
 
-    def _save(self, one: ExternalRequest, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
+    def _save(self, one: ExternalRequest, fresh: Mapping[str, pa.Table]) -> dict[str, StoredAnswer]:
         if not fresh:
             return {}
         assert self._actor is not None
@@ -391,9 +391,9 @@ class _Search:
         channel = self._channels.get(connection_id)
         if channel is None:
             channel = self._channels[connection_id] = access.open_link(self._rows[connection_id], left)
-        assert isinstance(channel, Fetches)
+        assert isinstance(channel, FetchChannel)
         said = dict(one.question["of"])
-        manner = Manner(self._until, said["bears"], said["path"] if said["quiet"] else None)
+        manner = FetchOptions(self._until, said["bears"], said["path"] if said["quiet"] else None)
         with limited(channel, left, limits.FETCH_SECONDS):
             made = channel.fetch([path for (path,) in wanted.values()], manner)
         for place, (path,) in wanted.items():

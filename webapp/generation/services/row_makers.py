@@ -72,7 +72,7 @@ class Field:
     """Some cells are injected invalid text in a column of another type."""
 
 
-class Maker(ABC):
+class RowGenerator(ABC):
     """Rows by their numbers."""
 
     env: GenerationContext
@@ -108,11 +108,11 @@ class Maker(ABC):
         """Return the columns that formulas may read."""
 
     def formula(self, source: str, path: str) -> Expression:
-        """Compile a formula over the fields. Raises `Faulty` with all faults."""
+        """Compile a formula over the fields. Raises `InvalidRows` with all faults."""
         try:
             return compile_with(Columns(self.kinds()), source, path=path)
         except FormulaErrors as errors:
-            raise Faulty(
+            raise InvalidRows(
                 [
                     Fault(path, error.code, error.message, error.hint, position=error.position)
                     for error in errors.errors
@@ -120,7 +120,7 @@ class Maker(ABC):
             ) from None
 
 
-class Faulty(Exception):
+class InvalidRows(Exception):
     """Faults of a request."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
@@ -128,7 +128,7 @@ class Faulty(Exception):
         super().__init__(str(faults))
 
 
-class Reckoned(RandomStream):
+class FormulaRows(RandomStream):
     """Provides rows to formulas for columns that no template has."""
 
     __slots__ = ("_view", "env")
@@ -145,7 +145,7 @@ class Reckoned(RandomStream):
 # --- From a template ---
 
 
-class TemplateRows(Maker):
+class TemplateRows(RowGenerator):
     """The rows of a bound plan."""
 
     def __init__(self, bound: BoundPlan) -> None:
@@ -254,7 +254,7 @@ def plain(dtype: pa.DataType) -> pa.DataType:
 # --- From the request ---
 
 
-class GivenRows(Maker):
+class GivenRows(RowGenerator):
     """Rows that were sent with the request. `table` has a column for each key."""
 
     def __init__(self, table: pa.Table, seed: str, now: datetime) -> None:

@@ -30,14 +30,14 @@ from webapp.engine.types.registry import find
 from webapp.imports.inference import checks, domains, lexicon, names, texts
 from webapp.imports.inference import numbers as imports_numbers
 from webapp.imports.inference.checks import Rules
-from webapp.imports.inference.evidence import Asked, Field, definition, jsonable
+from webapp.imports.inference.evidence import ColumnEvidence, Field, definition, jsonable
 
 State = Literal["green", "yellow", "red"]
 Confidence = Literal["high", "check", "unknown"]
 
 
 @dataclass(slots=True)
-class Found:
+class ColumnResult:
     """What one column came to. Without a `field` nothing is made for it, and `reason` says why."""
 
     column: str
@@ -57,7 +57,7 @@ class Found:
 
 def columns(
     entity: Entity, sample: pa.RecordBatch | None, vocabulary: Vocabulary, rows: int = limits.DEFAULT_QUANTITY
-) -> list[Found]:
+) -> list[ColumnResult]:
     """A field for each column of a table that rows bring; foreign keys apart, which `table_templates` sees to.
     ``rows``: as many values a unique column needs at least."""
     rules = checks.read(entity.checks, [one.name for one in entity.fields])
@@ -78,7 +78,9 @@ def columns(
         rule = rules.of(column.name)
         nulls = len(values) - len(plain)
         joined = any(len(names) > 1 and column.name in names for names in (*entity.uniques, entity.keys))
-        asked = Asked(entity, column, rule, plain, nulls, unique, joined, vocabulary, rows, locale=locale)
+        asked = ColumnEvidence(
+            entity, column, rule, plain, nulls, unique, joined, vocabulary, rows, locale=locale
+        )
         found.append(_column(asked, rules, {one.name: one for one in entity.fields}))
     _agree(found, vocabulary)
     _totals(entity, rules, found)
@@ -89,7 +91,7 @@ def columns(
 _NUMBERS: Final = ("integer", "decimal", "float")
 
 
-def _ordered_numbers(rules: Rules, found: Sequence[Found]) -> None:
+def _ordered_numbers(rules: Rules, found: Sequence[ColumnResult]) -> None:
     """Give numbers of which one is never below the other ranges that do not overlap."""
     fields = {
         one.column: one
@@ -162,7 +164,7 @@ _PARTS: Final = (
 """Totals: the name in English, the names of their two parts, and how these are combined."""
 
 
-def _totals(entity: Entity, rules: Rules, found: list[Found]) -> None:
+def _totals(entity: Entity, rules: Rules, found: list[ColumnResult]) -> None:
     """Derive totals from their parts, where the table has both and the result fits into the column."""
     fields = {one.column: one for one in found if one.field is not None and one.field["type"] == "number"}
     columns = {"_".join(lexicon.english(names.split(name))): entity.column(name) for name in fields}
@@ -189,7 +191,11 @@ def _totals(entity: Entity, rules: Rules, found: list[Found]) -> None:
 
 
 def _combines(
-    column: Column, parts: Sequence[Column | None], rules: Rules, fields: Mapping[str, Found], sign: str
+    column: Column,
+    parts: Sequence[Column | None],
+    rules: Rules,
+    fields: Mapping[str, ColumnResult],
+    sign: str,
 ) -> bool:
     most, decimals = Decimal(1 if sign == "*" else 0), 0
     rule = rules.of(column.name)
@@ -215,7 +221,7 @@ def _combines(
     return decimals <= scale and (column.precision is None or most.adjusted() < column.precision - scale)
 
 
-def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
+def _agree(found: list[ColumnResult], vocabulary: Vocabulary) -> None:
     """Unique fields that cannot be so beside each other: of one place, one alone decides, and a department goes with a
     job. A country and its code follow from each other; others get a group of their own, at last a random text."""
     made = [one for one in found if one.field is not None]
@@ -260,17 +266,17 @@ def _agree(found: list[Found], vocabulary: Vocabulary) -> None:
 _OF_COUNTRY: Final = ("country", "country_code")
 
 
-def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
+def _column(asked: ColumnEvidence, rules: Rules, beside: Mapping[str, Column]) -> ColumnResult:
     column = asked.column
     made: Field | None
     if column.generated == "computed":
-        return Found(column.name, None, "green", "The target computes it.")
+        return ColumnResult(column.name, None, "green", "The target computes it.")
     if column.generated == "identity":
         if column.name in asked.entity.keys or asked.unique:  # other tables may refer to it
             made = definition(column.name, "row_number")
             told = "The target counts it: a push leaves it out, and rows that refer to it get its real value."
-            return Found(column.name, made, "green", told)
-        return Found(column.name, None, "green", "The target counts it.")
+            return ColumnResult(column.name, made, "green", told)
+        return ColumnResult(column.name, None, "green", "The target counts it.")
     nested = column.declared.startswith(
         "Navigation("
     )  # rows inside this one: a person decides whether to make them
@@ -278,10 +284,10 @@ def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
     if made is None:
         if column.nullable or column.default is not None:
             word = "may be blank" if column.nullable else "has a default"
-            return Found(
+            return ColumnResult(
                 column.name, None, "yellow", f"Nothing is made for {column.declared}; the column {word}."
             )
-        return Found(
+        return ColumnResult(
             column.name, None, "red", f"Nothing is made for {column.declared}, and the column needs a value."
         )
     total = asked.nulls + len(asked.values)
@@ -293,17 +299,17 @@ def _column(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Found:
             made["percent_blank"] = _RARE
     unread = rules.unread.get(column.name, [])
     if unread:
-        return Found(
+        return ColumnResult(
             column.name, made, "yellow", f"Its check was not understood, rows may be refused: {unread[0]}"
         )
     if asked.notes:
-        return Found(column.name, made, "yellow", " ".join(asked.notes), asked.guessed)
+        return ColumnResult(column.name, made, "yellow", " ".join(asked.notes), asked.guessed)
     kind = find(made["type"])
     label = kind.label if kind else made["type"]
     if asked.guessed:
         told = f"Neither the name nor the values say what it contains: {label}. Choose a type for it."
-        return Found(column.name, made, "yellow", told, True)
-    return Found(column.name, made, "green", f"Recognized as {label}.")
+        return ColumnResult(column.name, made, "yellow", told, True)
+    return ColumnResult(column.name, made, "green", f"Recognized as {label}.")
 
 
 _RARE: Final = 95  # chosen: percent of rows without a date of deletion
@@ -317,7 +323,7 @@ _RARELY: Final = re.compile(
 # --- By type ------------------------------------------------------------------------------------------------
 
 
-def _later(asked: Asked, rules: Rules, beside: Mapping[str, Column]) -> Field | None:
+def _later(asked: ColumnEvidence, rules: Rules, beside: Mapping[str, Column]) -> Field | None:
     """A date that is not before another one of its row, as a check says, or by its name: an end after its start, an
     update after a creation."""
     column, rule = asked.column, asked.rule
@@ -376,11 +382,11 @@ _ORDERED: Final = (
 )  # fmt: skip
 
 
-def _by_type(asked: Asked) -> Field | None:
+def _by_type(asked: ColumnEvidence) -> Field | None:
     column, rule = asked.column, asked.rule
     if rule.choices is not None and column.type != "enum":
         return _chosen(asked, rule.choices)
-    makers: dict[str, Callable[[Asked], Field | None]] = {
+    makers: dict[str, Callable[[ColumnEvidence], Field | None]] = {
         "text": texts.text, "integer": imports_numbers.integer_, "decimal": imports_numbers.decimal_,
         "float": imports_numbers.float_, "boolean": _boolean,
         "date": _moment, "timestamp": _moment, "timestamptz": _moment, "time": _plain("time"),
@@ -390,14 +396,14 @@ def _by_type(asked: Asked) -> Field | None:
     return makers[column.type](asked)
 
 
-def _plain(kind: str) -> Callable[[Asked], Field]:
-    def make(asked: Asked) -> Field:
+def _plain(kind: str) -> Callable[[ColumnEvidence], Field]:
+    def make(asked: ColumnEvidence) -> Field:
         return definition(asked.column.name, kind, unique=asked.unique and kind != "uuid")
 
     return make
 
 
-def _chosen(asked: Asked, choices: Sequence[Any]) -> Field | None:
+def _chosen(asked: ColumnEvidence, choices: Sequence[Any]) -> Field | None:
     values = [one for one in choices if one not in asked.rule.excluded]
     if asked.column.type in ("integer", "decimal", "float"):
         numbers = [checks.number(one) for one in values]
@@ -420,12 +426,12 @@ def _chosen(asked: Asked, choices: Sequence[Any]) -> Field | None:
     return definition(asked.column.name, "enum", {"values": values}, unique=asked.unique)
 
 
-def _enum(asked: Asked) -> Field | None:
+def _enum(asked: ColumnEvidence) -> Field | None:
     choices = [one for one in asked.column.choices if asked.rule.choices is None or one in asked.rule.choices]
     return _chosen(asked, choices)
 
 
-def _boolean(asked: Asked) -> Field:
+def _boolean(asked: ColumnEvidence) -> Field:
     if asked.unique:
         asked.notes.append("It is unique: no more than two rows.")
         return definition(asked.column.name, "enum", {"values": [True, False]}, unique=True)
@@ -437,19 +443,19 @@ def _boolean(asked: Asked) -> Field:
     return definition(asked.column.name, "boolean", options)
 
 
-def _json(asked: Asked) -> Field:
+def _json(asked: ColumnEvidence) -> Field:
     asked.notes.append("Any JSON is as good as another: a small object is made; say what belongs into it.")
     inner = [{"name": "value", "type": "words", "options": {}}]
     return definition(asked.column.name, "nested", {"fields": inner})
 
 
-def _binary(asked: Asked) -> Field:
+def _binary(asked: ColumnEvidence) -> Field:
     length = max(asked.rule.shortest, min(asked.longest or 16, 16))
     asked.notes.append("Random letters stand for its bytes.")
     return definition(asked.column.name, "regexp", {"string": f"[a-f0-9]{{{length}}}"}, unique=asked.unique)
 
 
-def _array(asked: Asked) -> Field | None:
+def _array(asked: ColumnEvidence) -> Field | None:
     if asked.column.nullable or asked.column.default is not None:
         return None
     asked.notes.append("It is made as an empty array.")
@@ -478,7 +484,7 @@ _DECLARED: Final[Sequence[tuple[str, str, dict[str, Any]]]] = (
 )
 
 
-def _other(asked: Asked) -> Field | None:
+def _other(asked: ColumnEvidence) -> Field | None:
     declared = asked.column.declared.lower()
     bits = re.match(r"^bit(?: varying)?(?:\((\d+)\))?$", declared)
     if bits:
@@ -497,7 +503,7 @@ def _other(asked: Asked) -> Field | None:
 # --- Dates --------------------------------------------------------------------------------------------------
 
 
-def _moment(asked: Asked) -> Field | None:
+def _moment(asked: ColumnEvidence) -> Field | None:
     column, rule = asked.column, asked.rule
     kind = "date" if column.type == "date" else "datetime"
     low, high = _day(rule.low, rule.low_open), _day(rule.high, -1 if rule.high_open else 0)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from webapp.imports.inference.evidence import Asked, Field, definition
+from webapp.imports.inference.evidence import ColumnEvidence, Field, definition
 from webapp.imports.inference.lexicon import english
 from webapp.imports.inference.names import split
 
@@ -112,17 +112,17 @@ _FLAG: Final = re.compile(
 )
 
 
-def words_of(asked: Asked) -> str:
+def words_of(asked: ColumnEvidence) -> str:
     """Return the column's name in English, in small letters, with `_` between its words."""
     return "_".join(english(split(asked.column.name)))
 
 
-def table_of(asked: Asked) -> str:
+def table_of(asked: ColumnEvidence) -> str:
     """Return the table's name in English, in the same form."""
     return "_".join(english(split(asked.entity.parts[-1] if asked.entity.parts else asked.entity.name)))
 
 
-def commented(asked: Asked) -> list[str]:
+def commented(asked: ColumnEvidence) -> list[str]:
     """Return the codes that the column's comment explains, such as `0=inactive, 1=active`."""
     comment = asked.column.comment[:1_000]
     found = list(dict.fromkeys(_COMMENTED.findall(comment)))
@@ -141,7 +141,7 @@ def commented(asked: Asked) -> list[str]:
     return []
 
 
-def default_of(asked: Asked) -> str | None:
+def default_of(asked: ColumnEvidence) -> str | None:
     """Return the default's text, if it is a constant."""
     match = re.match(r"^\(*N?'([^']{1,40})'", asked.column.default or "")
     return match[1] if match else None
@@ -167,7 +167,7 @@ _STATE: Final = re.compile(
 )
 
 
-def choices(asked: Asked) -> Iterator[Field]:
+def choices(asked: ColumnEvidence) -> Iterator[Field]:
     """Yield fields with the values that a column of this name has, best first."""
     name, words, table, longest = asked.column.name, words_of(asked), table_of(asked), asked.longest
     told = commented(asked)
@@ -197,7 +197,7 @@ def choices(asked: Asked) -> Iterator[Field]:
         yield from _fitting(asked, values, "")
 
 
-def _truth_values(asked: Asked, longest: int) -> tuple[str, str]:
+def _truth_values(asked: ColumnEvidence, longest: int) -> tuple[str, str]:
     """How a short text says yes and no: as its default does, else in the usual way for its length."""
     default = (default_of(asked) or "").casefold()
     for pair in (("1", "0"), ("T", "F"), ("Y", "N"), ("on", "off"), ("yes", "no"), ("true", "false")):
@@ -211,7 +211,7 @@ _FLAG_CHARS: Final = 1
 _FLAG_WORD_CHARS: Final = 5
 
 
-def _fitting(asked: Asked, plain: str, letters: str) -> Iterator[Field]:
+def _fitting(asked: ColumnEvidence, plain: str, letters: str) -> Iterator[Field]:
     values = plain.split("|") if "|" in plain else plain.split()
     if plain.count("|") == 0 and "van de" in plain:
         values = [plain]
@@ -343,7 +343,7 @@ _PERCENT_DIGITS: Final = 3  # digits before the point of a column that is a rate
 _SHARES: Final = re.compile(r"percent|rate$|discount$|(^|_)vat$")
 
 
-def numbers(asked: Asked, low: float, high: float, decimals: int) -> Field | None:
+def numbers(asked: ColumnEvidence, low: float, high: float, decimals: int) -> Field | None:
     """Return a number field with the range that a column of this name has, inside `low` and `high`."""
     words, table = words_of(asked), table_of(asked)
     precision, scale = asked.column.precision, asked.column.scale

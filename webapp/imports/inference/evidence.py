@@ -16,7 +16,7 @@ Field = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Asked:
+class ColumnEvidence:
     """One column, and all that is known of it."""
 
     entity: Entity

@@ -26,7 +26,7 @@ from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.imports.inference import columns as imports_columns
 from webapp.imports.inference import names
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition, jsonable
 
 Shape = Mapping[str, Any]
@@ -45,7 +45,7 @@ _CLOCK: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _JUDGED_ROWS: Final = 40  # chosen: values that are compared with the shape
 
 
-def columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[Found]:
+def columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[ColumnResult]:
     """A field for each column of an operation."""
     return _Fields(vocabulary, rows).of(entity, 1)
 
@@ -56,40 +56,44 @@ class _Fields:
     def __init__(self, vocabulary: Vocabulary, rows: int) -> None:
         self._words, self._rows = vocabulary, rows
 
-    def of(self, entity: Entity, depth: int) -> list[Found]:
+    def of(self, entity: Entity, depth: int) -> list[ColumnResult]:
         """Return a field for each column of an object."""
         vague = replace(entity, fields=tuple(one for one in entity.fields if _is_vague(one)))
         named = {one.column: one for one in imports_columns.columns(vague, None, self._words, self._rows)}
         return [self._column(column, named.get(column.name), depth) for column in entity.fields]
 
-    def _column(self, column: Column, named: Found | None, depth: int) -> Found:
+    def _column(self, column: Column, named: ColumnResult | None, depth: int) -> ColumnResult:
         name, shape = column.name, column.schema or {}
         if column.generated == "computed":
-            return Found(name, None, "green", "The target sets it; it is not sent.")
+            return ColumnResult(name, None, "green", "The target sets it; it is not sent.")
         if reason := left_out(column):
-            return Found(name, None, "red" if shapes.LOST in shape else "yellow", f"Not generated: {reason}")
+            return ColumnResult(
+                name, None, "red" if shapes.LOST in shape else "yellow", f"Not generated: {reason}"
+            )
         if shapes.LOST in shape:
             told = f"Plain text stands for it: {shape[shapes.LOST]}"
-            return Found(name, definition(name, "words", {"count": 2}), "red", told)
+            return ColumnResult(name, definition(name, "words", {"count": 2}), "red", told)
         for one in self._candidates(column, shape, named, depth):
             if one.field is not None and self._fits(one.field, shape):
                 return one
         made = shapes.sent(shapes.sample(shape, 0))
-        return Found(name, _fixed(name, made), "yellow", "One fixed value: its schema is too narrow.")
+        return ColumnResult(name, _fixed(name, made), "yellow", "One fixed value: its schema is too narrow.")
 
-    def _candidates(self, column: Column, shape: Shape, named: Found | None, depth: int) -> Iterator[Found]:
+    def _candidates(
+        self, column: Column, shape: Shape, named: ColumnResult | None, depth: int
+    ) -> Iterator[ColumnResult]:
         """Yield what a column may become, the best first."""
         name, kind = column.name, shape.get("type")
         if "enum" in shape:
             values = shape["enum"]
             listed = definition(name, "enum", {"values": values})
             if len(values) == 1:
-                yield Found(name, _fixed(name, values[0]), "green", "The only accepted value.")
+                yield ColumnResult(name, _fixed(name, values[0]), "green", "The only accepted value.")
             elif isinstance(values[0], dict | list):
                 told = "One of some valid examples: its schema is more than fields can express."
-                yield Found(name, listed, "yellow", told)
+                yield ColumnResult(name, listed, "yellow", told)
             else:
-                yield Found(name, listed, "green", "One of the accepted values.")
+                yield ColumnResult(name, listed, "green", "One of the accepted values.")
         elif kind == "object":
             yield self._object(column, shape, depth)
         elif kind == "array":
@@ -101,13 +105,13 @@ class _Fields:
             yield _number(name, shape)
         elif kind == "boolean":
             yield from self._by_name(named, shape)
-            yield Found(name, definition(name, "boolean"), "green", "True or false.")
+            yield ColumnResult(name, definition(name, "boolean"), "green", "True or false.")
         elif kind == "null":
-            yield Found(name, definition(name, "null"), "green", "Always null.")
+            yield ColumnResult(name, definition(name, "null"), "green", "Always null.")
         else:
             yield from self._texts(name, shape, named)
 
-    def _by_name(self, named: Found | None, shape: Shape) -> Iterator[Found]:
+    def _by_name(self, named: ColumnResult | None, shape: Shape) -> Iterator[ColumnResult]:
         if named is not None and named.field is not None:
             kept = {
                 key: value
@@ -116,29 +120,31 @@ class _Fields:
             }
             yield replace(named, field=kept)
 
-    def _texts(self, name: str, shape: Shape, named: Found | None) -> Iterator[Found]:
+    def _texts(self, name: str, shape: Shape, named: ColumnResult | None) -> Iterator[ColumnResult]:
         told, least, most = shape.get("format"), shape.get("minLength", 0), shape.get("maxLength")
         if "pattern" in shape:
             made = definition(name, "regexp", {"string": shape["pattern"]})
-            yield Found(name, made, "green", f"Texts that match {shape['pattern'][:80]}.")
+            yield ColumnResult(name, made, "green", f"Texts that match {shape['pattern'][:80]}.")
         if shape.get("contentEncoding") == "base64":
             told = told or "byte"
         if isinstance(told, str) and told in _FORMATS:
             kind, options = _FORMATS[told]
-            yield Found(name, definition(name, kind, options), "green", f"Texts of the format {told}.")
+            yield ColumnResult(name, definition(name, kind, options), "green", f"Texts of the format {told}.")
         yield from self._by_name(named, shape)
         high = min(most if most is not None else max(least, 16), limits.MAX_PATTERN_PLACES)
         low = min(max(least, 1 if high else 0, min(high, 8)), high)
-        yield Found(
+        yield ColumnResult(
             name, definition(name, "random_string", {"min": low, "max": high}), "yellow",
             f"Random letters and digits, from {low} to {high} characters.", True,
         )  # fmt: skip
         fitting = list(dict.fromkeys(shapes.sample(shape, k) for k in range(20)))
-        yield Found(name, definition(name, "enum", {"values": fitting}), "yellow", "One of some valid texts.")
+        yield ColumnResult(
+            name, definition(name, "enum", {"values": fitting}), "yellow", "One of some valid texts."
+        )
 
     # --- Objects and arrays -----------------------------------------------------------------------------------
 
-    def _object(self, column: Column, shape: Shape, depth: int) -> Found:
+    def _object(self, column: Column, shape: Shape, depth: int) -> ColumnResult:
         name, properties = column.name, shape.get("properties") or {}
         required = set(shape.get("required") or ())
         members = Entity(
@@ -151,16 +157,16 @@ class _Fields:
             fields = [one.field for one in self.of(members, depth + 1) if one.field is not None]
             if fields:
                 made = definition(name, "nested", {"fields": fields})
-                return Found(name, made, "green", "An object with fields of its own.")
+                return ColumnResult(name, made, "green", "An object with fields of its own.")
         plain = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
         told = (
             "One fixed object: it is nested too deeply."
             if plain
             else "An empty object: the schema names no property."
         )
-        return Found(name, _fixed(name, plain), "yellow", told)
+        return ColumnResult(name, _fixed(name, plain), "yellow", told)
 
-    def _array(self, column: Column, shape: Shape, depth: int) -> Found:
+    def _array(self, column: Column, shape: Shape, depth: int) -> ColumnResult:
         name, inner = column.name, shape["items"]
         low = min(shape["minItems"], limits.MAX_ARRAY_PRODUCT)
         count = {"min": low, "max": min(shape["maxItems"], limits.MAX_ARRAY_PRODUCT)}
@@ -173,7 +179,7 @@ class _Fields:
         element = one.field or definition(singular, "words", {"count": 2})
         if element["type"] == "nested" and not element["options"].get("array"):
             options = {**element["options"], "array": True, "count": count}
-            return Found(
+            return ColumnResult(
                 name, definition(name, "nested", options), one.state, "Objects with fields of their own."
             )
         of = {
@@ -184,9 +190,9 @@ class _Fields:
         made = definition(name, "array", {"of": of, "count": count})
         if depth < limits.MAX_NESTING and self._compiles(made):
             told = f"An array of values, each of the type {element['type']}."
-            return Found(name, made, one.state, told, one.guessed)
+            return ColumnResult(name, made, one.state, told, one.guessed)
         value = shapes.sent(shapes.sample(shape, 0))
-        return Found(name, _fixed(name, value), "yellow", "The same array in every row.")
+        return ColumnResult(name, _fixed(name, value), "yellow", "The same array in every row.")
 
     # --- Verification -----------------------------------------------------------------------------------------
 
@@ -217,13 +223,13 @@ class _Fields:
         return all(judge.valid(_json(value), plain) for value in values.to_pylist())
 
 
-def one_value(column: Column, reason: str) -> Found | None:
+def one_value(column: Column, reason: str) -> ColumnResult | None:
     """Return a field of one valid value for a column of a schema; None if its shape is not known."""
     shape = column.schema or {}
     if "type" not in shape or shapes.LOST in shape:
         return None
     value = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
-    return Found(column.name, _fixed(column.name, value), "yellow", f"One fixed value: {reason}")
+    return ColumnResult(column.name, _fixed(column.name, value), "yellow", f"One fixed value: {reason}")
 
 
 def _fixed(name: str, value: Any) -> Field:
@@ -253,7 +259,7 @@ def _json(value: Any) -> Any:
     return value
 
 
-def _number(name: str, shape: Shape) -> Found:
+def _number(name: str, shape: Shape) -> ColumnResult:
     """Numbers between the bounds, or near the one that is given."""
     step = Decimal(str(shape["multipleOf"])) if "multipleOf" in shape else None
     low, high = (None if key not in shape else Decimal(str(shape[key])) for key in ("minimum", "maximum"))
@@ -276,7 +282,7 @@ def _number(name: str, shape: Shape) -> Found:
     if decimals:
         options["decimals"] = min(decimals, limits.MAX_DECIMALS)
     told = f"Numbers from {low:f} to {high:f}" + (f", multiples of {step:f}." if step is not None else ".")
-    return Found(name, definition(name, "number", options), "green", told)
+    return ColumnResult(name, definition(name, "number", options), "green", told)
 
 
 def _places(value: Decimal) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webapp.imports.inference import domains
-from webapp.imports.inference.evidence import Asked, Field, definition
+from webapp.imports.inference.evidence import ColumnEvidence, Field, definition
 from webapp.imports.inference.lexicon import english
 from webapp.imports.inference.names import split
 
@@ -133,7 +133,7 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
 )  # fmt: skip
 
 
-def fields(asked: Asked) -> Iterator[Field]:
+def fields(asked: ColumnEvidence) -> Iterator[Field]:
     """Yield the fields that a text column's name means, best first; each has values that are whole."""
     words, table, longest = domains.words_of(asked), domains.table_of(asked), asked.longest
     name = asked.column.name
@@ -169,7 +169,7 @@ _LONG: Final = 500  # chosen
 _HEX: Final = re.compile(r"#?[0-9a-fA-F]{6}")
 
 
-def _codes(words: str, asked: Asked) -> Iterator[_Kind]:
+def _codes(words: str, asked: ColumnEvidence) -> Iterator[_Kind]:
     """Countries, states, currencies, languages, colors and ids in columns that take only their codes."""
     longest = asked.longest
     if words.endswith(("color", "colour")):
@@ -206,7 +206,7 @@ _OBJECT_ID: Final = 24
 _CODE: Final = 5  # chosen: characters up to which a column takes codes
 
 
-def _of_person(words: str, asked: Asked) -> Iterator[_Kind]:
+def _of_person(words: str, asked: ColumnEvidence) -> Iterator[_Kind]:
     """Treat a `name` next to one half of a person's name as the other half."""
     if words not in ("name", "customer_name", "employee_name"):
         return

@@ -16,7 +16,7 @@ from typing import Any, Final
 from webapp.connectors.schema import Column, Entity
 from webapp.engine import guess
 from webapp.engine.types.registry import find
-from webapp.imports.inference.evidence import Asked
+from webapp.imports.inference.evidence import ColumnEvidence
 from webapp.imports.inference.lexicon import english
 
 Meaning = tuple[str, dict[str, Any], dict[str, Any]]
@@ -234,7 +234,7 @@ _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class NameMeaning:
     """A type suggested by names. `sure`: the thing is known, so its values are correct even if they are few, or if a
     sample only has a pattern."""
 
@@ -244,7 +244,7 @@ class Meant:
     sure: bool = False
 
 
-def meant(asked: Asked) -> Meant:
+def meant(asked: ColumnEvidence) -> NameMeaning:
     """Return the combined meaning of the names of a column and its table; words if they have none."""
     column, table = asked.column, Table.of(asked.entity)
     name = english(split(column.name))
@@ -254,7 +254,7 @@ def meant(asked: Asked) -> Meant:
     if said is not None:
         return said
     kind = guess.type_of("_".join(name))
-    return Meant(kind, dict(guess.STARTERS.get(kind, {})), {})
+    return NameMeaning(kind, dict(guess.STARTERS.get(kind, {})), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,25 +320,25 @@ def _means(noun: str) -> bool:
     return noun in THINGS or noun in WORKS or noun in PERSONS
 
 
-def _alone(said: Sequence[str], table: Table) -> Meant | None:
+def _alone(said: Sequence[str], table: Table) -> NameMeaning | None:
     """Return the meaning of a column's name, independent of its table."""
     joined, rest = "_".join(said), "_".join(_without(said, table.nouns))
     for called in (joined, rest, f"…_{said[-1]}" if said else ""):
         if called in _MEANT_ALIKE:
             kind, options = _MEANT_ALIKE[called]
-            return Meant(kind, dict(options), {})
+            return NameMeaning(kind, dict(options), {})
     if joined in _GENERIC or tuple(said) == table.nouns:
         return None
     found = find("".join(said))
     if found is None or (found.name == "title" and joined != "honorific"):
         return None
-    return Meant(found.name, dict(guess.STARTERS.get(found.name, {})), {})
+    return NameMeaning(found.name, dict(guess.STARTERS.get(found.name, {})), {})
 
 
 _SHORT: Final = 60  # chosen: characters of a description that is a name
 
 
-def _by_noun(said: list[str], table: Table, asked: Asked) -> Meaning | None:
+def _by_noun(said: list[str], table: Table, asked: ColumnEvidence) -> Meaning | None:
     """By the thing that the column names, else by the one that the table does."""
     rest = _without(said, table.nouns)
     part = "_".join(rest) or "name"
@@ -376,7 +376,7 @@ def _without(said: Sequence[str], nouns: Sequence[str]) -> list[str]:
     return rest
 
 
-def _of_table(part: str, table: Table, asked: Asked) -> Meaning | None:
+def _of_table(part: str, table: Table, asked: ColumnEvidence) -> Meaning | None:
     noun = table.noun
     if noun in THINGS:
         return _thing(noun, part, asked)
@@ -393,7 +393,7 @@ def _of_table(part: str, table: Table, asked: Asked) -> Meaning | None:
     return PERSON if table.reached else NAMED
 
 
-def _of_person(noun: str, part: str, asked: Asked) -> Meaning:
+def _of_person(noun: str, part: str, asked: ColumnEvidence) -> Meaning:
     if part not in TITLES:
         return PERSON
     if _addresses(asked.values):
@@ -410,7 +410,7 @@ def _addresses(values: Sequence[Any]) -> bool:
     return bool(found) and 2 * sum(found) > len(found)
 
 
-def _thing(noun: str, part: str, asked: Asked) -> Meaning | None:
+def _thing(noun: str, part: str, asked: ColumnEvidence) -> Meaning | None:
     """A part of a thing: its name, its code. A text key of few characters is a code too."""
     parts = THINGS[noun]
     if part in parts:
@@ -424,7 +424,7 @@ def _thing(noun: str, part: str, asked: Asked) -> Meaning | None:
     return None
 
 
-def _of_noun(nouns: Sequence[str], part: str, asked: Asked, whole: bool = False) -> Meaning | None:
+def _of_noun(nouns: Sequence[str], part: str, asked: ColumnEvidence, whole: bool = False) -> Meaning | None:
     """By a noun that the column has itself. `whole`: it has no more than that (`publisher`, not `publisher_name`)."""
     noun = singular(nouns[-1])
     noun = noun if _means(noun) else (_known(nouns) if not whole else noun)
@@ -446,7 +446,7 @@ _PERSONAL_NAME: Final = re.compile(
 )
 
 
-def _fitted(made: Meaning, column: Column, values: Sequence[Any]) -> Meant | None:
+def _fitted(made: Meaning, column: Column, values: Sequence[Any]) -> NameMeaning | None:
     """Return a meaning adjusted to the column's length and a sample; None if the sample contradicts it."""
     kind, options, common = made
     texts = [one.strip() for one in values if isinstance(one, str)]
@@ -458,4 +458,4 @@ def _fitted(made: Meaning, column: Column, values: Sequence[Any]) -> Meant | Non
             options = {"format": "alpha3"}
     if kind == "name" and texts and all(re.fullmatch(r"[a-z0-9._-]+", one) for one in texts):
         kind = "username"
-    return Meant(kind, dict(options), dict(common), sure=kind not in ("words", "sku"))
+    return NameMeaning(kind, dict(options), dict(common), sure=kind not in ("words", "sku"))

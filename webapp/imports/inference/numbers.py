@@ -13,7 +13,7 @@ from webapp.engine.errors import SpecError
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.imports.inference import checks, domains, texts
-from webapp.imports.inference.evidence import Asked, Field, definition, jsonable
+from webapp.imports.inference.evidence import ColumnEvidence, Field, definition, jsonable
 from webapp.pushes.services.value_checks import limit_of
 
 _BITS: Final = 32
@@ -25,7 +25,7 @@ _DIGITS: Final = (
 _USUAL: Final = (Decimal(1), Decimal(1000))
 
 
-def integer_(asked: Asked) -> Field | None:
+def integer_(asked: ColumnEvidence) -> Field | None:
     """For a column of whole numbers; None where its checks leave no value."""
     column = asked.column
     limit = limit_of(replace(column, bits=column.bits or _BITS))
@@ -84,7 +84,7 @@ _CODED: Final = re.compile(
 )
 
 
-def _ranged(asked: Asked, low: int, high: int, least: int, most: int) -> Field:
+def _ranged(asked: ColumnEvidence, low: int, high: int, least: int, most: int) -> Field:
     """A number in a range, or the type of the name where that fits into it."""
     column = asked.column
     if not asked.unique and not asked.rule.excluded:
@@ -97,7 +97,7 @@ def _ranged(asked: Asked, low: int, high: int, least: int, most: int) -> Field:
     return definition(column.name, "number", {"min": low, "max": high}, unique=asked.unique)
 
 
-def _is_guess(asked: Asked) -> bool:
+def _is_guess(asked: ColumnEvidence) -> bool:
     """Whether neither values nor checks nor a key decide about a range."""
     rule = asked.rule
     return not (
@@ -105,7 +105,7 @@ def _is_guess(asked: Asked) -> bool:
     )
 
 
-def decimal_(asked: Asked) -> Field | None:
+def decimal_(asked: ColumnEvidence) -> Field | None:
     """For a column of decimals; None where its checks leave no value."""
     column = asked.column
     scale = 2 if column.scale is None else column.scale
@@ -129,7 +129,7 @@ def decimal_(asked: Asked) -> Field | None:
     )
 
 
-def float_(asked: Asked) -> Field | None:
+def float_(asked: ColumnEvidence) -> Field | None:
     """For a column of floating point numbers; None where its checks leave no value."""
     ends = _range(asked, Decimal(-(10**9)), Decimal(10**9), Decimal("0.01"))
     if ends is None:
@@ -145,7 +145,9 @@ def float_(asked: Asked) -> Field | None:
     )
 
 
-def _range(asked: Asked, least: Decimal, most: Decimal, step: Decimal) -> tuple[Decimal, Decimal] | None:
+def _range(
+    asked: ColumnEvidence, least: Decimal, most: Decimal, step: Decimal
+) -> tuple[Decimal, Decimal] | None:
     """Least and largest number: of the checks; within these, of the sample; else the usual ones."""
     rule = asked.rule
     low, high = least, most
@@ -191,7 +193,7 @@ def _onto(value: Decimal, step: Decimal, up: bool) -> Decimal:
     return whole * step
 
 
-def _fits_numbers(asked: Asked, made: Field, low: int, high: int) -> bool:
+def _fits_numbers(asked: ColumnEvidence, made: Field, low: int, high: int) -> bool:
     try:
         plan = compile_plan(parse([made]), asked.vocabulary)
     except SpecError:

@@ -24,8 +24,8 @@ from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.engine.types.registry import find
 from webapp.imports.inference import checks, domains, lexicon, meanings, names
-from webapp.imports.inference.evidence import Asked, Field, definition
-from webapp.imports.inference.names import Meant
+from webapp.imports.inference.evidence import ColumnEvidence, Field, definition
+from webapp.imports.inference.names import NameMeaning
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z _/&-]*[A-Za-z]|[A-Z]")
 _SHAPED: Final = re.compile(r"[!-~]+(?: [!-~]+)*")
@@ -101,7 +101,7 @@ _PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _MANY: Final = 100_000  # chosen: a unique column with this many possible values needs no check
 
 
-def text(asked: Asked) -> Field | None:
+def text(asked: ColumnEvidence) -> Field | None:
     """For a column of texts."""
     for made in _texts(asked):
         local = _local(asked, made)
@@ -112,7 +112,7 @@ def text(asked: Asked) -> Field | None:
     return None
 
 
-def _texts(asked: Asked) -> Iterator[Field]:
+def _texts(asked: ColumnEvidence) -> Iterator[Field]:
     """Suggestions for a column of texts, best first; the last ones fit anything."""
     name, rule, longest = asked.column.name, asked.rule, asked.longest
     quick = all(one.is_quick for one in rule.patterns)
@@ -122,7 +122,7 @@ def _texts(asked: Asked) -> Iterator[Field]:
     said = names.meant(asked)
     kind = find(said.type)
     if kind is not None and kind.category in _SPEECHLESS:
-        said = names.Meant("words", {}, {})
+        said = names.NameMeaning("words", {}, {})
         kind = find("words")
     # A role is one of few words, and is not personal.
     about_people = kind is not None and kind.category in _PERSONAL and said.type != "job_title"
@@ -182,7 +182,7 @@ def _texts(asked: Asked) -> Iterator[Field]:
     yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"})
 
 
-def _patterned(asked: Asked) -> Iterator[Field]:
+def _patterned(asked: ColumnEvidence) -> Iterator[Field]:
     """Yield values that match the regular expressions of a check: words if they match, else any characters."""
     name, rule = asked.column.name, asked.rule
     if not rule.patterns:
@@ -207,7 +207,7 @@ _CLOCKS: Final = {5: "HH:mm", 6: "HHmmss", 8: "HH:mm:ss"}
 """How texts of a length write a time of day."""
 
 
-def _moments(asked: Asked) -> Iterator[Field]:
+def _moments(asked: ColumnEvidence) -> Iterator[Field]:
     """Yield a date as text, where the name says date and the length is that of a usual spelling."""
     words = domains.words_of(asked)
     clock = _CLOCKS.get(asked.column.max_length or 0)
@@ -233,7 +233,7 @@ _NUMBERED: Final = re.compile(
 _CODE_CHARS: Final = 8
 
 
-def _abbreviated(asked: Asked) -> bool:
+def _abbreviated(asked: ColumnEvidence) -> bool:
     """Return whether a column of a table of SAP has a name of which nothing is known: mostly a code."""
     names_ = [one.name.lower() for one in asked.entity.fields]
     return sum(one in lexicon.SAP for one in names_) >= _SAP_COLUMNS and len(asked.column.name) <= _SAP_CHARS
@@ -243,7 +243,7 @@ _SAP_COLUMNS: Final = 3  # chosen
 _SAP_CHARS: Final = 5
 
 
-def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
+def _meant(asked: ColumnEvidence, said: NameMeaning) -> Iterator[Field]:
     """Yield the meanings of the names: unchanged; shorter, as words or as a code; finally, those of its values that
     fit."""
     if asked.joined and not asked.unique and not said.sure:
@@ -269,7 +269,7 @@ def _meant(asked: Asked, said: Meant) -> Iterator[Field]:
     yield from _whole(asked, definition(name, said.type, said.options, **said.common), least=0)
 
 
-def _named(asked: Asked) -> Iterator[Field]:
+def _named(asked: ColumnEvidence) -> Iterator[Field]:
     """Yield the meanings of the column's own name, if whole values fit."""
     for made in meanings.fields(asked):
         if asked.joined and not asked.unique and not _dealt(asked, made):
@@ -282,7 +282,7 @@ def _named(asked: Asked) -> Iterator[Field]:
             yield from _whole(asked, made)
 
 
-def _listed(asked: Asked, made: Field) -> Iterator[Field]:
+def _listed(asked: ColumnEvidence, made: Field) -> Iterator[Field]:
     """Yield a list of the values of a field: those of grouped fields cannot be combined freely, a list can."""
     longest = limits.INFER_WORD_CHARS if asked.longest is None else asked.longest
     values = [one for one in dict.fromkeys(_values(asked, _local(asked, made))) if len(one) <= longest]
@@ -290,7 +290,7 @@ def _listed(asked: Asked, made: Field) -> Iterator[Field]:
         yield definition(asked.column.name, "enum", {"values": values[:_MOST_LISTED]})
 
 
-def _closed(asked: Asked, made: Field) -> Iterator[Field]:
+def _closed(asked: ColumnEvidence, made: Field) -> Iterator[Field]:
     """Yield a list of the values that fit a unique column, of a type that has all values there are."""
     if made["type"] not in names.CLOSED or asked.longest is None:
         return
@@ -308,7 +308,7 @@ def _closed(asked: Asked, made: Field) -> Iterator[Field]:
         yield definition(asked.column.name, "enum", {"values": values}, unique=True)
 
 
-def _dealt(asked: Asked, made: Field) -> bool:
+def _dealt(asked: ColumnEvidence, made: Field) -> bool:
     """Return whether a field's values can be combined freely with those of other fields."""
     try:
         column = compile_plan(parse([made]), asked.vocabulary).layer.columns[made["name"]]
@@ -317,7 +317,7 @@ def _dealt(asked: Asked, made: Field) -> bool:
     return column.type.space() is not None and column.type.group_kind is None
 
 
-def _whole(asked: Asked, plain: Field, least: float = 0.2) -> Iterator[Field]:
+def _whole(asked: ColumnEvidence, plain: Field, least: float = 0.2) -> Iterator[Field]:
     """A field of which only values that fit are taken whole.
 
     Where longer values are rare, one that fits takes their place, so that the field still agrees with others of its
@@ -348,7 +348,7 @@ _SHORTENED: Final = ("username",)
 """Types whose values are as good when they are shorter."""
 
 
-def _local(asked: Asked, made: Field) -> Field:
+def _local(asked: ColumnEvidence, made: Field) -> Field:
     """Return the field in the language of the table's names, if its type supports it."""
     kind = find(made["type"])
     if asked.locale is None or kind is None or not kind.localised or "locale" in made:
@@ -379,7 +379,7 @@ _MATCHED: Final = 300  # chosen: values that are matched with the regular expres
 _LOOKED_AT: Final = 2_000  # chosen: values that are checked for being too long
 
 
-def _values(asked: Asked, made: Field) -> Sequence[str]:
+def _values(asked: ColumnEvidence, made: Field) -> Sequence[str]:
     """Values of a field, to see which ones fit."""
     said = {key: value for key, value in made.items() if key not in ("name", "unique")}
     return _generated(asked.vocabulary, orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
@@ -396,7 +396,7 @@ def _generated(vocabulary: Vocabulary, said: bytes) -> Sequence[str]:
     return tuple(one for one in array.to_pylist() if isinstance(one, str))
 
 
-def _fits(asked: Asked, made: Field) -> bool:
+def _fits(asked: ColumnEvidence, made: Field) -> bool:
     """Return whether every value of a field is a text with the maximum length of the column."""
     try:
         plan = compile_plan(parse([made]), asked.vocabulary)
@@ -436,7 +436,7 @@ def _fits(asked: Asked, made: Field) -> bool:
     return (pc.min(pc.utf8_length(texts)).as_py() or 0) >= max(1, asked.rule.shortest)
 
 
-def _encodes(asked: Asked, made: Field) -> bool:
+def _encodes(asked: ColumnEvidence, made: Field) -> bool:
     """Return whether the column's character set has all characters of a field's values."""
     told = "".join(_values(asked, made))
     if asked.column.characters == "bmp":
@@ -448,7 +448,7 @@ def _encodes(asked: Asked, made: Field) -> bool:
     return True
 
 
-def _lasts(asked: Asked, plan: Any) -> bool:
+def _lasts(asked: ColumnEvidence, plan: Any) -> bool:
     """Return whether a unique field has values for the number of rows of its template."""
     try:
         BoundPlan(plan, GenerationContext("inference", _PRESENT)).check(0, asked.rows)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors.schema import Entity
-from webapp.imports.inference.columns import Found, State
+from webapp.imports.inference.columns import ColumnResult, State
 from webapp.imports.inference.evidence import definition
 
 
@@ -42,7 +42,7 @@ class Table:
 
     entity: Entity
     sample: pa.RecordBatch | None = None
-    ready: dict[str, Found] = field(default_factory=dict)
+    ready: dict[str, ColumnResult] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
     reds: dict[str, str] = field(default_factory=dict)
     """Columns that could not be read, with the reason."""
@@ -83,9 +83,11 @@ FALLBACK: Final = "words"
 """The type for columns that cannot be converted: it needs no options and is compatible with everything."""
 
 
-def fallback(name: str, reason: str) -> Found:
+def fallback(name: str, reason: str) -> ColumnResult:
     """A red column: text stands for it, so that it keeps its place and its name."""
-    return Found(name, definition(name, FALLBACK, {"count": 2}), "red", f"Plain text stands for it: {reason}")
+    return ColumnResult(
+        name, definition(name, FALLBACK, {"count": 2}), "red", f"Plain text stands for it: {reason}"
+    )
 
 
 _UNSEEN: Final = re.compile(

@@ -21,7 +21,7 @@ from pyarrow import csv as arrow_csv
 from webapp import limits
 from webapp.connectors.schema import Entity
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
-from webapp.imports.readers.values import Seen, seen
+from webapp.imports.readers.values import ObservedColumn, seen
 
 
 def table(name: str, heads: Sequence[Any], columns: Iterable[pa.Array], read: Read) -> Table:
@@ -48,7 +48,7 @@ def beyond(name: str, names: Sequence[str], read: Read) -> None:
         )
 
 
-def of_seen(name: str, found: Sequence[Seen]) -> Table:
+def of_seen(name: str, found: Sequence[ObservedColumn]) -> Table:
     """A table of columns that were read."""
     called = clean(name) or "rows"
     made = Table(Entity(called, (called,), tuple(one.column for one in found)))

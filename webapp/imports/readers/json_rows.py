@@ -14,11 +14,11 @@ from webapp.document_process import check_depth, too_deep
 from webapp.engine.data.vocabulary import Vocabulary
 from webapp.imports.inference import columns
 from webapp.imports.inference import names as imports_names
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Read, Source, Table, Unreadable, decoded, fallback, named
-from webapp.imports.readers.values import Seen, seen
+from webapp.imports.readers.values import ObservedColumn, seen
 
 Row = Mapping[str, Any]
 _MOST_ELEMENTS: Final = 10  # chosen: of an array in a row; the template's own count can be raised by hand
@@ -118,7 +118,7 @@ def _table(name: str, rows: Sequence[Any], read: Read, words: Vocabulary) -> Tab
 
 def _columns(
     rows: Sequence[Row], words: Vocabulary, depth: int
-) -> tuple[list[Seen], dict[str, str], list[str]]:
+) -> tuple[list[ObservedColumn], dict[str, str], list[str]]:
     """Return the columns of objects, notes on their names, and all names."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     names, told = named(keys)
@@ -128,7 +128,7 @@ def _columns(
     return found, {one: text for one, text in told.items() if one in names[: limits.MAX_FIELDS]}, names
 
 
-def _column(name: str, values: Sequence[Any], words: Vocabulary, depth: int) -> Seen:
+def _column(name: str, values: Sequence[Any], words: Vocabulary, depth: int) -> ObservedColumn:
     plain = [one for one in values if one is not None]
     kinds = {bool if isinstance(one, bool) else type(one) for one in plain}
     if kinds == {dict}:
@@ -144,7 +144,7 @@ def _column(name: str, values: Sequence[Any], words: Vocabulary, depth: int) -> 
     texts = pa.array([_text(one) for one in values], pa.string())
     one = seen(name, texts, strict=kinds == {str})
     if kinds == {bool, int} or (len(kinds) > 1 and kinds != {int, float}):
-        one.ready = Found(
+        one.ready = ColumnResult(
             name,
             definition(name, "words", {"count": 2}),
             "yellow",
@@ -165,7 +165,7 @@ def _text(value: Any) -> str | None:
 
 def _nested(
     name: str, rows: Sequence[Row], count: dict[str, int] | None, words: Vocabulary, depth: int
-) -> Seen:
+) -> ObservedColumn:
     one = seen(name, pa.nulls(0, pa.string()))
     if depth >= limits.MAX_NESTING:
         one.ready = fallback(name, f"objects nest at most {limits.MAX_NESTING} levels deep.")
@@ -178,7 +178,7 @@ def _nested(
         if ready.field is not None:
             fields.append({**ready.field, "unique": False} if ready.field.get("unique") else ready.field)
     if not fields:
-        one.ready = Found(
+        one.ready = ColumnResult(
             name, definition(name, "constant", {"value": {}}), "yellow", "An object without keys."
         )
         return one
@@ -186,19 +186,21 @@ def _nested(
     if count is not None:
         options |= {"array": True, "count": count}
     message = "Arrays of objects" if count is not None else "Objects"
-    one.ready = Found(
+    one.ready = ColumnResult(
         name, definition(name, "nested", options), "green", f"{message} with {len(fields)} nested fields."
     )
     return one
 
 
-def _listed(name: str, inner: Sequence[Any], counts: Sequence[int], words: Vocabulary, depth: int) -> Seen:
+def _listed(
+    name: str, inner: Sequence[Any], counts: Sequence[int], words: Vocabulary, depth: int
+) -> ObservedColumn:
     """An array of single values: its elements are read as a column is."""
     one = seen(name, pa.nulls(0, pa.string()))
     plain = [value for value in inner if value is not None]
     if not plain or any(isinstance(value, dict | list) for value in plain) or depth >= limits.MAX_NESTING:
         made = definition(name, "constant", {"value": []})
-        one.ready = Found(
+        one.ready = ColumnResult(
             name, made, "yellow", "Of what the arrays hold nothing is known: an empty one in every row."
         )
         return one
@@ -211,5 +213,5 @@ def _listed(name: str, inner: Sequence[Any], counts: Sequence[int], words: Vocab
         element = {"type": "number", "options": {"min": min(plain), "max": max(plain)}}
     low, high = min(counts), max(1, min(max(counts), _MOST_ELEMENTS))
     made = definition(name, "array", {"of": element, "count": {"min": min(low, high), "max": high}})
-    one.ready = Found(name, made, "green", f"Arrays of up to {high} values of type {element['type']}.")
+    one.ready = ColumnResult(name, made, "green", f"Arrays of up to {high} values of type {element['type']}.")
     return one

@@ -22,7 +22,7 @@ from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.engine.types.geography import geography_of
 from webapp.engine.types.registry import find
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition
 from webapp.imports.readers import csv, json_rows, mockaroo_formulas
 from webapp.imports.readers.base import FALLBACK, Read, Source, Table, Unreadable, clean, named
@@ -93,7 +93,7 @@ def read(source: Source, words: Vocabulary) -> Read:
 
 
 @dataclasses.dataclass(slots=True)
-class _Made:
+class _ColumnDraft:
     """One column on its way; one with `inside` is an object."""
 
     name: str
@@ -102,7 +102,7 @@ class _Made:
     field: Field
     lost: list[str] = dataclasses.field(default_factory=list)
     red: str = ""
-    inside: list[_Made] = dataclasses.field(default_factory=list)
+    inside: list[_ColumnDraft] = dataclasses.field(default_factory=list)
     path: str = ""
 
     def definition(self) -> Field:
@@ -124,16 +124,16 @@ class _Made:
         """Whether text stands for it, or for a column inside it."""
         return bool(self.red) or any(one.is_red() for one in self.inside)
 
-    def found(self) -> Found:
+    def found(self) -> ColumnResult:
         """What the report says of it."""
         reasons, kind = self.reasons(), find(self.field["type"])
         if reasons:
-            return Found(
+            return ColumnResult(
                 self.name, self.definition(), "red" if self.is_red() else "yellow", " ".join(reasons)
             )
         label = kind.label if kind else self.field["type"]
         said = f'"{self.called}" is {label} here.' if self.called else f"An object: {label}."
-        return Found(self.name, self.definition(), "green", said)
+        return ColumnResult(self.name, self.definition(), "green", said)
 
 
 class _Options:
@@ -179,7 +179,7 @@ class _Schema:
         self._nested = form == "json" or any(
             str(one["type"]).casefold() == "json array" for one in self._given
         )
-        self._leaves: list[tuple[_Made, Mapping[str, Any]]] = []
+        self._leaves: list[tuple[_ColumnDraft, Mapping[str, Any]]] = []
         self._cartesian = [
             len(_listed(one.get("values"))) for one in self._given if one.get("selectionStyle") == "cartesian"
         ]
@@ -187,9 +187,9 @@ class _Schema:
 
     # --- Columns, and objects of them -----------------------------------------------------------------------
 
-    def columns(self) -> list[_Made]:
+    def columns(self) -> list[_ColumnDraft]:
         """The columns at the top, each with what is inside it."""
-        top: list[_Made] = []
+        top: list[_ColumnDraft] = []
         names, changed = named(one.get("name", "") for one in self._given)
         self.told = dict(changed)
         for name, given in zip(names, self._given, strict=True):
@@ -210,7 +210,7 @@ class _Schema:
         self._formulas(top)
         return top
 
-    def _place(self, top: list[_Made], made: _Made, given: Mapping[str, Any]) -> None:
+    def _place(self, top: list[_ColumnDraft], made: _ColumnDraft, given: Mapping[str, Any]) -> None:
         """Puts a column into the object that its name says."""
         parts = made.path.split(".")
         if not self._nested or not all(parts) or len(parts) > limits.MAX_NESTING:
@@ -225,7 +225,7 @@ class _Schema:
                     parts = [made.path]
                     level = top
                     break
-                node = _Made(name, "", definition(name, "nested", {}))
+                node = _ColumnDraft(name, "", definition(name, "nested", {}))
                 level.append(node)
             if count is not None:
                 node.field["options"] |= {"array": True, "count": count}
@@ -245,7 +245,7 @@ class _Schema:
             made.field["hidden"] = True
         level.append(made)
 
-    def _column(self, name: str, given: Mapping[str, Any]) -> _Made:
+    def _column(self, name: str, given: Mapping[str, Any]) -> _ColumnDraft:
         called = clean(given["type"])
         kind = None
         if called.casefold() not in _UNLIKE:
@@ -259,9 +259,9 @@ class _Schema:
                     f'Plain text stands for it: it takes the column "{column}" of the dataset "{dataset}". Upload that'
                     f" file, and choose the type {kind.label}."
                 )
-            made = _Made(name, called, definition(name, FALLBACK, {"count": 2}), red=red, path=name)
+            made = _ColumnDraft(name, called, definition(name, FALLBACK, {"count": 2}), red=red, path=name)
         else:
-            made = _Made(name, called, definition(name, kind.name), path=name)
+            made = _ColumnDraft(name, called, definition(name, kind.name), path=name)
             convert = _CONVERT.get(kind.name)
             if convert is not None:
                 convert(self, made, options)
@@ -281,7 +281,7 @@ class _Schema:
             made.lost.append(f'The option "{clean(one)}" is not kept: {clean(shown)[:60]}.')
         return made
 
-    def _countries(self, made: _Made, kind: str, options: _Options) -> None:
+    def _countries(self, made: _ColumnDraft, kind: str, options: _Options) -> None:
         """Restricts a type to countries: a list of them, or the locale of the only one."""
         listed = _listed(options.take("countries", "country"))
         if options.take("onlyUSPlaces", "onlyUsPlaces") is True:
@@ -307,7 +307,7 @@ class _Schema:
 
     # --- Options --------------------------------------------------------------------------------------------
 
-    def list_of_values(self, made: _Made, options: _Options) -> None:
+    def list_of_values(self, made: _ColumnDraft, options: _Options) -> None:
         """A custom list: at random, weighted, one after the other, or by rules about other columns."""
         values = _listed(options.take("values"))
         style = str(options.take("selectionStyle", "selection_style") or "random").casefold()
@@ -337,7 +337,7 @@ class _Schema:
                 f'The option "distribution" is not used with the selection style "{clean(style)}".'
             )
 
-    def _in_turn(self, made: _Made, values: list[Any], style: str) -> None:
+    def _in_turn(self, made: _ColumnDraft, values: list[Any], style: str) -> None:
         if len(values) > limits.MOCKAROO_SEQUENTIAL_VALUES:
             made.lost.append(f'The option "selectionStyle" is not kept: "{style}" with {len(values)} values.')
             return
@@ -353,7 +353,7 @@ class _Schema:
         else:
             made.field = definition(made.name, "formula", {"expression": expression})
 
-    def _distributed(self, made: _Made, values: list[Any], rules: list[dict[str, Any]]) -> None:
+    def _distributed(self, made: _ColumnDraft, values: list[Any], rules: list[dict[str, Any]]) -> None:
         """Weights; those that depend on other columns become cases."""
         plain = {str(one).strip(): one for one in values}
         cases, otherwise = [], None
@@ -392,7 +392,7 @@ class _Schema:
 
     # --- Formulas -------------------------------------------------------------------------------------------
 
-    def namer(self, made: _Made) -> Callable[[str], str | None]:
+    def namer(self, made: _ColumnDraft) -> Callable[[str], str | None]:
         """How the other columns are written in a formula of this one."""
         paths = self._paths
         own = made.path.split(".")[:-1] if self._nested else []
@@ -414,7 +414,7 @@ class _Schema:
 
         return name_of
 
-    def _formulas(self, top: list[_Made]) -> None:
+    def _formulas(self, top: list[_ColumnDraft]) -> None:
         for made, given in self._leaves:
             if made.red or made.field["type"] == "array":
                 if given.get("formula"):
@@ -439,7 +439,7 @@ class _Schema:
             else:
                 return
 
-    def _translated(self, made: _Made, source: Any, option: str) -> str | None:
+    def _translated(self, made: _ColumnDraft, source: Any, option: str) -> str | None:
         if not isinstance(source, str) or not source.strip():
             return None
         try:
@@ -450,13 +450,13 @@ class _Schema:
             made.lost.append(_lost(option, source, str(error) or "it is nested too deeply"))
             return None
 
-    def _as_text(self, made: _Made) -> None:
+    def _as_text(self, made: _ColumnDraft) -> None:
         """Text stands for a column whose formula is not kept."""
         kept: Field = {one: made.field[one] for one in ("percent_blank", "hidden") if one in made.field}
         made.field = {**definition(made.name, FALLBACK, {"count": 2}), **kept}
         made.red = "Plain text stands for it."
 
-    def _simplify(self, top: list[_Made], path: str, message: str) -> bool:
+    def _simplify(self, top: list[_ColumnDraft], path: str, message: str) -> bool:
         made, level = None, top
         for place in re.findall(r"fields\[(\d+)\]", path):
             if int(place) >= len(level):
@@ -477,7 +477,7 @@ class _Schema:
             return False
         return True
 
-    def _check(self, made: _Made) -> None:
+    def _check(self, made: _ColumnDraft) -> None:
         """Takes options away that do not fit their type, then the type itself."""
         for one in made.inside:
             self._check(one)
@@ -593,7 +593,7 @@ _CLOCKS: Final = {
 }  # fmt: skip
 
 
-def _bounds(reader: Callable[[Any], str | None], made: _Made, options: _Options) -> None:
+def _bounds(reader: Callable[[Any], str | None], made: _ColumnDraft, options: _Options) -> None:
     for end in ("min", "max"):
         value = options.take(end)
         found = reader(value) if value is not None else None
@@ -603,7 +603,7 @@ def _bounds(reader: Callable[[Any], str | None], made: _Made, options: _Options)
             options.lose(end)
 
 
-def _days(schema: _Schema, made: _Made, options: _Options) -> None:
+def _days(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     day = made.field["type"] == "date" and "%H" not in str(options.take("format") or "")
     _bounds(lambda value: _moment(value, day), made, options)
     form = options.take("format", "date_format")
@@ -613,7 +613,7 @@ def _days(schema: _Schema, made: _Made, options: _Options) -> None:
         options.lose("format", "date_format")
 
 
-def _time(schema: _Schema, made: _Made, options: _Options) -> None:
+def _time(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     _bounds(_clock, made, options)
     form = str(options.take("format") or "")
     if form.casefold() in _CLOCKS or "%" in form:
@@ -622,10 +622,10 @@ def _time(schema: _Schema, made: _Made, options: _Options) -> None:
         options.lose("format")
 
 
-def _named_numbers(names: Mapping[str, Sequence[str]]) -> Callable[[_Schema, _Made, _Options], None]:
+def _named_numbers(names: Mapping[str, Sequence[str]]) -> Callable[[_Schema, _ColumnDraft, _Options], None]:
     """Options that are numbers, by our names."""
 
-    def convert(schema: _Schema, made: _Made, options: _Options) -> None:
+    def convert(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
         for ours, theirs in names.items():
             value = options.number(*theirs)
             if value is not None:
@@ -634,13 +634,13 @@ def _named_numbers(names: Mapping[str, Sequence[str]]) -> Callable[[_Schema, _Ma
     return convert
 
 
-def _number(schema: _Schema, made: _Made, options: _Options) -> None:
+def _number(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, made, options)
     if not made.field["options"].get("decimals"):
         made.field["options"].pop("decimals", None)
 
 
-def _count(schema: _Schema, made: _Made, options: _Options) -> None:
+def _count(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     """As many as the largest number says."""
     least, most = options.number("min", "min_paragraphs"), options.number("max", "max_paragraphs")
     ends = [one for one in (least, most) if one is not None]
@@ -650,7 +650,7 @@ def _count(schema: _Schema, made: _Made, options: _Options) -> None:
         options.lose("min", "min_paragraphs")
 
 
-def _format(schema: _Schema, made: _Made, options: _Options) -> None:
+def _format(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     value = options.take("format", "mask")
     if value is not None:
         made.field["options"]["format"] = str(value)
@@ -661,7 +661,7 @@ _SIGNS: Final = {
 }  # fmt: skip
 
 
-def _characters(schema: _Schema, made: _Made, options: _Options) -> None:
+def _characters(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     mask = str(options.take("format", "mask") or "")
     if "$" in mask or "%" in mask:  # for which there is no sign here
         signs = re.findall(r"\\?.", mask)
@@ -671,7 +671,7 @@ def _characters(schema: _Schema, made: _Made, options: _Options) -> None:
         made.field["options"]["mask"] = mask
 
 
-def _phone(schema: _Schema, made: _Made, options: _Options) -> None:
+def _phone(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     form = options.take("format")
     if isinstance(form, str) and "#" in form:
         made.field["options"]["format"] = form
@@ -684,7 +684,7 @@ _POSIX: Final = {
 }  # fmt: skip
 
 
-def _pattern(schema: _Schema, made: _Made, options: _Options) -> None:
+def _pattern(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     value = options.take("value")
     if value is None:
         return
@@ -696,7 +696,7 @@ def _pattern(schema: _Schema, made: _Made, options: _Options) -> None:
     made.field["options"]["string"] = text
 
 
-def _money(schema: _Schema, made: _Made, options: _Options) -> None:
+def _money(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, made, options)
     symbol = options.take("symbol")
     if symbol == "none":
@@ -707,7 +707,7 @@ def _money(schema: _Schema, made: _Made, options: _Options) -> None:
         made.field["options"]["symbol"] = str(symbol)
 
 
-def _cards(schema: _Schema, made: _Made, options: _Options) -> None:
+def _cards(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     names = ("cardTypes", "card_types", "types", "issuer", "cardType")
     listed = [re.sub(r"[^a-z]", "", str(one).casefold()) for one in _listed(options.take(*names))]
     issuers = [_ISSUERS.get(one, one) for one in listed]
@@ -724,7 +724,7 @@ _ISSUERS: Final = {
 }  # fmt: skip
 
 
-def _password(schema: _Schema, made: _Made, options: _Options) -> None:
+def _password(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     length = options.number("minLength", "min_length", "length")
     if length is not None:
         made.field["options"]["length"] = int(length)
@@ -735,13 +735,13 @@ def _password(schema: _Schema, made: _Made, options: _Options) -> None:
         made.field["options"]["classes"] = classes
 
 
-def _array(schema: _Schema, made: _Made, options: _Options) -> None:
+def _array(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     least, most = options.number("minItems", "min"), options.number("maxItems", "max")
     count = {"min": int(least or 0), "max": int(most if most is not None else least or 5)}
     made.field["options"] |= {"array": True, "count": count}
 
 
-def _size(schema: _Schema, made: _Made, options: _Options) -> None:
+def _size(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     for ours, (least, most) in {
         "width": ("minWidth", "maxWidth"),
         "height": ("minHeight", "maxHeight"),
@@ -758,7 +758,7 @@ def _size(schema: _Schema, made: _Made, options: _Options) -> None:
         options.lose("format")
 
 
-def _text_of_fields(schema: _Schema, made: _Made, options: _Options) -> None:
+def _text_of_fields(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     """`{first} {last}`."""
     value = str(options.take("value", "template") or "")
     namer = schema.namer(made)
@@ -770,20 +770,20 @@ def _text_of_fields(schema: _Schema, made: _Made, options: _Options) -> None:
     made.field["options"]["value"] = re.sub(r"\{([^{}]+)\}", put, value)
 
 
-def _constant(schema: _Schema, made: _Made, options: _Options) -> None:
+def _constant(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     made.field["options"]["value"] = str(options.take("value") or "")
     made.lost.append("The SQL expression is kept as text: no database runs it.")
 
 
-def _formula(schema: _Schema, made: _Made, options: _Options) -> None:
+def _formula(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     options.take("value")
 
 
-def _url(schema: _Schema, made: _Made, options: _Options) -> None:
+def _url(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
     options.take("includeProtocol", "includeHost")  # which ours has
 
 
-_CONVERT: Final[Mapping[str, Callable[[_Schema, _Made, _Options], None]]] = {
+_CONVERT: Final[Mapping[str, Callable[[_Schema, _ColumnDraft, _Options], None]]] = {
     "enum": _Schema.list_of_values, "number": _number, "date": _days, "datetime": _days, "time": _time,
     "words": _count, "sentences": _count, "paragraphs": _count, "phone_number": _phone, "regexp": _pattern,
     "digit_sequence": _format, "character_sequence": _characters, "money": _money, "nested": _array,

@@ -19,7 +19,7 @@ from sqlglot.errors import SqlglotError
 
 from webapp import limits
 from webapp.connectors.schema import Column, ColumnType, Entity, Relation
-from webapp.imports.inference.columns import Found, State
+from webapp.imports.inference.columns import ColumnResult, State
 from webapp.imports.inference.evidence import definition
 from webapp.imports.readers import sql_script
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
@@ -27,7 +27,7 @@ from webapp.imports.readers.sql_script import Token, listed, tokens
 
 
 @dataclass(slots=True)
-class Made:
+class TableDraft:
     """One table on its way."""
 
     parts: tuple[str, ...]
@@ -339,7 +339,7 @@ _IGNORED_CHANGES: Final = re.compile(
 
 
 @dataclass(slots=True)
-class _Own:
+class _ScriptType:
     """A type that the script defines."""
 
     shape: Shape
@@ -391,8 +391,8 @@ class _Script:
         self.dialects = sql_script.dialects(text)
         self.dialect = self.dialects[0]
         self.read = Read("sql")
-        self._tables: dict[tuple[str, ...], Made] = {}
-        self._types: dict[str, _Own] = {}
+        self._tables: dict[tuple[str, ...], TableDraft] = {}
+        self._types: dict[str, _ScriptType] = {}
         self._shapes: dict[str, Shape] = {}
         self._indexes: dict[str, tuple[str, ...]] = {}
 
@@ -491,7 +491,7 @@ class _Script:
             self._shapes[declared] = made
         return self._shapes[declared]
 
-    def _own(self, declared: str) -> _Own | None:
+    def _own(self, declared: str) -> _ScriptType | None:
         """The type of the script's own that is declared, if it is one."""
         found = tokens(declared, self.dialect)
         if not found or found[-1].kind not in ("word", "name"):
@@ -502,14 +502,14 @@ class _Script:
     def _domain(self, name: str, cursor: _Cursor) -> None:
         """A type by another one, with its constraints."""
         cursor.take("AS") or cursor.take("FROM")
-        scratch = Made(("",))
+        scratch = TableDraft(("",))
         made = Column("VALUE", "other", "")
         declared = _declared(cursor)
         own = self._own(declared)
         scratch.columns["VALUE"] = made
         self._clauses(scratch, "VALUE", cursor)
         column = scratch.columns["VALUE"]
-        self._types[name.casefold()] = _Own(
+        self._types[name.casefold()] = _ScriptType(
             own.shape if own else self._shape(declared),
             column.nullable and (own is None or own.nullable),
             column.default or (own.default if own else None),
@@ -521,11 +521,11 @@ class _Script:
         if cursor.take("AS", "ENUM"):
             inner = cursor.bracket()
             choices = tuple(one.value for one in inner.tokens if one.kind == "text") if inner else ()
-            self._types[name.casefold()] = _Own(Shape("enum", name, choices=choices))
+            self._types[name.casefold()] = _ScriptType(Shape("enum", name, choices=choices))
         elif cursor.peek() == "FROM" or (cursor.peek() == "AS" and cursor.peek(1) not in _STRUCTURED):
             self._domain(name, cursor)
         elif cursor:
-            self._types[name.casefold()] = _Own(Shape("other", name))
+            self._types[name.casefold()] = _ScriptType(Shape("other", name))
 
     # --- Tables ---------------------------------------------------------------------------------------------
 
@@ -559,7 +559,7 @@ class _Script:
             text = f"At most {limits.IMPORT_TABLES} tables are imported at once: left out."
             return self.problem(parts[-1], text)
         self._tables.pop(key, None)
-        made = self._tables[key] = Made(parts)
+        made = self._tables[key] = TableDraft(parts)
         if copied is not None:  # MySQL: all but its references
             made.columns, made.keys = dict(copied.columns), copied.keys
             made.uniques, made.checks = list(copied.uniques), list(copied.checks)
@@ -584,7 +584,7 @@ class _Script:
                     made.comment = cursor.tokens[cursor.at].value
             cursor.at += 1
 
-    def _part(self, made: Made, part: _Cursor) -> None:
+    def _part(self, made: TableDraft, part: _Cursor) -> None:
         """A column or a constraint."""
         if _is_constraint(part):
             self._constraint(made, part)
@@ -603,7 +603,7 @@ class _Script:
         else:
             self._column(made, part)
 
-    def _column(self, made: Made, part: _Cursor) -> None:
+    def _column(self, made: TableDraft, part: _Cursor) -> None:
         name = part.name()
         declared = _declared(part)
         own = self._own(declared)
@@ -616,7 +616,7 @@ class _Script:
         made.columns[name] = column
         self._clauses(made, name, part)
 
-    def _clauses(self, made: Made, name: str, part: _Cursor) -> None:
+    def _clauses(self, made: TableDraft, name: str, part: _Cursor) -> None:
         """What follows the type of a column."""
         called = ""
         while part:
@@ -690,7 +690,7 @@ class _Script:
             part.at += 1
         return "computed" if part.at > start else ""
 
-    def _check(self, made: Made, part: _Cursor, called: str) -> None:
+    def _check(self, made: TableDraft, part: _Cursor, called: str) -> None:
         part.take("NOT", "FOR", "REPLICATION")
         inner = part.bracket()
         if inner is None:
@@ -703,7 +703,7 @@ class _Script:
             text = str(plain.sql(dialect="postgres"))
         self._add(made, made.checks, text, called)
 
-    def _reference(self, made: Made, names: tuple[str, ...], part: _Cursor, called: str) -> None:
+    def _reference(self, made: TableDraft, names: tuple[str, ...], part: _Cursor, called: str) -> None:
         parts = part.parts()
         inner = part.bracket()
         there = tuple(one.name() for one in inner.listed()) if inner is not None else ()
@@ -713,12 +713,12 @@ class _Script:
             if part.peek(-1) in ("SET", "NO"):
                 part.at += 1
 
-    def _add(self, made: Made, where: list[Any], what: Any, called: str) -> None:
+    def _add(self, made: TableDraft, where: list[Any], what: Any, called: str) -> None:
         where.append(what)
         if called:
             made.called[called.casefold()] = (where, what)
 
-    def _constraint(self, made: Made, part: _Cursor) -> None:
+    def _constraint(self, made: TableDraft, part: _Cursor) -> None:
         called = ""
         if part.take("CONSTRAINT") and part.peek() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
             called = part.name()
@@ -750,7 +750,7 @@ class _Script:
         elif part.peek() == "EXCLUDE":
             self.problem(made.parts[-1], f'"{whole}" is not kept: rows may be rejected.', "yellow")
 
-    def _key_columns(self, made: Made, part: _Cursor) -> tuple[str, ...]:
+    def _key_columns(self, made: TableDraft, part: _Cursor) -> tuple[str, ...]:
         """The columns in the next bracket; none where an expression is among them."""
         if part.take("USING", "INDEX"):
             return self._indexes.get(part.name().casefold(), ())
@@ -768,7 +768,7 @@ class _Script:
 
     # --- Later statements -----------------------------------------------------------------------------------
 
-    def _found(self, parts: tuple[str, ...]) -> Made | None:
+    def _found(self, parts: tuple[str, ...]) -> TableDraft | None:
         """The table of a name, with its schema or without."""
         key = _key(parts)
         if key in self._tables:
@@ -793,7 +793,7 @@ class _Script:
             except _Malformed as error:
                 self.problem(made.parts[-1], f'The change "{whole[:80]}" is left out: {error}')
 
-    def _change(self, made: Made, action: _Cursor, adding: bool) -> bool:
+    def _change(self, made: TableDraft, action: _Cursor, adding: bool) -> bool:
         """One change of a table; answers whether what follows the next comma may be added without ADD."""
         whole = clean(action.between(0, len(action.tokens)))
         if action.take("ADD"):
@@ -827,7 +827,7 @@ class _Script:
             self.problem(made.parts[-1], f'The change "{whole[:80]}" was not understood: left out.', "yellow")
         return False
 
-    def _drop(self, made: Made, action: _Cursor) -> None:
+    def _drop(self, made: TableDraft, action: _Cursor) -> None:
         if action.take("PRIMARY", "KEY"):
             made.keys = ()
             return
@@ -854,7 +854,7 @@ class _Script:
             word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
             made.checks[:] = [check for check in made.checks if not word.search(check)]
 
-    def _altered(self, made: Made, action: _Cursor) -> None:
+    def _altered(self, made: TableDraft, action: _Cursor) -> None:
         """A column's new definition, type, default or constraint."""
         verb = action.peek()
         action.at += 1
@@ -901,7 +901,7 @@ class _Script:
                 one.at -= 1
                 self._redefined(made, one, column)
 
-    def _redefined(self, made: Made, one: _Cursor, before: Column) -> None:
+    def _redefined(self, made: TableDraft, one: _Cursor, before: Column) -> None:
         """`name type clauses`, or without the type; what is not said stays in Oracle only."""
         name = one.tokens[one.at].value
         self._column(made, one)
@@ -921,11 +921,11 @@ class _Script:
             comment=after.comment or before.comment,
         )
 
-    def _rename(self, made: Made, parts: tuple[str, ...]) -> None:
+    def _rename(self, made: TableDraft, parts: tuple[str, ...]) -> None:
         made.parts = (*made.parts[:-1], parts[-1])
         self._tables[_key(made.parts)] = made  # and by its first name, which references may use
 
-    def _rename_column(self, made: Made, before: str, after: str) -> None:
+    def _rename_column(self, made: TableDraft, before: str, after: str) -> None:
         if before == after:
             return
 
@@ -1004,7 +1004,7 @@ class _Script:
                 self.read.tables.append(table)
         return self.read
 
-    def _finished(self, made: Made, called: dict[int, str]) -> Table | None:
+    def _finished(self, made: TableDraft, called: dict[int, str]) -> Table | None:
         name = called[id(made)]
         if not made.columns:
             self.read.problems.append(Problem(name, "", "It has no column that could be read."))
@@ -1051,10 +1051,12 @@ class _Script:
                     else "The database counts it; it is counted from 1."
                 )
                 counted = definition(column.name, "row_number")
-                table.ready[column.name] = Found(column.name, counted, "green", told)
+                table.ready[column.name] = ColumnResult(column.name, counted, "green", told)
         return table
 
-    def _relations(self, made: Made, names: dict[str, str], called: dict[int, str]) -> Iterator[Relation]:
+    def _relations(
+        self, made: TableDraft, names: dict[str, str], called: dict[int, str]
+    ) -> Iterator[Relation]:
         for number, (columns, parts, there) in enumerate(made.relations):
             own = tuple(made.own(one) for one in columns)
             if not own or not set(own) <= set(names):

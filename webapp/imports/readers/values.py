@@ -22,7 +22,7 @@ from webapp.engine import guess
 from webapp.engine.types.registry import find
 from webapp.imports.inference import names
 from webapp.imports.inference import texts as imports_texts
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition, jsonable
 
 _ISO: Final = r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$"
@@ -45,7 +45,7 @@ _CLOCK: Final = r"[ T,]+[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?( ?[AaPp][Mm])?$"
 _BIRTH: Final = re.compile(r"birth|born|\bdob\b")
 
 
-def read(name: str, texts: pa.Array, words: str) -> Found | None:
+def read(name: str, texts: pa.Array, words: str) -> ColumnResult | None:
     """Return a field for texts that are all dates, timestamps or times; None for others."""
     first = texts[0].as_py()
     if len(first) > 40 or not re.search(r"[0-9]", first):
@@ -63,7 +63,9 @@ def read(name: str, texts: pa.Array, words: str) -> Found | None:
         return _found(name, "datetime", days, "%Y-%m-%d", form, "")
     if _all(texts, _TIME):
         form = "HH:mm:ss" if first.count(":") == 2 else "HH:mm"
-        return Found(name, definition(name, "time", {"format": form}), "green", f"Times, written {form}.")
+        return ColumnResult(
+            name, definition(name, "time", {"format": form}), "green", f"Times, written {form}."
+        )
     for pattern, ways in _WAYS:
         if _all(texts, pattern):
             return _way(name, "date", texts, ways, "", words)
@@ -76,7 +78,7 @@ def read(name: str, texts: pa.Array, words: str) -> Found | None:
     return None
 
 
-def digits(name: str, texts: pa.Array) -> Found | None:
+def digits(name: str, texts: pa.Array) -> ColumnResult | None:
     """A date of eight digits."""
     if not _all(texts, rf"^{_Y}[01][0-9][0-3][0-9]$"):
         return None
@@ -90,7 +92,7 @@ def _all(texts: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
 
 
-def _way(name: str, kind: str, texts: pa.Array, ways: Any, clock: str, words: str) -> Found | None:
+def _way(name: str, kind: str, texts: pa.Array, ways: Any, clock: str, words: str) -> ColumnResult | None:
     fit = []
     for way, form in ways:
         days = pc.strptime(texts, format=way, unit="s", error_is_null=True)
@@ -105,7 +107,9 @@ def _way(name: str, kind: str, texts: pa.Array, ways: Any, clock: str, words: st
     return found
 
 
-def _found(name: str, kind: str, texts: pa.Array, way: str, form: str | None, words: str) -> Found | None:
+def _found(
+    name: str, kind: str, texts: pa.Array, way: str, form: str | None, words: str
+) -> ColumnResult | None:
     days = pc.strptime(texts, format=way, unit="s", error_is_null=True)
     if days.null_count:
         return None
@@ -115,10 +119,10 @@ def _found(name: str, kind: str, texts: pa.Array, way: str, form: str | None, wo
     if len(texts) >= limits.INFER_FEW:
         low, high = around(ends["min"].date(), ends["max"].date())
         options = {"min": low, "max": high, **options}
-        return Found(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
+        return ColumnResult(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
     if _BIRTH.search(words):
         options = {"min": "-32000d", "max": "-6600d", **options}
-    return Found(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{message}.")
+    return ColumnResult(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{message}.")
 
 
 def around(first: date, last: date) -> tuple[str, str]:
@@ -152,15 +156,15 @@ _COUNTED: Final = 3  # chosen: fewer consecutive numbers are not a sequence
 
 
 @dataclass(slots=True)
-class Seen:
+class ObservedColumn:
     """One column: its type, some of its values, and the field if the values have determined it."""
 
     column: Column
     sample: list[Any]
-    ready: Found | None = None
+    ready: ColumnResult | None = None
 
 
-def seen(name: str, texts: pa.Array, strict: bool = False) -> Seen:
+def seen(name: str, texts: pa.Array, strict: bool = False) -> ObservedColumn:
     """Return a column with the given texts (null or empty: null). `strict`: they are texts in the file, so digits are
     not a number and `true` is a word."""
     plain = pc.utf8_trim_whitespace(texts)
@@ -171,7 +175,7 @@ def seen(name: str, texts: pa.Array, strict: bool = False) -> Seen:
     valid = plain.filter(pc.invert(blank))
     total = len(plain)
     if not len(valid):
-        return Seen(Column(name, "text", "text", nullable=True), [])
+        return ObservedColumn(Column(name, "text", "text", nullable=True), [])
     # The sample is spread over the column, with its share of nulls.
     size = min(limits.INFER_SAMPLE_ROWS, total)
     wanted = max(1, round(size * len(valid) / total))
@@ -180,8 +184,8 @@ def seen(name: str, texts: pa.Array, strict: bool = False) -> Seen:
         text[: limits.IMPORT_CELL_CHARS] for text in valid.take(pa.array(places)).to_pylist()
     ]
     sample += [None] * (size - wanted)
-    one = Seen(Column(name, "text", "text", nullable=len(valid) < total), sample)
-    _settle(one, _Looks(name, valid, total), strict)
+    one = ObservedColumn(Column(name, "text", "text", nullable=len(valid) < total), sample)
+    _settle(one, _NonBlankValues(name, valid, total), strict)
     made = None if one.ready is None else one.ready.field
     if made is not None and len(valid) < total and total >= limits.INFER_FEW and not made.get("unique"):
         made["percent_blank"] = min(95, round(100 * (total - len(valid)) / total, 1))
@@ -189,7 +193,7 @@ def seen(name: str, texts: pa.Array, strict: bool = False) -> Seen:
 
 
 @dataclass(slots=True)
-class _Looks:
+class _NonBlankValues:
     """The values that are not blank."""
 
     name: str
@@ -215,7 +219,7 @@ class _Looks:
         return "_".join(names.split(self.name))
 
 
-def _settle(one: Seen, looks: _Looks, strict: bool) -> None:
+def _settle(one: ObservedColumn, looks: _NonBlankValues, strict: bool) -> None:
     name = looks.name
     if not strict and (_boolean(one, looks) or _whole(one, looks) or _fraction(one, looks)):
         return
@@ -225,7 +229,9 @@ def _settle(one: Seen, looks: _Looks, strict: bool) -> None:
     for kind, pattern, told in _LIKE:
         if looks.like(pattern):
             unique = kind == "email" and looks.enough and looks.distinct() == len(looks.valid) == looks.total
-            one.ready = Found(name, definition(name, kind, unique=unique), "green", f"All values are {told}.")
+            one.ready = ColumnResult(
+                name, definition(name, kind, unique=unique), "green", f"All values are {told}."
+            )
             return
     words = _choices(looks)
     if words is not None:
@@ -235,7 +241,7 @@ def _settle(one: Seen, looks: _Looks, strict: bool) -> None:
             if many > 1
             else "The same text in every row."
         )
-        one.ready = Found(name, words, "green", told)
+        one.ready = ColumnResult(name, words, "green", told)
     elif (
         len(looks.valid) == looks.total
         and looks.enough
@@ -245,7 +251,7 @@ def _settle(one: Seen, looks: _Looks, strict: bool) -> None:
         one.column = replace(one.column, unique=True)
 
 
-def _boolean(one: Seen, looks: _Looks) -> bool:
+def _boolean(one: ObservedColumn, looks: _NonBlankValues) -> bool:
     if not looks.like(r"(?i)^(true|false|t|f|yes|no|y|n)$"):
         return False
     counted = pc.value_counts(looks.valid)
@@ -257,12 +263,12 @@ def _boolean(one: Seen, looks: _Looks) -> bool:
     if pair[0] == "true":
         true = sum(number for word, number in share.items() if word.lower() == "true")
         options = {"probability": round(true / len(looks.valid), 2)} if looks.enough else {}
-        one.ready = Found(name, definition(name, "boolean", options), "green", "True or false.")
+        one.ready = ColumnResult(name, definition(name, "boolean", options), "green", "True or false.")
         return True
     first = next(iter(share))
     yes, no = (_cased(word, first) for word in pair)
     made = definition(name, "boolean", {"truthy": yes, "falsy": no})
-    one.ready = Found(name, made, "green", f"True or false, written {yes} and {no}.")
+    one.ready = ColumnResult(name, made, "green", f"True or false, written {yes} and {no}.")
     return True
 
 
@@ -270,7 +276,7 @@ def _cased(word: str, like: str) -> str:
     return word.upper() if like.isupper() else word.capitalize() if like[:1].isupper() else word
 
 
-def _whole(one: Seen, looks: _Looks) -> bool:
+def _whole(one: ObservedColumn, looks: _NonBlankValues) -> bool:
     if not looks.like(_INTEGER):
         return False
     name = looks.name
@@ -282,7 +288,9 @@ def _whole(one: Seen, looks: _Looks) -> bool:
     low, high = ends["min"], ends["max"]
     if not -limits.MAX_INTEGER <= low <= high <= limits.MAX_INTEGER:
         made = definition(name, "regexp", {"string": "[1-9][0-9]{17}"})
-        one.ready = Found(name, made, "yellow", "Numbers too long for JSON parsers: imported as digits.")
+        one.ready = ColumnResult(
+            name, made, "yellow", "Numbers too long for JSON parsers: imported as digits."
+        )
         return True
     one.column = replace(
         one.column, type="integer", declared="integer", bits=32 if max(high, -low) < 2**31 else 64
@@ -294,9 +302,11 @@ def _whole(one: Seen, looks: _Looks) -> bool:
     one.sample = [*shown, *plain[2:], *([None] * blanks)]
     whole = len(numbers) == looks.total
     if whole and len(numbers) >= _COUNTED and (counted := _counted(numbers)) is not None:
-        one.ready = Found(name, {"name": name, **counted}, "green", f"Counts from {low:,}, as in the file.")
+        one.ready = ColumnResult(
+            name, {"name": name, **counted}, "green", f"Counts from {low:,}, as in the file."
+        )
     elif looks.words == "id" and whole:
-        one.ready = Found(
+        one.ready = ColumnResult(
             name, definition(name, "row_number"), "green", "The key of the row, counted from 1."
         )
     elif (
@@ -307,7 +317,7 @@ def _whole(one: Seen, looks: _Looks) -> bool:
     ):
         options = {"min": low, "max": max(high, low + 10 * len(numbers))}
         made = definition(name, "number", options, unique=True)
-        one.ready = Found(name, made, "green", f"Numbers from {low:,} on, none of them twice.")
+        one.ready = ColumnResult(name, made, "green", f"Numbers from {low:,} on, none of them twice.")
     return True
 
 
@@ -321,7 +331,7 @@ def _counted(numbers: pa.Array) -> Field | None:
     return {"type": "sequence", "options": {"start": start, "step": step}}
 
 
-def _fraction(one: Seen, looks: _Looks) -> bool:
+def _fraction(one: ObservedColumn, looks: _NonBlankValues) -> bool:
     if looks.like(_DECIMAL):
         return _decimal(one, looks, looks.valid)
     if looks.like(_COMMA):
@@ -329,7 +339,7 @@ def _fraction(one: Seen, looks: _Looks) -> bool:
         _decimal(one, replace(looks, valid=point), point)
         message = "The file uses a decimal comma; generated values have a decimal point."
         if one.ready is not None:
-            one.ready = Found(looks.name, one.ready.field, "yellow", message)
+            one.ready = ColumnResult(looks.name, one.ready.field, "yellow", message)
         return True
     if not looks.like(_FLOAT):
         return False
@@ -338,11 +348,11 @@ def _fraction(one: Seen, looks: _Looks) -> bool:
         return False
     low, high = (round(float(numbers[end]), 2) for end in ("min", "max"))
     made = definition(looks.name, "number", {"min": low, "max": max(high, low + 0.01), "decimals": 2})
-    one.ready = Found(looks.name, made, "green", f"Numbers from {low:g} to {high:g}.")
+    one.ready = ColumnResult(looks.name, made, "green", f"Numbers from {low:g} to {high:g}.")
     return True
 
 
-def _decimal(one: Seen, looks: _Looks, texts: pa.Array) -> bool:
+def _decimal(one: ObservedColumn, looks: _NonBlankValues, texts: pa.Array) -> bool:
     rest = pc.struct_field(pc.extract_regex(texts, r"\.(?P<rest>[0-9]+)$"), "rest")
     scale = pc.max(pc.utf8_length(rest)).as_py() or 0
     places = min(scale, limits.MAX_DECIMALS)
@@ -360,11 +370,11 @@ def _decimal(one: Seen, looks: _Looks, texts: pa.Array) -> bool:
     options = {"min": jsonable(low), "max": jsonable(high), "decimals": places}
     made = definition(looks.name, "number", options)
     message = f"Numbers from {low.normalize():f} to {high.normalize():f} with {places} decimals."
-    one.ready = Found(looks.name, made, "green", message)
+    one.ready = ColumnResult(looks.name, made, "green", message)
     return True
 
 
-def _choices(looks: _Looks) -> Field | None:
+def _choices(looks: _NonBlankValues) -> Field | None:
     """A field of the few words that a column holds over and over."""
     if not looks.enough:
         return None

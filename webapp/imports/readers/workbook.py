@@ -26,7 +26,7 @@ def read(source: Source) -> Read:
         with workbooks.opened(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
             for sheet in book.worksheets[: limits.IMPORT_TABLES]:
                 _sheet(sheet, found)
-    except workbooks.TooMuchError:
+    except workbooks.MemberTooLargeError:
         raise Unreadable(
             "The workbook unpacks to more than is read here.", "Send its sheets as CSV."
         ) from None
@@ -57,8 +57,8 @@ def _sheet(sheet: Any, found: Read) -> None:
             cells += len(row)
             if cells > limits.IMPORT_SHEET_CELLS:
                 break
-    except (workbooks.TooMuchError, zipfile.BadZipFile, ValueError, KeyError) as error:
-        told = _TOO_MUCH if isinstance(error, workbooks.TooMuchError) else "It is damaged."
+    except (workbooks.MemberTooLargeError, zipfile.BadZipFile, ValueError, KeyError) as error:
+        told = _TOO_MUCH if isinstance(error, workbooks.MemberTooLargeError) else "It is damaged."
         found.problems.append(Problem(name, "", f"The sheet cannot be read: {told}"))
         return
     wide = max(

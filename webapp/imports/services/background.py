@@ -30,7 +30,7 @@ from webapp.extensions import db, reading, redis_client, writing
 from webapp.files import services as files
 from webapp.imports.models import ImportJob
 from webapp.imports.services import imports
-from webapp.imports.services.imports import Made, Reading, Sent
+from webapp.imports.services.imports import ImportResult, Reading, Sent
 from webapp.storage import MissingError
 from webapp.work import jobs_queue
 from webapp.work.models import END_STATES
@@ -119,12 +119,12 @@ def as_json(job: ImportJob) -> dict[str, Any]:
     }
 
 
-def result(job: ImportJob) -> Made | None:
+def result(job: ImportJob) -> ImportResult | None:
     """Return what a completed import made; None of any other, and if the result has been deleted."""
     if job.result_key is None:
         return None
     try:
-        return Made(**orjson.loads(b"".join(storage.of(current_app).get(job.result_key))))
+        return ImportResult(**orjson.loads(b"".join(storage.of(current_app).get(job.result_key))))
     except MissingError:
         return None
 

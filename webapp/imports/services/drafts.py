@@ -20,7 +20,7 @@ from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
 from webapp.engine.types.registry import find
 from webapp.errors import Fault
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import definition
 from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers.base import Problem, Read, Table, clean, fallback
@@ -84,7 +84,7 @@ def of_table(
     return draft
 
 
-def _is_key(column: Column, one: Found, table: Table) -> bool:
+def _is_key(column: Column, one: ColumnResult, table: Table) -> bool:
     """A whole number called id, of which a schema says no more than that."""
     said = column.schema or {}
     plain = not {"enum", "maximum", "minimum", "multipleOf"} & said.keys() or said.get("minimum") in (0, 1)

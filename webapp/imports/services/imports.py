@@ -22,7 +22,7 @@ from webapp.row_templates.services import compilation, vocabularies
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ImportResult:
     """The result of an import, as the API shows it."""
 
     format: str
@@ -52,7 +52,7 @@ def create(
     samples: bool = False,
     reading: Reading | None = None,
     before_saving: Callable[[], None] = lambda: None,
-) -> Made:
+) -> ImportResult:
     """Create a template for each table of a file; with `save` they are saved (commits), several of them as a dataset
     too. `types` are field types that a person chose, by the place of the column in the report; empty ones are those
     that were recognized. With `samples` the result has values to show. `reading`: how the document is read by a
@@ -65,7 +65,9 @@ def create(
     made = [Draft.from_json(one) for one in read["drafts"]]
     told = read["report"]
     if not save:
-        return Made(read["format"], [_shown(one, quantity) for one in made], None, told, read["shown"])
+        return ImportResult(
+            read["format"], [_shown(one, quantity) for one in made], None, told, read["shown"]
+        )
     before_saving()
     seconds = None if reading is None else limits.IMPORT_CPU_SECONDS
     where = f"Imported from {sent.name}" if sent.name else "Imported from pasted text"
@@ -88,7 +90,7 @@ def create(
         keep(one.made, read["format"], sent, name, drafts.told_of(told, name), columns_of(one))
         saved.append({key: one.made[key] for key in ("id", "name", "quantity", "version", "fields")})
     db.session.commit()
-    return Made(read["format"], saved, _dataset(actor, sent, made), told, read["shown"])
+    return ImportResult(read["format"], saved, _dataset(actor, sent, made), told, read["shown"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.imports.inference import check_search, checks, json_schema
 from webapp.imports.inference import columns as imports_columns
-from webapp.imports.inference.columns import Found
+from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import definition, jsonable
 from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers.base import fallback
@@ -58,7 +58,7 @@ class Draft:
     """The template of one table on its way. `waits` are tables of the same call that it refers to."""
 
     entity: Entity
-    found: list[Found]
+    found: list[ColumnResult]
     waits: dict[str, bool] = field(default_factory=dict)
     """By table: whether the reference may be left out at first."""
     made: dict[str, Any] | None = None
@@ -80,7 +80,7 @@ class Draft:
     def from_json(cls, stored: Mapping[str, Any]) -> Draft:
         """A draft from `to_json`. Its entity has no columns."""
         entity = Entity(stored["name"], (stored["name"],), (), comment=stored["comment"])
-        found = [Found(*one) for one in stored["found"]]
+        found = [ColumnResult(*one) for one in stored["found"]]
         return cls(entity, found, dict(stored["waits"]), rows=stored["rows"])
 
     @property
@@ -97,7 +97,7 @@ def drafted(
     connection_id: str | None,
     words: Vocabulary,
     rows: int = limits.DEFAULT_QUANTITY,
-    ready: Mapping[str, Found] | None = None,
+    ready: Mapping[str, ColumnResult] | None = None,
     samples: Mapping[str, pa.RecordBatch] | None = None,
     named: Sequence[Relation] = (),
 ) -> Draft:
@@ -369,7 +369,7 @@ _WIDE_BITS: Final = 32
 
 
 def _unique_alone(
-    draft: Draft, members: Sequence[Found], taken: set[str], words: Vocabulary, names: Sequence[str]
+    draft: Draft, members: Sequence[ColumnResult], taken: set[str], words: Vocabulary, names: Sequence[str]
 ) -> None:
     """Keep a key of several columns by one of them that never repeats: a reference takes each row once."""
     for one in members:
@@ -423,7 +423,7 @@ def _unique_alone(
 _MANY: Final = 100_000  # chosen: a column with that many values may be unique alone
 
 
-def _never_repeats(draft: Draft, one: Found, words: Vocabulary) -> bool:
+def _never_repeats(draft: Draft, one: ColumnResult, words: Vocabulary) -> bool:
     """Make a field unique if it has enough values."""
     assert one.field is not None
     field = {key: value for key, value in one.field.items() if key != "percent_blank"} | {"unique": True}
@@ -463,7 +463,7 @@ def report(draft: Draft) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ImportedTables:
     """The templates as the API shows them, by table, and what each column came to."""
 
     by_table: dict[str, dict[str, Any]]
@@ -485,7 +485,7 @@ def create(
     wanted: Sequence[str],
     quantity: int,
     existing: Literal["add", "use"] | None = None,
-) -> Made:
+) -> ImportedTables:
     """One template for each table named in `wanted`, saved; commits.
 
     `existing` is given where the tables are filled: tables that need no rows are skipped (with `use`, those that have
@@ -554,7 +554,7 @@ def create(
         },
     )
     db.session.commit()
-    return Made(
+    return ImportedTables(
         {one.entity.name: one.made for one in drafts if one.made is not None},
         [row for one in drafts for row in report(one)],
         [endpoints_endpoints.as_json(one) for one in ends],
@@ -644,7 +644,7 @@ def _existing(
     return found
 
 
-def _counts_up(draft: Draft, one: Found) -> bool:
+def _counts_up(draft: Draft, one: ColumnResult) -> bool:
     """Return whether a field generates integers that can begin after those that its column has."""
     column = draft.entity.column(one.column)
     return (
@@ -998,7 +998,7 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def refers(one: Found, asked: str) -> bool:
+def refers(one: ColumnResult, asked: str) -> bool:
     """Return whether a column refers to a template, or to the table of one that is not saved yet."""
     return one.field is not None and one.field["options"].get("template_id") == asked
 
@@ -1024,7 +1024,7 @@ def _faults(draft: Draft, words: Vocabulary) -> dict[int, Fault]:
     return {}
 
 
-def _step(draft: Draft, one: Found, fault: Fault) -> None:
+def _step(draft: Draft, one: ColumnResult, fault: Fault) -> None:
     """First apart from related fields, then without what makes it unique, then as one valid value or as text."""
     assert one.field is not None
     column = draft.entity.column(one.column)

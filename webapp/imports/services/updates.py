@@ -79,7 +79,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenUpdate:
     """A parsed schema that is compared with a template."""
 
     draft: Draft
@@ -90,7 +90,7 @@ class Opened:
     sent: Sent
 
 
-def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str | None) -> Opened:
+def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str | None) -> OpenUpdate:
     """The table of a schema that a template stands for. Takes seconds: call it before the template is locked. Error:
     validation_error for a file that cannot be read or a table that is not in it, unavailable."""
     before = imports.last(template)
@@ -114,10 +114,10 @@ def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str |
     read = imports.opened(
         "compared", sent, form, spec["quantity"], table=table, likely=likely, known=list(known)
     )
-    return Opened(Draft.from_json(read["draft"]), read["format"], read["report"], known, sent)
+    return OpenUpdate(Draft.from_json(read["draft"]), read["format"], read["report"], known, sent)
 
 
-def compare(actor: Actor, template: Template, schema: Opened, accept: Sequence[str] | None) -> Compared:
+def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequence[str] | None) -> Compared:
     """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
     applied as the next version (commits). Error: validation_error for an unknown column."""
     before = imports.last(template)

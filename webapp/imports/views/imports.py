@@ -256,7 +256,9 @@ def create(actor: Actor, body: ImportIn) -> Response:
     return _made(made, body.save, echo, sent.name if echo else "")
 
 
-def _made(made: imports.Made, saved: bool, echo: str = "", name: str = "", job: Any = None) -> Response:
+def _made(
+    made: imports.ImportResult, saved: bool, echo: str = "", name: str = "", job: Any = None
+) -> Response:
     """The result of an import, as JSON or as a part of the page. `echo`: the document, for a browser without
     JavaScript; `job`: of a worker."""
     told = _told(made)
@@ -287,7 +289,7 @@ def _made(made: imports.Made, saved: bool, echo: str = "", name: str = "", job: 
     return reply(told, template=PAGE, block="review", **context)
 
 
-def _told(made: imports.Made) -> dict[str, Any]:
+def _told(made: imports.ImportResult) -> dict[str, Any]:
     return {
         "format": made.format,
         "templates": made.templates,
@@ -331,7 +333,7 @@ def sample(actor: Actor) -> Response:
     return reply(template="imports/sample.html", values=values, fault=fault)
 
 
-def _reviewed(made: imports.Made) -> list[dict[str, Any]]:
+def _reviewed(made: imports.ImportResult) -> list[dict[str, Any]]:
     """The tables of a review, each with its columns: what is shown, the type, and its place in the report."""
     found: dict[str, dict[str, Any]] = {}
     columns = zip(made.report, [*made.shown, *({} for _ in made.report)], strict=False)

@@ -65,7 +65,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedMapping:
     """The requested mapping of one table. `path` is a prefix for the paths of errors: `mappings.orders` for a
     dataset."""
 
@@ -90,7 +90,7 @@ class Mapped:
         return {cell.column.name: cell for cell in self.cells if cell.filled}
 
 
-def mapped(fields: Mapping[str, Field], entity: Entity, asked: Asked) -> Mapped:
+def mapped(fields: Mapping[str, Field], entity: Entity, asked: RequestedMapping) -> Mapped:
     """The mapping of a request: what it names, the other fields by their names."""
     table = _Table(fields, entity, asked)
     table.take_given()
@@ -102,7 +102,7 @@ def mapped(fields: Mapping[str, Field], entity: Entity, asked: Asked) -> Mapped:
 class _Table:
     """One mapping on its way."""
 
-    def __init__(self, fields: Mapping[str, Field], entity: Entity, asked: Asked) -> None:
+    def __init__(self, fields: Mapping[str, Field], entity: Entity, asked: RequestedMapping) -> None:
         self.fields, self.entity, self.asked = fields, entity, asked
         self.free_form = entity.kind in ("collection", "endpoint")
         self.cells = {column.name: Cell(column) for column in entity.fields}

@@ -45,11 +45,11 @@ from webapp.engine.formulas import types as formulas_types
 from webapp.engine.types.formulas import Formula
 from webapp.errors import ApiError, Fault, did_you_mean
 from webapp.extensions import application, db, reading
-from webapp.generation.services.row_makers import Faulty, Field, Maker, unknown_field
+from webapp.generation.services.row_makers import Field, InvalidRows, RowGenerator, unknown_field
 from webapp.pushes.models import Push
 from webapp.pushes.services import mapping, rows, targets
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.mapping import Asked, Mapped
+from webapp.pushes.services.mapping import Mapped, RequestedMapping
 from webapp.pushes.services.rows import TableRows
 from webapp.row_templates.services import relations
 from webapp.row_templates.services.relations import Edge
@@ -180,7 +180,9 @@ def folder_of(workspace_id: str, first_push_id: str) -> str:
 _NUMBERED: Final = frozenset({"row_number", "sequence", "uuid", "ulid", "mongodb_objectid"})
 
 
-def new_entity(target: str, maker: Maker, count: int, asked: Asked, can: Capabilities) -> Entity:
+def new_entity(
+    target: str, maker: RowGenerator, count: int, asked: RequestedMapping, can: Capabilities
+) -> Entity:
     """The table that the rows would fill: a column for each visible field, and for each formula."""
     columns = []
     named = {
@@ -196,7 +198,7 @@ def new_entity(target: str, maker: Maker, count: int, asked: Asked, can: Capabil
         try:
             expression = maker.formula(source, "")
             dtype, longest = expression.dtype, expression.longest
-        except Faulty:  # reported when the mapping is created
+        except InvalidRows:  # reported when the mapping is created
             dtype, longest = pa.string(), None
         columns.append(_new_column(name, Field(name, dtype, longest=longest), count))
     keys = tuple(asked.key_columns) or _new_key(maker.fields, columns, asked)
@@ -209,7 +211,7 @@ def new_entity(target: str, maker: Maker, count: int, asked: Asked, can: Capabil
     return Entity(target, tuple(target.split(".", 1)), fields, keys=keys)
 
 
-def long_names(entity: Entity, asked: Asked, can: Capabilities) -> list[Fault]:
+def long_names(entity: Entity, asked: RequestedMapping, can: Capabilities) -> list[Fault]:
     """Faults of names that the target would cut."""
     text = f"Names have {can.name_chars} characters there at most."
     long = [column.name for column in entity.fields if len(column.name) > can.name_chars]
@@ -246,7 +248,9 @@ def _new_column(name: str, one: Field, rows: int) -> Column:
     )
 
 
-def _new_key(fields: Mapping[str, Field], columns: Sequence[Column], asked: Asked) -> tuple[str, ...]:
+def _new_key(
+    fields: Mapping[str, Field], columns: Sequence[Column], asked: RequestedMapping
+) -> tuple[str, ...]:
     """Return the column that identifies rows: one whose values never repeat."""
     for one in fields.values():
         made = one.column
@@ -276,14 +280,14 @@ def defined(column: Column) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedTable:
     """One table of a push, as requested. `entity` is None if the push creates the table."""
 
     name: str
     target: str
-    maker: Maker
+    maker: RowGenerator
     count: int
-    asked: Asked
+    asked: RequestedMapping
     entity: Entity | None
     offset: int = 0
     template_id: str | None = None
@@ -298,7 +302,7 @@ class Wanted:
 class Planned:
     """One planned table: its object in `Push.tables`, and its inputs."""
 
-    wanted: Wanted
+    wanted: RequestedTable
     entity: Entity
     mapped: Mapped
     spec: dict[str, Any]
@@ -309,7 +313,7 @@ class Planned:
         return TableRows(place, self.spec, self.wanted.maker)
 
 
-def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planned:
+def table(wanted: RequestedTable, can: Capabilities, push_id: str, place: int) -> Planned:
     """One table, by itself; see `related` for keys from parents."""
     entity = wanted.entity or new_entity(wanted.target, wanted.maker, wanted.count, wanted.asked, can)
     asked = wanted.asked
@@ -370,13 +374,13 @@ def table(wanted: Wanted, can: Capabilities, push_id: str, place: int) -> Planne
 
 
 def _column(
-    cell: mapping.Cell, maker: Maker, faults: list[Fault], asked: Asked, nested: bool
+    cell: mapping.Cell, maker: RowGenerator, faults: list[Fault], asked: RequestedMapping, nested: bool
 ) -> dict[str, Any]:
     name = cell.column.name
     if cell.formula is not None:
         try:
             dtype = maker.formula(cell.formula, f"{asked.computed_path}.{name}").dtype
-        except Faulty as error:
+        except InvalidRows as error:
             faults += error.faults
             dtype = pa.null()
         made: dict[str, Any] = {"column": name, "formula": cell.formula}
@@ -392,7 +396,7 @@ def _column(
     return made
 
 
-def field_faults(maker: Maker, asked: Asked) -> list[Fault]:
+def field_faults(maker: RowGenerator, asked: RequestedMapping) -> list[Fault]:
     """Return the errors of a mapping and its formulas that do not depend on the table: unknown fields, and formulas
     with syntax errors."""
     shown = [one.name for one in maker.fields.values() if not one.hidden]
@@ -404,7 +408,7 @@ def field_faults(maker: Maker, asked: Asked) -> list[Fault]:
     for name, formula in asked.computed.items():
         try:
             maker.formula(formula, f"{asked.computed_path}.{name}")
-        except Faulty as error:
+        except InvalidRows as error:
             faults += error.faults
     return faults
 

@@ -33,19 +33,19 @@ from webapp.datasets.schemas import DatasetExportInput
 from webapp.datasets.services import datasets, rows
 from webapp.engine import ENGINE, processor_time
 from webapp.engine.budget import TooLarge
-from webapp.engine.placeholders import Hole, parse
+from webapp.engine.placeholders import Placeholder, parse
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean, validation_error
 from webapp.extensions import db, may_write, only_reads
 from webapp.generation.services import external_values, generate, row_makers
 from webapp.generation.services import rows as generation_rows
 from webapp.generation.services.pins import Pins
-from webapp.generation.services.row_makers import GivenRows, Maker, TemplateRows
+from webapp.generation.services.row_makers import GivenRows, RowGenerator, TemplateRows
 from webapp.generation.services.rows import Recipe
 from webapp.pushes.schemas import DatasetPushInput, ExportInput, PushInput, SendingInput, TableInput
 from webapp.pushes.services import planning, targets, value_checks
 from webapp.pushes.services import targets as pushes_targets
-from webapp.pushes.services.mapping import Asked
-from webapp.pushes.services.planning import Planned, Wanted
+from webapp.pushes.services.mapping import RequestedMapping
+from webapp.pushes.services.planning import Planned, RequestedTable
 from webapp.pushes.services.rows import HIDDEN, TableRows
 from webapp.pushes.services.targets import Catalogue, Destination, Places
 from webapp.row_templates.models import Template
@@ -59,14 +59,14 @@ _ENCODE: Final = "Set header_encoding of the request template to percent or rfc8
 _SHOWN_CHARS: Final = 60  # chosen: of a value in a message
 
 
-class Nobody:
-    """A hand that holds nothing: nothing is sent."""
+class NoControl:
+    """The send control of requests that are composed and not sent."""
 
     def may_go(self) -> None:
-        """Always."""
+        """Never stop."""
 
     def wait(self, seconds: float) -> None:
-        """Placeholder that is never called."""
+        """Not called, because nothing is sent."""
 
 
 def add(destination: Destination, tables: Sequence[Planned]) -> None:
@@ -82,7 +82,7 @@ def add(destination: Destination, tables: Sequence[Planned]) -> None:
 def of_table(channel: Channel, rows: TableRows, path: str = "", *, sound: bool = True) -> list[Fault]:
     """Return the errors in the requests of one table. `path` is a prefix for the paths of errors. If the table is not
     `sound`, its rows cannot be generated, and checks that need them are skipped."""
-    template = channel.sending(rows.writing(channel), Nobody()).template
+    template = channel.sending(rows.writing(channel), NoControl()).template
     if template is None:
         return []
     if not sound:
@@ -116,7 +116,7 @@ def _unknown(
 
 def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path: str) -> Iterator[Fault]:
     """The first row of each header whose value the header cannot hold."""
-    asked: dict[str, list[Hole]] = {}
+    asked: dict[str, list[Placeholder]] = {}
     for name, text in template.headers.items():
         holes = [hole for hole in parse(text).holes if not _is_plain(hole, rows, schema)]
         made = next((hole.name for hole in holes if _column(hole, rows) in rows.from_parent), None)
@@ -152,7 +152,7 @@ def _fault(path: str, header: str, text: str) -> Fault:
     return Fault(f"{path}request_template.headers.{header}", "invalid_header_value", text, _ENCODE)
 
 
-def _column(hole: Hole, rows: TableRows) -> str:
+def _column(hole: Placeholder, rows: TableRows) -> str:
     return _column_of(hole.name, rows)
 
 
@@ -161,7 +161,7 @@ def _column_of(name: str, rows: TableRows) -> str:
     return name if name in rows.columns else name.partition(".")[0]
 
 
-def _is_plain(hole: Hole, rows: TableRows, schema: pa.Schema) -> bool:
+def _is_plain(hole: Placeholder, rows: TableRows, schema: pa.Schema) -> bool:
     """Return whether all values of a placeholder consist of digits and ASCII signs: numbers, dates, times, true and
     false."""
     dtype = schema.field(_column(hole, rows)).type
@@ -193,7 +193,9 @@ def _blocks(rows: TableRows, columns: set[str]) -> Iterator[tuple[int, pa.Record
         at += some.size
 
 
-def _first_unfit(batch: pa.RecordBatch, header: str, holes: Sequence[Hole]) -> tuple[int, str, str] | None:
+def _first_unfit(
+    batch: pa.RecordBatch, header: str, holes: Sequence[Placeholder]
+) -> tuple[int, str, str] | None:
     """The first row whose value does not fit a header: its place, the field and its value."""
     begins = header.lstrip(" \t").startswith("{{")  # only what the header begins with must not be white space
     found = []
@@ -216,7 +218,7 @@ def _shown(value: str) -> str:
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedPush:
     """A push that is planned and not saved. `head` are columns of its row, `of` and `told` are used in the audit
     entry."""
 
@@ -278,12 +280,12 @@ class Prepared:
 P = ParamSpec("P")
 
 
-def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
+def _looking(prepare: Callable[P, PreparedPush]) -> Callable[P, PreparedPush]:
     """Run `prepare` in a read-only transaction: it queries the target, which can take long and must not block
     writers."""
 
     @functools.wraps(prepare)
-    def run(*args: P.args, **kwargs: P.kwargs) -> Prepared:
+    def run(*args: P.args, **kwargs: P.kwargs) -> PreparedPush:
         db.session.remove()
         only_reads()
         try:
@@ -305,13 +307,13 @@ def _looking(prepare: Callable[P, Prepared]) -> Callable[P, Prepared]:
 @_looking
 def of_template(
     actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True, path: str | None = None
-) -> Prepared:
+) -> PreparedPush:
     """Prepare a push of a template's newest version. `keep`: store fetched external values for a worker; `path`: the
     key that names the template in the body, if the URL does not.
 
     Errors: not_found, forbidden, row_limit_exceeded, read_only_connection, those of connections; validation_error for
     errors outside of the mapping, which then also contains those of the mapping. Otherwise errors of the mapping are in
-    `Prepared.faults`.
+    `PreparedPush.faults`.
     """
     gathered, template = Gathered(), None
     with gathered.check(path or ""):
@@ -331,11 +333,14 @@ def of_template(
     with gathered.check("count"):
         quotas.check_rows(actor, count)
     recipe = _recipe(actor, source, ask, count, gathered, keep)
-    maker, asked = TemplateRows(recipe.bound), Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+    maker, asked = (
+        TemplateRows(recipe.bound),
+        RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns),
+    )
     if destination is None:
         gathered.raise_all(planning.field_faults(maker, asked))
     assert destination is not None
-    prepared = Prepared(
+    prepared = PreparedPush(
         ids.new("psh"),
         destination,
         [],
@@ -362,7 +367,7 @@ def of_template(
     return _complete(prepared, gathered)
 
 
-def _complete(prepared: Prepared, gathered: Gathered) -> Prepared:
+def _complete(prepared: PreparedPush, gathered: Gathered) -> PreparedPush:
     """A push whose requests are checked, too. Errors: all that were gathered, with the faults of the mapping."""
     with gathered.check():
         add(prepared.destination, prepared.tables)
@@ -401,13 +406,13 @@ def _recipe(
 
 def _one_table(
     actor: Actor,
-    prepared: Prepared,
+    prepared: PreparedPush,
     ask: TableInput,
     name: str,
     wanted: Mapping[str, Any],
     gathered: Gathered,
 ) -> None:
-    asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+    asked = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
     target = ask.target or prepared.destination.operation
     with gathered.check():
         catalogue = pushes_targets.catalogue_of(actor, prepared.destination)
@@ -419,9 +424,9 @@ def _one_table(
 
 def _planned(
     catalogue: Catalogue | Places,
-    prepared: Prepared,
+    prepared: PreparedPush,
     ask: SendingInput,
-    asked: Asked,
+    asked: RequestedMapping,
     target: str | None,
     name: str,
     path: str,
@@ -438,7 +443,7 @@ def _planned(
         if entity is None and not create:
             raise validation_error([catalogue.unknown(path, target or name)])
         where = entity.name if entity else target or generation_rows.slug(name)
-        made = Wanted(name, where, asked=asked, entity=entity, **wanted)
+        made = RequestedTable(name, where, asked=asked, entity=entity, **wanted)
         planned = planning.table(made, prepared.can, prepared.push_id, place)
         if entity is None or not planned.faults or not catalogue.renewed():
             break
@@ -454,7 +459,7 @@ def _edges(versions: Sequence[tuple[str, int]]) -> list[Edge]:
 
 
 @_looking
-def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared:
+def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> PreparedPush:
     """A push of all tables of a dataset's newest version, parents first. Errors as of `of_template`, for any table."""
     gathered = Gathered()
     dataset = datasets.get(actor, dataset_id, "push")
@@ -471,7 +476,7 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     wanted = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
     skipped: dict[str, ApiError] | None = {} if ask.skip_faulty_tables else None
     bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted, skipped)
-    prepared = Prepared(
+    prepared = PreparedPush(
         ids.new("psh"),
         destination,
         [],
@@ -501,7 +506,7 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
 
 
 def _skip_faulty(
-    prepared: Prepared, edges: Sequence[Edge], skipped: Mapping[str, ApiError], names: Mapping[str, str]
+    prepared: PreparedPush, edges: Sequence[Edge], skipped: Mapping[str, ApiError], names: Mapping[str, str]
 ) -> None:
     """Leave out the tables that cannot be generated or planned, and those whose rows need a row of such a table.
 
@@ -560,7 +565,7 @@ def _check_first_rows(tables: Sequence[Planned]) -> None:
 
 
 def _dataset_tables(
-    actor: Actor, prepared: Prepared, ask: DatasetPushInput, bundle: rows.Bundle, gathered: Gathered
+    actor: Actor, prepared: PreparedPush, ask: DatasetPushInput, bundle: rows.Bundle, gathered: Gathered
 ) -> None:
     catalogue: Catalogue | Places | None = None
     with gathered.check():
@@ -577,7 +582,7 @@ def _dataset_tables(
         name = member.name
         if name in ask.targets and ask.targets[name] is None:
             continue
-        asked = Asked(
+        asked = RequestedMapping(
             ask.mappings.get(name, {}),
             ask.computed.get(name, {}),
             ask.mode,
@@ -643,7 +648,7 @@ def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
 
 
 @_looking
-def of_rows(actor: Actor, ask: ExportInput) -> Prepared:
+def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
     """A push of rows that came with the request. They are stored when the push is saved.
 
     Errors as of `of_template`.
@@ -657,12 +662,12 @@ def of_rows(actor: Actor, ask: ExportInput) -> Prepared:
     table = row_makers.given_table(ask.rows)
     push_id, now = ids.new("psh"), clock.now().replace(microsecond=0)
     pins = Pins(seed=push_id, now=now, vocabulary="", engine=ENGINE)
-    maker: Maker = GivenRows(table, pins.seed, pins.now)
+    maker: RowGenerator = GivenRows(table, pins.seed, pins.now)
     if destination is None:
-        asked = Asked(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+        asked = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
         gathered.raise_all(planning.field_faults(maker, asked))
     assert destination is not None
-    prepared = Prepared(
+    prepared = PreparedPush(
         push_id,
         destination,
         [],

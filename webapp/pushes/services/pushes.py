@@ -30,12 +30,12 @@ from webapp.pushes.services import completion, planning, targets, value_checks
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.planning import Planned
-from webapp.pushes.services.preparation import Nobody, Prepared
+from webapp.pushes.services.preparation import NoControl, PreparedPush
 from webapp.row_templates.models import Template
 from webapp.work import jobs_queue
 
 
-def dry_run_requests(prepared: Prepared) -> dict[str, Any]:
+def dry_run_requests(prepared: PreparedPush) -> dict[str, Any]:
     """Return `{requests, misfits, checked_rows, tables}`, with the HTTP requests of the first three rows of each table,
     credentials masked. Nothing is sent to the target. Errors: those of connections."""
     found, checked, tables = [], 0, []
@@ -66,7 +66,7 @@ def preview_requests(push_id: str, channel: Channel, place: int, one: Planned) -
     table = f"{place}." if place else ""
     keys = [f"{push_id}-{table}{number}" for number in numbers]
     batch = rows.batch(few, value_checks.NoKeys())
-    return channel.sending(rows.writing(channel), Nobody()).requests(Rows(batch, numbers, keys))
+    return channel.sending(rows.writing(channel), NoControl()).requests(Rows(batch, numbers, keys))
 
 
 # --- Pushes -------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def _table(one: dict[str, Any]) -> dict[str, Any]:
 # --- Creating a push --------------------------------------------------------------------------------------------
 
 
-def _keep_undo_columns(prepared: Prepared) -> None:
+def _keep_undo_columns(prepared: PreparedPush) -> None:
     """Leave the columns by which an undo finds rows without a key only in tables that are empty: elsewhere it could
     delete rows of others."""
     keyless = [
@@ -155,7 +155,7 @@ def _keep_undo_columns(prepared: Prepared) -> None:
 
 def queue(
     actor: Actor,
-    prepared: Prepared,
+    prepared: PreparedPush,
     action: str,
     *,
     claim: Callable[[Push], None] | None = None,
@@ -212,7 +212,7 @@ def queue(
     return push
 
 
-def _first_rows(prepared: Prepared) -> None:
+def _first_rows(prepared: PreparedPush) -> None:
     """Generate one row of each table and discard it, so that errors are reported here and not by a worker."""
     for place, one in enumerate(prepared.tables):
         rows = one.rows(place)
@@ -224,7 +224,7 @@ def _first_rows(prepared: Prepared) -> None:
 # --- Looking before sending -------------------------------------------------------------------------------------
 
 
-def plan(prepared: Prepared) -> dict[str, Any]:
+def plan(prepared: PreparedPush) -> dict[str, Any]:
     """Return the mapping of each table for display: the source of every column, and values that may not fit. Errors of
     the mapping are part of the result."""
     tables = []
@@ -280,7 +280,7 @@ def plan(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def dry_run(prepared: Prepared) -> dict[str, Any]:
+def dry_run(prepared: PreparedPush) -> dict[str, Any]:
     """`{statements, misfits, checked_rows, tables}`: the statements of the first three rows of each table, and every
     value of the first rows that will not fit. Spends no rows, changes nothing at the target.
 

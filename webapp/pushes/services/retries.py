@@ -23,15 +23,15 @@ from webapp.audit.services import audit_log
 from webapp.connections.models import Connection
 from webapp.errors import ApiError, Fault, Gathered, did_you_mean, faults_of, validation_error
 from webapp.extensions import db, may_write, only_reads, redis_client
-from webapp.generation.services.row_makers import Maker
+from webapp.generation.services.row_makers import RowGenerator
 from webapp.pushes.models import Push, PushRange, PushRow
 from webapp.pushes.schemas import RetryInput, UndoInput
 from webapp.pushes.services import completion, planning, preparation, pushes, targets
 from webapp.pushes.services import rows as pushes_rows
 from webapp.pushes.services.ledger import read
 from webapp.pushes.services.ledger.read import RowEnd, row_end
-from webapp.pushes.services.mapping import Asked
-from webapp.pushes.services.planning import Wanted
+from webapp.pushes.services.mapping import RequestedMapping
+from webapp.pushes.services.planning import RequestedTable
 from webapp.work import jobs_queue
 from webapp.work.models import END_STATES
 
@@ -322,7 +322,7 @@ def _repaired(
     maker = makers[before.get("recipe", 0)]
     # The target may generate the keys of inserted rows, which are then no columns to fill.
     keys = [] if before["mode"] == "insert" else before["key_columns"]
-    asked = Asked(_mapping(before, ask, maker), _formulas(before, ask), before["mode"], keys)
+    asked = RequestedMapping(_mapping(before, ask, maker), _formulas(before, ask), before["mode"], keys)
     entity = None
     if connection is not None:
         with gathered.check():
@@ -333,7 +333,9 @@ def _repaired(
     if connection is None or entity is None:
         gathered.add(planning.field_faults(maker, asked))
         return tables, False
-    wanted = Wanted(before["name"], before["target"], maker, before["count"], asked, entity, before["offset"])
+    wanted = RequestedTable(
+        before["name"], before["target"], maker, before["count"], asked, entity, before["offset"]
+    )
     planned = planning.table(wanted, targets.capabilities(connection), home.id, place)
     # Keys that the target generated are not in any field.
     made = {"missing_column"} if before["capture"] or before["from_parent"] else set()
@@ -345,7 +347,7 @@ def _repaired(
     return tables, sound and not faults
 
 
-def _makers(home: Push, ask: RetryInput) -> Sequence[Maker]:
+def _makers(home: Push, ask: RetryInput) -> Sequence[RowGenerator]:
     """Return the row generators of the push, with the fixed values of its retry. Raise validation_error."""
     return pushes_rows.makers_of(home.pins, asked_again(home, ask), [one.get("given") for one in home.tables])
 
@@ -361,7 +363,7 @@ def _check_requests(
     """Collect every fault of the requests that the repaired rows would be sent with."""
     if not targets.capabilities(connection).by_row:
         return
-    makers: Sequence[Maker] = []
+    makers: Sequence[RowGenerator] = []
     with gathered.check():
         makers = _makers(home, ask if sound else ask.model_copy(update={"overrides": {}}))
     if not makers:
@@ -371,7 +373,7 @@ def _check_requests(
         gathered.add(fault for one in rows for fault in preparation.of_table(channel, one, sound=sound))
 
 
-def _mapping(before: Mapping[str, Any], ask: RetryInput, maker: Maker) -> dict[str, str | None]:
+def _mapping(before: Mapping[str, Any], ask: RetryInput, maker: RowGenerator) -> dict[str, str | None]:
     """Return the original mapping with the requested changes: a column that is assigned to another field is removed
     from its previous field, and excluded columns remain excluded."""
     taken = {*ask.mapping.values(), *ask.computed}

@@ -36,10 +36,10 @@ from webapp.generation.services import external_values, generate
 from webapp.generation.services.pins import Pins
 from webapp.generation.services.row_makers import (
     JSON_TEXT,
-    Faulty,
+    FormulaRows,
     GivenRows,
-    Maker,
-    Reckoned,
+    InvalidRows,
+    RowGenerator,
     TemplateRows,
     View,
 )
@@ -61,7 +61,7 @@ class TableRows:
     """One table of a push: the columns written for each row, and the target table. `spec` is its object in
     `Push.tables`."""
 
-    def __init__(self, place: int, spec: Mapping[str, Any], maker: Maker) -> None:
+    def __init__(self, place: int, spec: Mapping[str, Any], maker: RowGenerator) -> None:
         self.place, self.maker = place, maker
         self.use(spec)
         self.kept: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class TableRows:
         Which row that is depends on the rows that were delivered at the time."""
         self.siblings: Sequence[TableRows] = ()
         """All tables of the push, by their places."""
-        self.arrivals: Arrivals | None = None
+        self.arrivals: DeliveredRows | None = None
         self.block_rows = maker.block_rows
         self._formulas: dict[str, Expression] = {}
 
@@ -314,7 +314,7 @@ class TableRows:
         if name in self.numbered:
             return pc.add(view.shown(one["field"]).cast(pa.int64()), self.numbered[name])
         if "formula" in one:
-            return _flat(self._formula(one).column(Reckoned(view, self.maker.env, name)), one)
+            return _flat(self._formula(one).column(FormulaRows(view, self.maker.env, name)), one)
         if "object_id" in one:
             # 24 hexadecimal digits, which are the same in each attempt
             front = blake2b(one["object_id"].encode(), digest_size=6).hexdigest()
@@ -344,12 +344,12 @@ class TableRows:
         if name not in self._formulas:
             try:
                 self._formulas[name] = self.maker.formula(one["formula"], f"computed.{name}")
-            except Faulty as error:
+            except InvalidRows as error:
                 raise validation_error(error.faults) from None
         return self._formulas[name]
 
 
-class Arrivals:
+class DeliveredRows:
     """Tracks the delivered rows of each table of a push, so that references can avoid the others."""
 
     def __init__(self, push: Push, tables: Sequence[TableRows]) -> None:
@@ -474,7 +474,7 @@ def tables(push: Push) -> list[TableRows]:
     makers = makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
     db.session.remove()
     found = [TableRows(place, one, makers[one.get("recipe", 0)]) for place, one in enumerate(push.tables)]
-    arrivals = Arrivals(push, found) if push.kind == "push" else None
+    arrivals = DeliveredRows(push, found) if push.kind == "push" else None
     referenced = {
         (parent["table"], found[parent["table"]].column_of(parent["parent_field"]))
         for one in found
@@ -494,7 +494,7 @@ def tables(push: Push) -> list[TableRows]:
 
 def makers_of(
     pins: Mapping[str, Any], ask: Mapping[str, Any], given: Sequence[str | None]
-) -> Sequence[Maker]:
+) -> Sequence[RowGenerator]:
     """Return the row generators of stored pins, in their order. `given` contains the storage keys of rows from the
     request. Raises the errors of `tables`."""
     if "tables" in pins:

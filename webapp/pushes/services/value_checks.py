@@ -169,7 +169,7 @@ def _bad_dates(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class ValueMismatch:
     """A value that will not fit, or (`row` None) what may bring one. `row` is counted from 1. `reason` is a word of
     `connectors.REASONS`, or `precision` (digits are rounded away), or `enum`."""
 
@@ -198,7 +198,7 @@ class Misfit:
 
 def check(
     planned: Planned, rows: TableRows, session: Session | None, sent: Sequence[str], kind: str
-) -> tuple[list[Misfit], int]:
+) -> tuple[list[ValueMismatch], int]:
     """Return the misfits of one table, and how many rows were checked. `sent` are the targets of the same push, whose
     rows do not exist yet; `kind` is the kind of connection. Without a session, the target is not queried. Raises
     `ConnectorError`."""
@@ -213,7 +213,7 @@ def check(
             if count < 2:
                 raise
         count = max(1, count // limits.BLOCK_STEP)
-    look = _Look(planned, rows, batch, kind)
+    look = _TableCheck(planned, rows, batch, kind)
     found = list(look.values())
     found += look.repeated()
     if session is not None:
@@ -235,7 +235,7 @@ class NoKeys:
 # --- By what fields and columns say -----------------------------------------------------------------------------
 
 
-def by_schema(planned: Planned) -> Iterator[Misfit]:
+def by_schema(planned: Planned) -> Iterator[ValueMismatch]:
     """Yield what may not fit according to the definitions, independent of values. A column of a composite key may
     repeat."""
     for cell in planned.mapped.cells:
@@ -245,7 +245,7 @@ def by_schema(planned: Planned) -> Iterator[Misfit]:
         alone = column.unique or planned.entity.keys == (column.name,)
         alone = alone and not _follows(one, planned.wanted.maker.fields.values())
         for reason, message, hint in _doubts(one, column, planned.wanted.count, planned.spec["mode"], alone):
-            yield Misfit(planned.wanted.name, column.name, cell.field, reason, message, hint)
+            yield ValueMismatch(planned.wanted.name, column.name, cell.field, reason, message, hint)
 
 
 def _doubts(one: Field, column: Column, rows: int, mode: str, alone: bool) -> Iterator[tuple[str, str, str]]:
@@ -312,7 +312,7 @@ def _follows(one: Field, fields: Iterable[Field]) -> bool:
 # --- By real values ---------------------------------------------------------------------------------------------
 
 
-class _Look:
+class _TableCheck:
     """One check of the first rows of a table."""
 
     def __init__(self, planned: Planned, rows: TableRows, batch: pa.RecordBatch, kind: str) -> None:
@@ -325,7 +325,7 @@ class _Look:
         }
         self.fields = {one["column"]: one.get("field") for one in planned.spec["columns"]}
 
-    def values(self) -> Iterator[Misfit]:
+    def values(self) -> Iterator[ValueMismatch]:
         """Values that do not fit their column, each by itself."""
         for name, values in self.columns.items():
             column = self.entity.column(name)
@@ -336,7 +336,7 @@ class _Look:
             for reason, bad, text, hint in bad_values(column, values, self.kind):
                 yield from self._told(name, bad, reason, text, hint)
 
-    def repeated(self) -> Iterator[Misfit]:
+    def repeated(self) -> Iterator[ValueMismatch]:
         """Values of unique columns that come twice in the rows."""
         for names in self._uniques():
             encoded = _encoded([self.columns[name] for name in names])
@@ -350,7 +350,7 @@ class _Look:
                 text = f"The same as in row {first[row] + 1:,}, and {' + '.join(names)} must be unique."
                 yield self._one(names[0], row, "unique", text, "Set unique on the field.")
 
-    def strangers(self, session: Session, sent: Sequence[str]) -> Iterator[Misfit]:
+    def strangers(self, session: Session, sent: Sequence[str]) -> Iterator[ValueMismatch]:
         """Foreign keys of rows that are not in the target."""
         for relation in self.entity.relations:
             names = relation.columns
@@ -364,7 +364,7 @@ class _Look:
             hint = f"Use a field of type foreign_key, or send rows of {relation.entity} first."
             yield from self._told(names[0], pa.array(valid & ~there), "foreign_key", text, hint)
 
-    def there_already(self, session: Session) -> Iterator[Misfit]:
+    def there_already(self, session: Session) -> Iterator[ValueMismatch]:
         """Values of unique columns that the target has already."""
         for names in self._uniques():
             there, valid = self._known(session, self.entity, names, names)
@@ -398,14 +398,14 @@ class _Look:
         there[places] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
         return there, valid
 
-    def _told(self, name: str, bad: pa.Array, reason: str, text: str, hint: str) -> Iterator[Misfit]:
+    def _told(self, name: str, bad: pa.Array, reason: str, text: str, hint: str) -> Iterator[ValueMismatch]:
         places = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
         for row in places[: limits.MISFITS_SHOWN].tolist():
             yield self._one(name, row, reason, text, hint)
 
-    def _one(self, name: str, row: int, reason: str, text: str, hint: str) -> Misfit:
+    def _one(self, name: str, row: int, reason: str, text: str, hint: str) -> ValueMismatch:
         value = HIDDEN if name in self.cut else _shown(self.columns[name][row].as_py())
-        return Misfit(
+        return ValueMismatch(
             self.planned.wanted.name, name, self.fields.get(name), reason, text, hint, row + 1, value
         )
 

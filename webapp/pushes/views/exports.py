@@ -15,7 +15,7 @@ from webapp.extensions import db
 from webapp.pushes.schemas import ExportDbInput, ExportInput, ExportRestInput
 from webapp.pushes.services import preparation, pushes
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.services.preparation import PreparedPush
 from webapp.pushes.views.pushes import queued, sending
 from webapp.web.inputs import with_more
 from webapp.web.responses import reply
@@ -23,7 +23,7 @@ from webapp.web.responses import reply
 bp = Blueprint("exports_at_once", __name__)
 
 
-def prepared(actor: Actor, body: ExportInput) -> Prepared:
+def prepared(actor: Actor, body: ExportInput) -> PreparedPush:
     """The push of rows that are given, or of rows of a template. Errors as `push_prepare.of_template`."""
     if isinstance(body, ExportDbInput):
         body = body.model_copy(update={"target": body.table or body.target})

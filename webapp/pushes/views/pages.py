@@ -18,7 +18,7 @@ from webapp.datasets.services import datasets, rows
 from webapp.errors import ApiError
 from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, SendingInput
 from webapp.pushes.services import preparation, pushes, retries
-from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.services.preparation import PreparedPush
 from webapp.pushes.views import form, presentation
 from webapp.pushes.views.pushes import more_of_retry
 from webapp.row_templates.models import Template
@@ -48,7 +48,7 @@ class Source:
     """Of its tables."""
     seed: str
     count: int | None
-    prepare: Callable[[dict[str, Any], bool], Prepared]
+    prepare: Callable[[dict[str, Any], bool], PreparedPush]
     """From the form's request; whether it is to be sent."""
     body: Callable[[Mapping[str, Any]], dict[str, Any]]
     made_from: str = ""
@@ -84,7 +84,7 @@ class TargetQuery(Query):
     target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
-def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable[[M], Prepared]) -> M:
+def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable[[M], PreparedPush]) -> M:
     """Parse the form. Error: validation_error with all errors of the push."""
     said = {**asked, "dry_run": not sends}
     try:
@@ -97,7 +97,7 @@ def _template(actor: Actor, template_id: str) -> Source:
     template = tenancy.get(actor, Template, template_id, "push")
     shown = templates.show(template)
 
-    def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
+    def prepare(asked: dict[str, Any], sends: bool) -> PreparedPush:
         ask = _asked(
             PushInput, asked, sends, lambda one: preparation.of_template(actor, template_id, one, keep=False)
         )
@@ -127,7 +127,7 @@ def _dataset(actor: Actor, dataset_id: str) -> Source:
     version = datasets.version_of(found)
     names = [one.name for one in rows.members(version.spec, version.pins["templates"])]
 
-    def prepare(asked: dict[str, Any], sends: bool) -> Prepared:
+    def prepare(asked: dict[str, Any], sends: bool) -> PreparedPush:
         ask = _asked(
             DatasetPushInput, asked, sends, lambda one: preparation.of_dataset(actor, dataset_id, one)
         )

@@ -277,7 +277,7 @@ def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
 # Why requests of a push failed: one sentence about the meaning, one about the next step.
 
 
-class Explained(NamedTuple):
+class Explanation(NamedTuple):
     """A reason in words."""
 
     reason: str
@@ -338,13 +338,13 @@ KNOWN: Final = frozenset({*HTTP_REASONS, "no_token"})
 """Reasons that have an explanation; a test checks that none is missing."""
 
 
-def explained(reason: str) -> Explained | None:
+def explained(reason: str) -> Explanation | None:
     """A reason in words; None for one that its own message explains."""
     found = _WORDS.get(reason)
-    return Explained(reason, *found) if found else None
+    return Explanation(reason, *found) if found else None
 
 
-def explained_rows(items: Iterable[Mapping[str, Any]]) -> list[Explained]:
+def explained_rows(items: Iterable[Mapping[str, Any]]) -> list[Explanation]:
     """The reasons of some rows, the commonest first."""
     numbers: dict[str, int] = {}
     for one in items:
@@ -353,7 +353,7 @@ def explained_rows(items: Iterable[Mapping[str, Any]]) -> list[Explained]:
     return [one for one in found if one is not None]
 
 
-def explained_error(error: Mapping[str, Any] | None) -> Explained | None:
+def explained_error(error: Mapping[str, Any] | None) -> Explanation | None:
     """Explain why a push failed."""
     if not error:
         return None

@@ -18,7 +18,7 @@ from webapp.pushes.responses import BadRowsOut, DryRunOut, PlanOut, PushOut, Row
 from webapp.pushes.schemas import DatasetPushInput, PushInput, RetryInput, SendingInput, UndoInput
 from webapp.pushes.services import completion, preparation, pushes, retries
 from webapp.pushes.services.ledger import read
-from webapp.pushes.services.preparation import Prepared
+from webapp.pushes.services.preparation import PreparedPush
 from webapp.pushes.views import presentation
 from webapp.web import events
 from webapp.web.inputs import ListQuery, Query, with_more
@@ -96,7 +96,7 @@ def more_of_retry(actor: Actor, error: ApiError, said: Any, push_id: str) -> Api
     return with_more(error, said, RetryInput, check)
 
 
-def sent(actor: Actor, body: SendingInput, prepare: Callable[[], Prepared], action: str) -> Response:
+def sent(actor: Actor, body: SendingInput, prepare: Callable[[], PreparedPush], action: str) -> Response:
     """A push, or what it would send."""
     prepared = prepare()
     if body.dry_run:

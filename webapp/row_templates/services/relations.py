@@ -248,7 +248,7 @@ def primary_key(fields: Sequence[Stored], referred_to: Sequence[str] = ()) -> st
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DescribedRelation:
     """One relation in words. `template_id` is the other template; "" for the template's own rows."""
 
     text: str
@@ -272,7 +272,7 @@ class Shared:
 class Look:
     """A draft as its builder should see it; both by field id."""
 
-    relations: Mapping[str, Told]
+    relations: Mapping[str, DescribedRelation]
     groups: Mapping[str, Shared]
 
 
@@ -388,7 +388,7 @@ def _levels(fields: tuple[FieldSpec, ...]) -> Iterator[tuple[FieldSpec, ...]]:
 # --- Relations --------------------------------------------------------------------------------------------
 
 
-def _told(field: FieldSpec, around: RelatedPlans) -> Told | None:
+def _told(field: FieldSpec, around: RelatedPlans) -> DescribedRelation | None:
     tell = _TELLERS.get(role_of(field))
     if tell is None:
         return None
@@ -401,7 +401,7 @@ def _told(field: FieldSpec, around: RelatedPlans) -> Told | None:
         text, bad = tell(field, around, address)
     except RowCountError as error:
         text, bad = str(error), True
-    return Told(text, other, around.known(address).name if other else "", bad)
+    return DescribedRelation(text, other, around.known(address).name if other else "", bad)
 
 
 def _options(field: FieldSpec) -> Any:

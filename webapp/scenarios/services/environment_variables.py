@@ -87,7 +87,7 @@ def _value_fault(value: Any, path: str) -> tuple[Fault | None, int]:
 # Secrets granted to a run, and secrets redacted from its output if the workspace has enabled that.
 
 
-class Missing(Exception):
+class UnknownSecret(Exception):
     """No secret has this name."""
 
     def __init__(self, name: str) -> None:
@@ -96,8 +96,8 @@ class Missing(Exception):
 
 
 def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the current secrets with these names, by name. Raise `Missing` for a secret that does not exist or belongs
-    to another project, and ApiError `unavailable` if its encryption key is missing."""
+    """Return the current secrets with these names, by name. Raise `UnknownSecret` for a secret that does not exist or
+    belongs to another project, and ApiError `unavailable` if its encryption key is missing."""
     wanted = list(dict.fromkeys(names))
     statement = select(Secret).where(
         Secret.workspace_id == workspace_id,
@@ -108,7 +108,7 @@ def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[st
         found = {secret.name: secret for secret in session.scalars(statement)}
     for name in wanted:
         if name not in found:
-            raise Missing(name)
+            raise UnknownSecret(name)
     return {name: secrets.opened(found[name]) for name in wanted}
 
 

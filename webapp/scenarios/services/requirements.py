@@ -70,7 +70,7 @@ ONE: Final = re.compile(
 
 
 @dataclass
-class Said:
+class ParsedRequirements:
     """The parsed requirements of a program: `requirements` in the resolver's format, and the faults of the others."""
 
     requirements: list[str] = field(default_factory=list)
@@ -78,13 +78,13 @@ class Said:
     warnings: list[Fault] = field(default_factory=list)
 
 
-def parse(code: str) -> Said:
+def parse(code: str) -> ParsedRequirements:
     """Return the requirements in a program's comments and block, without duplicates. Nothing is looked up.
 
     A comment counts if it is at the left margin and above the first statement that is neither an import nor the module
     docstring. Names follow PEP 508. Faults have the path `code` and include the line.
     """
-    said = Said()
+    said = ParsedRequirements()
     code = code.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     lines, end = _comments(code)
     found: list[str] = []
@@ -158,7 +158,7 @@ def _head(code: str) -> list[tuple[int, str]]:
     return [*found, (number, "")]
 
 
-def _split(text: str, line: int, said: Said) -> list[str]:
+def _split(text: str, line: int, said: ParsedRequirements) -> list[str]:
     """Split a line into requirements at commas and whitespace. Invalid ones become faults, up to MAX_FAULTS."""
     found: list[str] = []
     place = 0
@@ -213,7 +213,7 @@ def _refused(word: str, front: str) -> Fault:
     return Fault("code", "invalid_requirement", front + message, hint)
 
 
-def _block(code: str, said: Said) -> list[str]:
+def _block(code: str, said: ParsedRequirements) -> list[str]:
     """Return the `dependencies` of the PEP 723 block, after checking its `requires-python`."""
     blocks = [item for item in _BLOCK.finditer(code) if item["type"] == "script"]
     if not blocks:
@@ -278,7 +278,7 @@ def _block_fault(text: str) -> Fault:
     return Fault("code", "invalid_requirement", f"In the head of the program {text}.")
 
 
-def _python(wanted: Any, said: Said) -> None:
+def _python(wanted: Any, said: ParsedRequirements) -> None:
     if wanted is None:
         return
     running = platform.python_version()
@@ -330,7 +330,7 @@ _STYLE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True)
-class Done:
+class UvResult:
     """The result of a uv command. `said` is its output without addresses and folders, or "" on success."""
 
     ok: bool
@@ -378,7 +378,7 @@ def call(
     seconds: float,
     front: Sequence[str] = (),
     alive: Callable[[], None] | None = None,
-) -> Done:
+) -> UvResult:
     """Run `uv <arguments>` in a folder with a time limit in seconds. Files that it creates are world-readable.
 
     `front` is put before the command. `alive` is called several times a second; an exception from it stops uv and is
@@ -414,14 +414,18 @@ def call(
         log.seek(0)
         text = log.read().decode("utf-8", "replace")
     if space.exceeded:
-        return Done(
+        return UvResult(
             False, f"The packages take more than {limits.ENVIRONMENTS_BYTES:,} bytes.", too_large=True
         )
     if not ended:
-        return Done(False, f"This took longer than {seconds:.0f} s.", away=True)
+        return UvResult(False, f"This took longer than {seconds:.0f} s.", away=True)
     if process.returncode == -signal.SIGABRT:  # how uv ends when it gets no more memory
-        return Done(False, "The metadata of the packages takes too much memory.")
-    return Done(True) if process.returncode == 0 else Done(False, cleaned(text), bool(_AWAY.search(text)))
+        return UvResult(False, "The metadata of the packages takes too much memory.")
+    return (
+        UvResult(True)
+        if process.returncode == 0
+        else UvResult(False, cleaned(text), bool(_AWAY.search(text)))
+    )
 
 
 class _Space:
@@ -538,7 +542,7 @@ class Resolved:
         return cls(list(pins.get("requirements", [])), pins.get("lock", ""), pins.get("environment", ""))
 
 
-def read(code: str) -> Said:
+def read(code: str) -> ParsedRequirements:
     """Return the requirements declared in a program; see `requirements_text.read`, which runs in a document process.
     Raise unavailable."""
     try:
@@ -549,8 +553,8 @@ def read(code: str) -> Said:
         )
     except document_process.DocumentError as error:
         text = f"The requirements of the program cannot be read. {error.message}"
-        return Said(faults=[Fault("code", "invalid_requirement", text, error.hint)])
-    return Said(
+        return ParsedRequirements(faults=[Fault("code", "invalid_requirement", text, error.hint)])
+    return ParsedRequirements(
         found["requirements"],
         [Fault(**fault) for fault in found["faults"]],
         [Fault(**warning) for warning in found["warnings"]],

@@ -532,7 +532,7 @@ class AfterQuery(Query):
 def follow(actor: Actor, scenario_id: str, run_id: str, query: AfterQuery) -> Response:
     """Follow a log from a line on, as server-sent events."""
     runs.get(actor, scenario_id, run_id)
-    return events.follow_log(Followed(run_id), query.after)
+    return events.follow_log(FollowedRun(run_id), query.after)
 
 
 # --- Starting a run ---------------------------------------------------------------------------------------------
@@ -621,7 +621,7 @@ def _see(run: Run) -> Response:
     return see_other(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
 
 
-class Followed:
+class FollowedRun:
     """A run as `log_hub` reads it."""
 
     def __init__(self, run_id: str) -> None:

@@ -16,7 +16,7 @@ from webapp.extensions import application, db
 from webapp.scenarios.models import Run, Scenario
 from webapp.scenarios.services import run_completion, runs
 from webapp.scenarios.views import run_pages
-from webapp.scenarios.views.run_pages import Followed
+from webapp.scenarios.views.run_pages import FollowedRun
 from webapp.web import events
 from webapp.web.inputs import Input, ListQuery, Query, with_more
 from webapp.web.responses import Listed, Output, matching, reply, see_other
@@ -149,7 +149,7 @@ def _begun(actor: Actor, run: Run, *, wait: bool) -> Response:
     where = url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id)
     if wait and g.face == "program":
         run_id = run.id
-        events.await_end(Followed(run_id), limits.WAIT_SECONDS)
+        events.await_end(FollowedRun(run_id), limits.WAIT_SECONDS)
         run = tenancy.get(actor, Run, run_id)
         return reply(runs.as_json(run), headers={"Location": where})
     return reply(runs.as_json(run), status=201, see=where, headers={"Location": where})
@@ -233,7 +233,7 @@ def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respon
     runs.get(actor, scenario_id, run_id)
     db.session.remove()
     if query.follow:
-        return events.follow_log(Followed(run_id))
+        return events.follow_log(FollowedRun(run_id))
     app = application()
 
     def text() -> Iterator[bytes]:
@@ -259,4 +259,4 @@ def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respon
 def follow(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Follow a run's status, lines, rows and resources as server-sent events, until it finishes."""
     runs.get(actor, scenario_id, run_id)
-    return events.log_progress(Followed(run_id))
+    return events.log_progress(FollowedRun(run_id))

@@ -118,7 +118,7 @@ class Spool:
         return SourceTable(pa.ipc.open_file(pa.memory_map(self._file.name)).read_all(), snapshot)
 
 
-class _Open:
+class _OpenSources:
     """Sources that are open in this process; the least recently used are closed first. Thread-safe:
     concurrent requests for one source read it once."""
 
@@ -160,7 +160,7 @@ class _Open:
             self._held = 0
 
 
-OPEN: Final = _Open()
+OPEN: Final = _OpenSources()
 
 
 # --- Columns ------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def _cells(file: IO[bytes], sheet: str | None) -> Iterator[tuple[Any, ...]]:
                 known = ", ".join(item.title for item in found[:20])
                 raise NotReadable(f'it has no sheet "{sheet}"; it has {known}')
             yield from chosen.iter_rows(values_only=True)
-    except workbooks.TooMuchError:
+    except workbooks.MemberTooLargeError:
         raise NotReadable("the workbook is too large when unpacked") from None
     except (NotReadable, GeneratorExit, MemoryError):
         raise
@@ -494,7 +494,7 @@ _PIECE: Final = 1024 * 1024
 
 def _elements(file: IO[bytes]) -> Iterator[Any]:
     """Yield the elements of an array, or consecutive values, while reading."""
-    decoder, reader = json.JSONDecoder(), io.TextIOWrapper(io.BufferedReader(_Kept(file)), "utf-8-sig")
+    decoder, reader = json.JSONDecoder(), io.TextIOWrapper(io.BufferedReader(_SharedFile(file)), "utf-8-sig")
     text, place, ended, first, array = "", 0, False, True, False
     while True:
         while place < len(text) and text[place] in " \t\r\n,":
@@ -526,7 +526,7 @@ def _elements(file: IO[bytes]) -> Iterator[Any]:
         place = end
 
 
-class _Kept(io.RawIOBase):
+class _SharedFile(io.RawIOBase):
     """A file that stays open when its reader is closed."""
 
     def __init__(self, file: IO[bytes]) -> None:

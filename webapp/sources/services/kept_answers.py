@@ -37,7 +37,7 @@ _SETS: Final = b"rowsmith.sets"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredAnswer:
     """A stored response."""
 
     table: pa.Table
@@ -52,7 +52,7 @@ def hash_of(question: Question, values: Iterable[Any] = ()) -> str:
     return hashlib.sha256(orjson.dumps([question.kind, said, spelled])).hexdigest()
 
 
-def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> dict[str, Kept]:
+def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> dict[str, StoredAnswer]:
     """Return unexpired responses by the hash of their question."""
     if not hashes:
         return {}
@@ -66,21 +66,21 @@ def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> di
     )
     with reading() as session:
         found = session.execute(statement).all()
-    kept: dict[str, Kept] = {}
+    kept: dict[str, StoredAnswer] = {}
     for row in found:
         if row.value is not None:
             table = _read(base64.b64decode(row.value["arrow"]))
         else:
             assert row.storage_key is not None
             table = load(row.storage_key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")).table
-        kept[row.question] = Kept(table, row.snapshot, row.rows)
+        kept[row.question] = StoredAnswer(table, row.snapshot, row.rows)
     return kept
 
 
-def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -> dict[str, Kept]:
+def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -> dict[str, StoredAnswer]:
     """Store responses by the hash of their question, many per transaction. Return what is stored now: of two
     concurrent requests, both get the response that was stored first."""
-    made, found = dict[str, Kept](), list[dict[str, Any]]()
+    made, found = dict[str, StoredAnswer](), list[dict[str, Any]]()
     for question, table in fresh.items():
         raw = packed(table)
         snapshot = hashlib.sha256(raw).hexdigest()
@@ -89,7 +89,7 @@ def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -
             row["storage_key"] = _put(workspace_id, snapshot, raw)
         else:
             row["value"] = {"arrow": base64.b64encode(raw).decode()}
-        made[question] = Kept(table, snapshot, table.num_rows)
+        made[question] = StoredAnswer(table, snapshot, table.num_rows)
         found.append(row)
     for start in range(0, len(found), limits.FETCHED_SAVED):
         lost = _insert(found[start : start + limits.FETCHED_SAVED])
@@ -128,12 +128,12 @@ def _read(raw: bytes) -> pa.Table:
     return pa.ipc.open_file(pa.BufferReader(raw)).read_all()
 
 
-def answer_of(kept: Kept) -> Answer:
+def answer_of(kept: StoredAnswer) -> Answer:
     """Return the response to a question without parameters."""
     return Answer(kept.table, kept.snapshot)
 
 
-def joined(sets: Mapping[str, Kept]) -> Answer:
+def joined(sets: Mapping[str, StoredAnswer]) -> Answer:
     """Combine the responses to a question's sets of values. Raises `pa.ArrowInvalid` if their types differ."""
     keys = sorted(sets)
     tables = [sets[key].table for key in keys]

@@ -68,7 +68,7 @@ class Control:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Typed(controls.Line):
+class TextLine(controls.Line):
     """A line of text. `secret`: it is never shown again."""
 
     def __init__(self, *args: Any, secret: bool = False, **kwargs: Any) -> None:
@@ -216,9 +216,9 @@ class FormSpec:
             render |= {key: rules[key] for key in ("min", "max") if key in rules}
             return controls.Number(shown.label, widget=NumberInput(step="1"), **common)
         if shown.type == "textarea" or (not shown.type and rules.get("most", 0) > LONG_TEXT):
-            return Typed(shown.label, widget=TextArea(), **common)
+            return TextLine(shown.label, widget=TextArea(), **common)
         widget = {"email": EmailInput(), "password": PasswordInput()}.get(shown.type, TextInput())
-        return Typed(shown.label, widget=widget, secret=shown.type in ("code", "password"), **common)
+        return TextLine(shown.label, widget=widget, secret=shown.type in ("code", "password"), **common)
 
     def _place(self, form: PageForm, error: ApiError) -> None:
         """Put the faults of an error at the fields that they belong to."""
