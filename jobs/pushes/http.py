@@ -52,7 +52,7 @@ class LeaseSendControl:
         self._app = application()
         self._drained = float("inf")
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Raise `Interrupted` if no further row may be started."""
         with self._app.app_context():  # an expired lease is checked in the database
             self._work.check()
@@ -62,7 +62,7 @@ class LeaseSendControl:
         until, pause = time.monotonic() + seconds, threading.Event()
         while True:
             try:
-                self.may_go()
+                self.raise_if_stopped()
             except Released:
                 now = time.monotonic()
                 self._drained = min(self._drained, now + limits.PUSH_DRAIN_SECONDS)
@@ -94,11 +94,11 @@ class Caller:
         self.table = order.tables[place]
         self.undo = order.push.kind == "undo"
         writing = self.table.key_writing(channel) if self.undo else self.table.writing(channel)
-        hand = LeaseSendControl(work)
-        self.sending = channel.sending(writing, hand)
+        control = LeaseSendControl(work)
+        self.sending = channel.sending(writing, control)
         self._probing = probing and not self.sending.together
         self._resent = resent if resent is not None and resent.table == place else None
-        self._again = channel.sending(replace(writing, again=True), hand) if self._resent else self.sending
+        self._again = channel.sending(replace(writing, again=True), control) if self._resent else self.sending
         self._app = application()
         self._alike: Bad | None = None
         self._same: int | None = 0 if book.reach(place) is None else None

@@ -26,7 +26,7 @@ class SendControl:
         self.stop_after, self.asked, self.waits = stop_after, 0, []
         self._lock = threading.Lock()
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         with self._lock:
             self.asked += 1
             if self.stop_after is not None and self.asked > self.stop_after:

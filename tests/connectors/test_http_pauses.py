@@ -20,7 +20,7 @@ class Hand:
     def __init__(self) -> None:
         self.waits: list[float] = []
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Always."""
 
     def wait(self, seconds: float) -> None:

@@ -38,7 +38,7 @@ class Sender:
         self.waits: list[float] = []
         self.asked = 0
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         self.asked += 1
 
     def post(self) -> Reply:
@@ -46,7 +46,9 @@ class Sender:
         return exchange(self.session, request, timeout_seconds=self.policy.timeout_seconds, max_bytes=MB)
 
     def ended(self, send: Callable[[], Reply] | None = None) -> RequestOutcome:
-        return attempt(send or self.post, self.policy, wait=self.waits.append, may_go=self.may_go)
+        return attempt(
+            send or self.post, self.policy, wait=self.waits.append, raise_if_stopped=self.raise_if_stopped
+        )
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -183,12 +185,12 @@ def test_a_cancel_between_attempts_holds(session, target):
     target.on("/", Answer(503))
     sender = Sender(session, target.url())
 
-    def may_go() -> None:
+    def raise_if_stopped() -> None:
         if len(target.seen) == 2:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        attempt(sender.post, Retry(), wait=sender.waits.append, may_go=may_go)
+        attempt(sender.post, Retry(), wait=sender.waits.append, raise_if_stopped=raise_if_stopped)
     assert len(target.seen) == 2
 
 
@@ -200,16 +202,21 @@ def test_a_cancel_during_a_wait_holds(session, target):
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        attempt(sender.post, Retry(), wait=wait, may_go=sender.may_go)
+        attempt(sender.post, Retry(), wait=wait, raise_if_stopped=sender.raise_if_stopped)
     assert len(target.seen) == 1
 
 
 def test_disallowed_requests_are_not_sent(session, target):
-    def may_go() -> None:
+    def raise_if_stopped() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        attempt(Sender(session, target.url()).post, Retry(), wait=lambda _s: None, may_go=may_go)
+        attempt(
+            Sender(session, target.url()).post,
+            Retry(),
+            wait=lambda _s: None,
+            raise_if_stopped=raise_if_stopped,
+        )
     assert target.opened == 0
 
 

@@ -22,7 +22,7 @@ versions = pytest.mark.parametrize("version", ["v4", "v2"])
 class SendControl:
     """A push that is never stopped."""
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         pass
 
     def wait(self, seconds: float) -> None:

@@ -160,7 +160,12 @@ class AiChat:
     # --- Requests and their cost
 
     def _reply(self, body: dict[str, Any]) -> Reply:
-        ended = attempt(lambda: self._sent(body), self._settings.retry, wait=self._wait, may_go=self._may_go)
+        ended = attempt(
+            lambda: self._sent(body),
+            self._settings.retry,
+            wait=self._wait,
+            raise_if_stopped=self._raise_if_stopped,
+        )
         if ended.reply is not None:
             return ended.reply
         assert ended.error is not None
@@ -190,7 +195,7 @@ class AiChat:
             raise ConnectorError("The response was interrupted.", reason="reset", transient=True)
         return reply
 
-    def _may_go(self) -> None:
+    def _raise_if_stopped(self) -> None:
         """Check the limits before each request, and count it. The limits therefore hold for any number of
         parallel requests."""
         if self._session.stopped or time.monotonic() >= self._until:
@@ -548,6 +553,6 @@ class AiChannel(Channel):
         """Return None: a model has no tables."""
         return None
 
-    def sending(self, writing: WriteSpec, hand: SendControl) -> Sender:
+    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
         """Raise an error: a model accepts no rows."""
         raise ConnectorError("An AI model does not accept rows.", reason="unsupported")

@@ -50,7 +50,7 @@ State = Literal["delivered", "failed", "unknown"]
 class SendControl(Protocol):
     """Lets the push control the sending. Safe for use by several threads."""
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Called before the first request of each row. Raises if no further row may be sent."""
 
     def wait(self, seconds: float) -> None:
@@ -129,7 +129,7 @@ class Channel(Link):
     """An open connection to a target that uses HTTP."""
 
     @abstractmethod
-    def sending(self, writing: WriteSpec, hand: SendControl) -> Sender:
+    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
         """Return a sender. Raises `ConnectorError` (reasons read_only, unsupported, no_permission)."""
 
 

@@ -64,20 +64,20 @@ class SendingStopped(Exception):
 
 
 class _StoppableControl:
-    """Wraps a hand and converts its exceptions to `SendingStopped`."""
+    """Wraps a control and converts its exceptions to `SendingStopped`."""
 
-    def __init__(self, hand: SendControl) -> None:
-        self._hand = hand
+    def __init__(self, control: SendControl) -> None:
+        self._control = control
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         try:
-            self._hand.may_go()
+            self._control.raise_if_stopped()
         except Exception as reason:
             raise SendingStopped from reason
 
     def wait(self, seconds: float) -> None:
         try:
-            self._hand.wait(seconds)
+            self._control.wait(seconds)
         except Exception as reason:
             raise SendingStopped from reason
 
@@ -85,8 +85,8 @@ class _StoppableControl:
 class SenderThreads:
     """Sends rows in `parallel` threads, which live until `close`."""
 
-    def __init__(self, hand: SendControl, retry: Retry, parallel: int, per_second: float | None) -> None:
-        self._hand, self._retry, self._parallel = _StoppableControl(hand), retry, parallel
+    def __init__(self, control: SendControl, retry: Retry, parallel: int, per_second: float | None) -> None:
+        self._control, self._retry, self._parallel = _StoppableControl(control), retry, parallel
         self._pace = RequestPacer(per_second)
         self._answers = 0
         self._unavailable = (
@@ -103,11 +103,11 @@ class SenderThreads:
     ) -> list[RowOutcome]:
         """Call `send_row(index)` for each row, and return the outcomes of the started rows in order.
 
-        Sending stops when `SendControl.may_go` raises, and at a `ConnectorError` of a row, which is raised if no row
+        Sending stops when `SendControl.raise_if_stopped` raises, and at a `ConnectorError` of a row, which is raised if no row
         was sent before. It also stops at a row without a response (`RowOutcome.away`) if no other row got a
         response in the meantime. When this returns or raises, no request is running.
         """
-        run = _Run(count, self._hand, stop_at_failure, lambda: self._answers)
+        run = _Run(count, self._control, stop_at_failure, lambda: self._answers)
         if self._parallel == 1 or count == 1:
             run.drive(one)
         else:
@@ -126,13 +126,13 @@ class SenderThreads:
         last: list[RequestOutcome] = []
         began, waited = time.monotonic(), 0.0
 
-        def may_go() -> None:
+        def raise_if_stopped() -> None:
             if not last:  # between two attempts, `wait` has just checked it
-                self._hand.may_go()
+                self._control.raise_if_stopped()
 
         def noted() -> Reply:
             nonlocal waited
-            self._pace.turn(self._hand.wait, waited)
+            self._pace.turn(self._control.wait, waited)
             number, unanswered = len(last) + 1, last[-1].unanswered if last else 0
             spent = round((time.monotonic() - began) * 1000)
             try:
@@ -150,7 +150,9 @@ class SenderThreads:
             return reply
 
         try:
-            return attempt(noted, self._retry, wait=self._hand.wait, may_go=may_go), False
+            return attempt(
+                noted, self._retry, wait=self._control.wait, raise_if_stopped=raise_if_stopped
+            ), False
         except SendingStopped:
             if not last:
                 raise
@@ -161,9 +163,9 @@ class _Run:
     """One call of `run`, shared by its threads."""
 
     def __init__(
-        self, count: int, hand: _StoppableControl, stop_at_failure: bool, answers: Callable[[], int]
+        self, count: int, control: _StoppableControl, stop_at_failure: bool, answers: Callable[[], int]
     ) -> None:
-        self._hand, self._stop_at_failure, self._answers = hand, stop_at_failure, answers
+        self._control, self._stop_at_failure, self._answers = control, stop_at_failure, answers
         self._lock = threading.Lock()
         self._found: list[RowOutcome | None] = [None] * count
         self._next = 0
@@ -196,7 +198,7 @@ class _Run:
             if self._over or self._next >= len(self._found):
                 return None
             try:
-                self._hand.may_go()
+                self._control.raise_if_stopped()
             except SendingStopped:
                 self._over = True
                 return None

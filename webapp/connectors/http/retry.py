@@ -76,13 +76,13 @@ def attempt(
     policy: Retry,
     *,
     wait: Callable[[float], None],
-    may_go: Callable[[], None],
+    raise_if_stopped: Callable[[], None],
 ) -> RequestOutcome:
     """Send until there is a final reply or `policy` is exhausted.
 
     `send` makes one attempt and returns a Reply, or raises NetError, or ConnectorError if the attempt could
     not be made (no token). A transient ConnectorError is retried, and raised after the last attempt. `wait`
-    sleeps for a number of seconds; `may_go` is called before each attempt. Exceptions of these two end the
+    sleeps for a number of seconds; `raise_if_stopped` is called before each attempt. Exceptions of these two end the
     sending, which is how pushes are cancelled.
     """
     began = time.monotonic()
@@ -90,7 +90,7 @@ def attempt(
     for number in range(1, policy.retries + 2):
         last = number > policy.retries
         reply, error, again = None, None, True
-        may_go()
+        raise_if_stopped()
         try:
             reply = send()
             again = reply.status in policy.retry_on

@@ -473,14 +473,14 @@ class OdataSender(Sender):
     size = limits.HTTP_CHUNK_ROWS
 
     def __init__(
-        self, endpoint: ServiceEndpoint, shaper: Shaper, writing: WriteSpec, hand: SendControl
+        self, endpoint: ServiceEndpoint, shaper: Shaper, writing: WriteSpec, control: SendControl
     ) -> None:
         self.endpoint, self.shaper, self.writing, self.settings = endpoint, shaper, writing, endpoint.settings
         self.repeatable = self.settings.idempotent or writing.mode == "update"
         self.capture = tuple(dict.fromkeys([*writing.capture, *self.settings.capture]))
-        self._hand = hand
+        self._control = control
         self._threads = SenderThreads(
-            hand, self.settings.retry, self.settings.parallel, self.settings.rate_per_second
+            control, self.settings.retry, self.settings.parallel, self.settings.rate_per_second
         )
         self._lock = threading.Lock()
         self._idle: list[ServiceClient] = []
@@ -690,7 +690,7 @@ class OdataSender(Sender):
                 pending = again
                 if any(answered[row.index] for row in again):
                     try:
-                        self._hand.wait(
+                        self._control.wait(
                             self.settings.retry.wait_before(max(answered[row.index] for row in again))
                         )
                     except Exception:  # any exception that stops the push
@@ -1029,7 +1029,7 @@ class OdataChannel(Channel):
 
     # --- sending
 
-    def sending(self, writing: WriteSpec, hand: SendControl) -> OdataSender:
+    def sending(self, writing: WriteSpec, control: SendControl) -> OdataSender:
         """See `Channel.sending`."""
         if self.connector.read_only:
             raise ConnectorError(
@@ -1060,7 +1060,7 @@ class OdataChannel(Channel):
             )
         strings = _IEEE in self.settings.default_headers.get("Content-Type", "").lower()
         shaper = Shaper(service, service.sets[writing.entity.name], self.endpoint.root, strings)
-        made = OdataSender(self.endpoint, shaper, writing, hand)
+        made = OdataSender(self.endpoint, shaper, writing, control)
         with self._lock:
             self._sendings.append(made)
         return made

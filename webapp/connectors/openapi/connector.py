@@ -154,7 +154,7 @@ class OpenapiChannel(RestChannel):
         folded = [entity for entity in self._found.entities if entity.name.casefold() == name.casefold()]
         return exact[0] if exact else folded[0] if len(folded) == 1 else None
 
-    def sending(self, writing: WriteSpec, hand: SendControl) -> Sender:
+    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
         """See `Channel.sender`: uses the operation's method and path, and its parameters."""
         connector = self._connector
         encoding = connector.settings.request_template.header_encoding
@@ -173,7 +173,7 @@ class OpenapiChannel(RestChannel):
         made.redact = connector.redact
         entity = replace(writing.entity, name=template.path or "/")
         self._may_send()
-        sending = RestSender(made, self._session, self._auth, replace(writing, entity=entity), hand)
+        sending = RestSender(made, self._session, self._auth, replace(writing, entity=entity), control)
         self._sendings.append(sending)
         return sending
 

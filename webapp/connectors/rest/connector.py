@@ -173,10 +173,10 @@ class RestChannel(Channel):
         base = self._connector.settings.base_url
         return Fetching(self._connector, self._session, self._auth, manner, base).all(paths)
 
-    def sending(self, writing: WriteSpec, hand: SendControl) -> Sender:
+    def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
         """See `Channel.sending`."""
         self._may_send()
-        made = RestSender(self._connector, self._session, self._auth, writing, hand)
+        made = RestSender(self._connector, self._session, self._auth, writing, control)
         self._sendings.append(made)
         return made
 

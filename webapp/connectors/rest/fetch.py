@@ -141,8 +141,8 @@ class Fetching:
 
     # --- `SendControl`
 
-    def may_go(self) -> None:
-        """See `SendControl.may_go`."""
+    def raise_if_stopped(self) -> None:
+        """See `SendControl.raise_if_stopped`."""
         if self._over.is_set() or self._session.stopped or time.monotonic() >= self._manner.until:
             raise _late()
 

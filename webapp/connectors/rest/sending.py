@@ -44,7 +44,7 @@ class RestSender(Sender):
         session: Session,
         auth: AuthBase,
         writing: WriteSpec,
-        hand: SendControl,
+        control: SendControl,
     ) -> None:
         self.settings = connector.settings
         self._own, self._session, self._auth, self._writing = connector.redact, session, auth, writing
@@ -54,7 +54,7 @@ class RestSender(Sender):
         self._render = Renderer(self.template, "")
         self._batch = self.settings.push_mode == "batch"
         self._threads = SenderThreads(
-            hand, self.settings.retry, self.settings.parallel, self.settings.rate_per_second
+            control, self.settings.retry, self.settings.parallel, self.settings.rate_per_second
         )
         self._captured = {
             name: json_paths.read(self.settings.capture[name])

@@ -62,7 +62,7 @@ _SHOWN_CHARS: Final = 60  # chosen: of a value in a message
 class NoControl:
     """The send control of requests that are composed and not sent."""
 
-    def may_go(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Never stop."""
 
     def wait(self, seconds: float) -> None:
