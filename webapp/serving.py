@@ -88,7 +88,9 @@ class Worker(ThreadWorker):
         self.proxies = addresses.Proxies(application.config["SETTINGS"].trusted_proxies)
 
     def handle_request(self, req: Any, conn: Connection) -> bool:
-        """Answer one request. Return whether the connection can stay open. Errors: OSError, StopIteration, ClientTooSlow."""
+        """Answer one request. Return whether the connection can stay open.
+
+        Errors: OSError, StopIteration, ClientTooSlow."""
         response, environ = gunicorn_wsgi.create(
             req, conn.sock, conn.client, conn.server, self.cfg, response_class=Response
         )

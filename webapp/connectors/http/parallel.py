@@ -103,8 +103,8 @@ class SenderThreads:
     ) -> list[RowOutcome]:
         """Call `send_row(index)` for each row, and return the outcomes of the started rows in order.
 
-        Sending stops when `SendControl.raise_if_stopped` raises, and at a `ConnectorError` of a row, which is raised if no row
-        was sent before. It also stops at a row without a response (`RowOutcome.away`) if no other row got a
+        Sending stops when `SendControl.raise_if_stopped` raises, and at a `ConnectorError` of a row, which is raised if
+        no row was sent before. It also stops at a row without a response (`RowOutcome.away`) if no other row got a
         response in the meantime. When this returns or raises, no request is running.
         """
         run = _Run(count, self._control, stop_at_failure, lambda: self._answers)

@@ -221,7 +221,7 @@ class Builder:
             cut = node.slice
             if cut.step is not None:
                 raise FormulaError(
-                    "not_allowed", "A slice has no step here.", self._at(cut.step), "Write text[0:3]."
+                    "not_allowed", "A slice has no step here.", self._at(cut.step), "Use `text[0:3]`."
                 )
             if value.kind.name in ("list", "object"):
                 raise FormulaError(
@@ -257,7 +257,7 @@ class Builder:
         if isinstance(op, ast.Is | ast.IsNot):
             if not (b.fixed and b.const is None):
                 raise FormulaError(
-                    "not_allowed", "`is` can only be used with null.", at, "Write == to compare."
+                    "not_allowed", "`is` can only be used with null.", at, "Use `==` to compare."
                 )
             return operators.compare(a, b, "==" if isinstance(op, ast.Is) else "!=", at)
         return operators.compare(a, b, _SIGNS[type(op)], at)
@@ -268,7 +268,7 @@ def member(node: Node, name: str, at: int) -> Node:
     kind = node.single
     if kind.name != "object":
         raise FormulaError(
-            "wrong_type", f"{kind.said.capitalize()} has no part {name}.", at, "Only objects have."
+            "wrong_type", f"{kind.said.capitalize()} has no field {name}.", at, "Only objects have fields."
         )
     names = [one for one, _ in kind.members]
     if name not in names:

@@ -95,7 +95,7 @@ class Call:
         """An argument that is a whole number."""
         node = self.number(place)
         if node.single.places:
-            raise wrong_type(node, "a whole number", "Write int(...) to drop what is after the point.")
+            raise wrong_type(node, "a whole number", "Use `int(...)` to drop what is after the point.")
         return node
 
     def truth(self, place: int) -> Node:

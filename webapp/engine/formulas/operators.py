@@ -42,7 +42,7 @@ def number_of(node: Node) -> Node:
         return node
     if kind.name == "null":
         return converted(node, types.number(0, 0, 0))
-    hint = "Write number(...) to read a text as a number." if kind.name == "text" else ""
+    hint = "Use `number(...)` to read a text as a number." if kind.name == "text" else ""
     raise wrong_type(node, "a number", hint)
 
 
@@ -82,7 +82,7 @@ def subtract(a: Node, b: Node, at: int) -> Node:
                 at,
             )
         if b.single.name in ("date", "timestamp"):
-            hint = "Write days_between(a, b) or seconds_between(a, b)."
+            hint = "Use `days_between(a, b)` or `seconds_between(a, b)`."
             raise FormulaError("wrong_type", "Two points in time are not subtracted.", at, hint)
         return shifted(a, number_of(b), -1, at)
     return _sum(a, b, at, vectors.subtract, lambda p, q: (p[0] - q[1], p[1] - q[0]))
@@ -124,7 +124,7 @@ def multiply(a: Node, b: Node, at: int) -> Node:
     if "text" in (a.single.name, b.single.name):
         text = "A text cannot be multiplied."
         raise FormulaError(
-            "wrong_type", text, at, "Write repeat(text, count), or number(...) to read a number."
+            "wrong_type", text, at, "Use `repeat(text, count)`, or `number(...)` to read a number."
         )
     a, b = number_of(a), number_of(b)
     places = a.single.places + b.single.places
@@ -182,11 +182,11 @@ def modulo(a: Node, b: Node, at: int) -> Node:
 
 
 def power(a: Node, b: Node, at: int) -> Node:
-    """``a ** b``; the exponent is written out."""
+    """``a ** b``; the exponent is a constant."""
     a, b = number_of(a), number_of(b)
     if not b.fixed or b.single.places or b.const is None or not 0 <= b.const <= limits.MAX_FORMULA_POWER:
-        text = f"A power is a whole number written out, from 0 to {limits.MAX_FORMULA_POWER}."
-        raise FormulaError("wrong_value", text, b.at, "Write x ** 2.")
+        text = f"The exponent must be a constant whole number from 0 to {limits.MAX_FORMULA_POWER}."
+        raise FormulaError("wrong_value", text, b.at, "Example: `x ** 2`.")
     exponent = b.const
     places = a.single.places * exponent
     if places > limits.MAX_DECIMALS:
@@ -213,7 +213,7 @@ def negate(a: Node, at: int) -> Node:
 def shifted(moment: Node, days: Node, sign: int, at: int) -> Node:
     """Return a date or point in time that is this many days later."""
     if days.single.places:
-        raise wrong_type(days, "a whole number of days", "Write add_hours(...) for parts of a day.")
+        raise wrong_type(days, "a whole number of days", "Use `add_hours(...)` for parts of a day.")
     unit = 1 if moment.single.name == "date" else types.DAY_US
     return elementwise([moment, days], moment.single, lambda n, x, y: moved(x, y, sign * unit, unit), at)
 
@@ -257,7 +257,7 @@ def compare(a: Node, b: Node, sign: str, at: int) -> Node:
     common = types.common([a.single, b.single])
     if common is None:
         text = f"{a.single.said.capitalize()} cannot be compared with {b.single.said}."
-        hint = "Write number(...) or text(...) to compare the same kind of thing."
+        hint = "Use `number(...)` or `text(...)` to compare values of the same type."
         raise FormulaError("wrong_type", text, at, hint)
     a, b = converted(a, common), converted(b, common)
     kind = a.single
@@ -294,7 +294,7 @@ def moment_of(node: Node) -> Node:
     if node.fixed and node.const is None:
         return literal(types.DATE, None, node.at)
     if node.single.name != "text" or not node.fixed:
-        hint = "Write to_date(...) to read a text as a date." if node.single.name == "text" else ""
+        hint = "Use `to_date(...)` to read a text as a date." if node.single.name == "text" else ""
         raise wrong_type(node, "a date", hint)
     try:
         point = moments.parse(node.const)
@@ -346,7 +346,7 @@ def alike(nodes: list[Node], at: int) -> tuple[list[Node], Kind]:
     kind = types.common([node.single for node in nodes])
     if kind is None:
         said = " and ".join(dict.fromkeys(node.single.said for node in nodes if node.single.name != "null"))
-        hint = "Write text(...) around those that are not texts."
+        hint = "Use `text(...)` around those that are not texts."
         raise FormulaError("mixed_types", f"These have different types: {said}.", at, hint)
     return [converted(node, kind) for node in nodes], kind
 

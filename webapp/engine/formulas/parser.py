@@ -34,10 +34,10 @@ _NO_WORDS = {
 }  # fmt: skip
 _OPEN, _CLOSE = {"(": ")", "[": "]"}, {")", "]"}
 _INSTEAD = {
-    "&&": "Write and.", "||": "Write or.", "!": "Write not.", "=": "Write == to compare.", "&": "Join texts with +.",
-    "^": "Write power(x, n) or x ** n.", "<>": "Write !=.", "?": "Write a if condition else b.", ";": "Write a comma.",
-    "{": "Write field names without braces here.", "|": "Write or.", "~": "Write not.",
-    "#": "A formula has no comments.", "@": "", "\\": "A formula may continue in the next line.",
+    "&&": "Use `and`.", "||": "Use `or`.", "!": "Use `not`.", "=": "Use `==` to compare.", "&": "Join texts with `+`.",
+    "^": "Use `power(x, n)` or `x ** n`.", "<>": "Use `!=`.", "?": "Use `a if condition else b`.", ";": "Use a comma.",
+    "{": "Write field names without braces.", "|": "Use `or`.", "~": "Use `not`.",
+    "#": "Comments are not supported.", "@": "", "\\": "A formula can continue on the next line.",
 }  # fmt: skip
 
 
@@ -92,9 +92,9 @@ def parse(text: str) -> Source:
         tree = ast.parse(f"({clean}\n)", mode="eval").body
     except SyntaxError as error:
         at = max(1, min((error.offset or 2) - 1, len(clean) + 1))
-        rest = clean[at - 1 :].strip()
-        hint = f"It stops at {rest[:20]}" if rest else "Something is missing at the end."
-        raise FormulaError("bad_formula", "This cannot be read as a formula.", at, hint) from None
+        rest = clean[at - 1 :].strip()[:20]
+        message = f"Syntax error near `{rest}`." if rest else "The formula is incomplete."
+        raise FormulaError("bad_formula", message, at, "") from None
     except (ValueError, MemoryError, RecursionError):
         raise _too_deep(0) from None
     source = Source(tree, lexed.numbers, frozenset(lexed.stars), clean)
@@ -105,7 +105,7 @@ def parse(text: str) -> Source:
 def _lex(text: str) -> _LexerResult:
     lexed, at = _LexerResult([], {}, set(), []), 0
     if not text.strip():
-        raise FormulaError("bad_formula", "A formula cannot be empty.", 1, "Write one, such as price * 2.")
+        raise FormulaError("bad_formula", "A formula cannot be empty.", 1, "Enter one, such as `price * 2`.")
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
@@ -129,7 +129,9 @@ def _lex(text: str) -> _LexerResult:
         at = match.end()
     if lexed.open:
         sign, where = lexed.open[-1]
-        raise FormulaError("bad_formula", f"This {sign} is never closed.", where + 1, f"Add a {_OPEN[sign]}.")
+        raise FormulaError(
+            "bad_formula", f"This `{sign}` is never closed.", where + 1, f"Add a `{_OPEN[sign]}`."
+        )
     return lexed
 
 
@@ -138,12 +140,12 @@ def _unknown(text: str, at: int) -> FormulaError:
         if text[at : at + length] in _INSTEAD:
             sign = text[at : at + length]
             return FormulaError(
-                "bad_formula", f"A formula cannot contain {sign} here.", at + 1, _INSTEAD[sign]
+                "bad_formula", f"A formula cannot contain `{sign}` here.", at + 1, _INSTEAD[sign]
             )
     sign = text[at]
     if sign in "\"'":
         return FormulaError(
-            "bad_formula", "This text is never closed.", at + 1, f"Add a {sign} on the same line."
+            "bad_formula", "The closing quote is missing.", at + 1, f"Add a `{sign}` on the same line."
         )
     shown = f"U+{ord(sign):04X}" if not sign.isprintable() or ord(sign) > 126 else sign
     hint = "Use letters of other alphabets only in texts and field names."
@@ -217,7 +219,7 @@ def _sign(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
             raise _too_deep(at)
     elif piece in _CLOSE:
         if not lexed.open or _OPEN[lexed.open[-1][0]] != piece:
-            raise FormulaError("bad_formula", f"This {piece} closes nothing.", at + 1, "Remove it.")
+            raise FormulaError("bad_formula", f"This `{piece}` closes nothing.", at + 1, "Remove it.")
         lexed.open.pop()
     elif piece == "*" and lexed.last == "[" and text[at + 1 :].lstrip()[:1] == "]":
         lexed.stars.add(at + 1)
