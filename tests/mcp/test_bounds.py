@@ -89,7 +89,7 @@ def test_invalid_arguments_are_reported_by_name(agent: Agent):
     assert "limit" in agent.refused("list_templates", limit=1000)
     assert "template_id" in agent.refused("preview_rows")
     assert "at most 65536" in agent.refused("write_file", name="large.txt", text="x" * 70_000)
-    assert "is no id" in agent.refused("list_push_rows", push_id="../templates")
+    assert "is not a valid ID" in agent.refused("list_push_rows", push_id="../templates")
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -166,7 +166,7 @@ def test_a_plan_whose_time_is_over_is_unknown(python: Path, live: Live):
     late = Agent(python, {"service": live.url, "key": live.key, "plan_seconds": 0})
     how = {"connection_id": live.connection(), "target": "late", "create_table": True, "count": 2}
     plan = late.call("plan_push", template_id=live.template("Customers"), **how)
-    assert "its time is over" in late.refused("push", plan_id=plan["plan_id"], confirm=True)
+    assert "has expired" in late.refused("push", plan_id=plan["plan_id"], confirm=True)
     late.close()
     assert live.api.pushes.list(q="late").all() == []
 
@@ -232,12 +232,12 @@ def test_over_http_other_hosts_and_origins_stay_outside(shared: str, live: Live)
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--http", "--host", "0.0.0.0"], "keys would travel in plain"),
+        (["--http", "--host", "0.0.0.0"], "keys would be sent unencrypted"),
         (["--http", "--host", "0.0.0.0", "--behind-tls-proxy"], "--allowed-host"),
-        ([], "set SERVICE_API_KEY"),
+        ([], "Set SERVICE_API_KEY"),
         (["--url", "http://rowsmith.example.com"], "SERVICE_API_KEY"),
-        (["--http", "--url", "http://rowsmith.example.com"], "in plain"),
-        (["--http", "--tls-cert", "cert.pem"], "go together"),
+        (["--http", "--url", "http://rowsmith.example.com"], "unencrypted"),
+        (["--http", "--tls-cert", "cert.pem"], "must be used together"),
     ],
 )
 def test_unsafe_settings_are_one_sentence_and_no_server(command: str, words: list[str], says: str):

@@ -56,7 +56,7 @@ def test_bad_values_and_a_source_go_into_the_file_and_back(shell, sdk):
         made["invalid"],
         made["fields"][1]["invalid"],
     )
-    assert shell("templates", "plan").out == "0 to create, 0 to change, 1 as they are.\n"
+    assert shell("templates", "plan").out == "0 to create, 0 to update, 1 unchanged.\n"
     asked = ("-n", "50", "-f", "csv", "--seed", "s")
     there = shell.good("generate", "Spoilt", *asked).raw
     assert shell.good("generate", "templates/spoilt.json", "--offline", *asked).raw == there
@@ -107,7 +107,7 @@ def test_a_file_keeps_its_name_when_its_template_is_renamed(shell, sdk, people):
 def test_plan_says_nothing_of_what_was_just_pulled(shell, people):
     shell.good("templates", "pull")
     ended = shell("templates", "plan")
-    assert (ended.status, ended.out) == (0, "0 to create, 0 to change, 1 as they are.\n")
+    assert (ended.status, ended.out) == (0, "0 to create, 0 to update, 1 unchanged.\n")
 
 
 def test_plan_shows_every_change_by_field_and_exits_with_2(shell, people):
@@ -208,8 +208,8 @@ def test_a_change_between_reading_and_writing_is_a_clash_and_takes_the_others_ba
     text = Path("templates/new.json").read_text()
     refused = shell("templates", "apply", "--create")
     assert refused.status == 5
-    assert "zzz.json: another user has changed it in the meantime" in refused.err
-    assert "nothing was done" in refused.err
+    assert "zzz.json: Another user has changed it in the meantime" in refused.err
+    assert "No changes were made." in refused.err
     api = sdk()
     assert api.templates.get(other["id"])["quantity"] == 5
     assert sorted(one["name"] for one in api.templates.list()) == ["Also", "People"]
@@ -229,7 +229,7 @@ def test_new_templates_are_created_on_request_and_their_ids_are_written_to_the_f
     found = json.loads(PATH.read_text())
     assert found["id"] == made["id"]
     assert [one["id"] for one in found["fields"]] == [one["id"] for one in made["fields"]]
-    assert "0 created, 0 changed, 1 as they were" in shell.good("templates", "apply", "--create").out
+    assert "0 created, 0 updated, 1 unchanged" in shell.good("templates", "apply", "--create").out
 
 
 def test_a_file_of_another_project_goes_by_its_name_and_keeps_its_values(shell, sdk, cast, people):
@@ -248,9 +248,9 @@ def test_a_file_of_another_project_goes_by_its_name_and_keeps_its_values(shell, 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "is no JSON"),
-        ("[]", "wants a name and fields"),
-        ('{"name": "x", "fields": [], "nme": 1}', "no such key here: nme"),
+        ("{", "is not valid JSON"),
+        ("[]", "are required"),
+        ('{"name": "x", "fields": [], "nme": 1}', "unknown keys: nme"),
     ],
 )
 def test_a_file_that_is_no_template_is_named(shell, text, told):

@@ -103,9 +103,9 @@ def test_over_http_the_key_of_the_environment_is_not_taken():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--http", "--host", "0.0.0.0"], "in plain"),
+        (["--http", "--host", "0.0.0.0"], "unencrypted"),
         (["--http", "--host", "0.0.0.0", "--behind-tls-proxy"], "--allowed-host"),
-        (["--tls-key", "key.pem", "--http"], "go together"),
+        (["--tls-key", "key.pem", "--http"], "must be used together"),
         ([], "SERVICE_API_KEY"),
     ],
 )
@@ -130,7 +130,7 @@ def test_an_error_lists_every_problem_with_its_path_and_hint():
     assert text.splitlines() == [
         "validation_error: Two faults.",
         "- fields[0].type (unknown_type): No such type. Hint: Did you mean `email`?",
-        "- the whole (too_many): Too many fields.",
+        "- request (too_many): Too many fields.",
         "request: req_1",
     ]
     many = told.told(error.ValidationError("validation_error", 422, {"fields": faults * 40}, None, "Many."))

@@ -120,7 +120,7 @@ export class Rowsmith {
 /** Return the argument or the environment variable. Throws `not_configured` if both are missing. */
 function wanted(name: string, given: string | undefined, variable: string): string {
   const found = (given || environment(variable)).trim();
-  if (!found) throw notConfigured(`There is no ${name}: give it, or set ${variable}.`);
+  if (!found) throw notConfigured(`There is no ${name}: pass it, or set ${variable}.`);
   return found;
 }
 

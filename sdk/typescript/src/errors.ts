@@ -115,7 +115,7 @@ export function refusal(
 ): RowsmithError {
   const about = isObject(body) ? body.error : undefined;
   if (!isObject(about) || typeof about.code !== "string") {
-    const message = `The answer has status ${status} and is not the service's: ${glimpse(body)}`;
+    const message = `The response has status ${status} and is not from the service: ${glimpse(body)}`;
     const kind = (OF_PROXIES_TOO.includes(status) && BY_STATUS[status]) || BadAnswer;
     return new kind({ code: "bad_answer", message, status, requestId, retryAfter });
   }
@@ -145,7 +145,7 @@ function told(failure: Failure): string {
   if (failure.requestId) parts.push(`request ${failure.requestId}`);
   const lines = [`${failure.message || "The call failed."} (${parts.join(", ")})`];
   for (const fault of faultsOf(failure.details)) {
-    lines.push(`  ${fault.path || "the whole"}: ${fault.message}${fault.hint ? ` ${fault.hint}` : ""}`);
+    lines.push(`  ${fault.path || "request"}: ${fault.message}${fault.hint ? ` ${fault.hint}` : ""}`);
   }
   return lines.join("\n");
 }

@@ -137,7 +137,7 @@ export class Follower<T> implements AsyncIterableIterator<T> {
 
   #inTime(wait: number): void {
     if (Date.now() + wait < this.#deadline) return;
-    const message = `It had not ended after ${(this.#how.timeout ?? 0) / 1000} s.`;
+    const message = `It did not finish within ${(this.#how.timeout ?? 0) / 1000} s.`;
     throw new Timeout({ code: "timeout", message }, true);
   }
 }

@@ -28,7 +28,7 @@ export class Pages<T> implements AsyncIterable<T> {
       const page = await this.page(cursor);
       yield* page.items;
       if (!page.next_cursor) return;
-      if (page.next_cursor === cursor) throw new Error("The service gave the same cursor twice.");
+      if (page.next_cursor === cursor) throw new Error("The service returned the same cursor twice.");
       cursor = page.next_cursor;
     }
   }

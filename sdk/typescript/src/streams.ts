@@ -91,7 +91,7 @@ export class RowStream<T extends object = Row> implements AsyncIterableIterator<
   #remember({ headers, requestId }: Answer): void {
     const pins = ["x-template-version", "x-vocabulary", "x-engine"].map((name) => headers.get(name)).join("\n");
     if (this.#pins !== undefined && pins !== this.#pins) {
-      const message = "The template was changed while its rows were read; begin again.";
+      const message = "The template was changed while its rows were read. Start again.";
       throw new VersionConflict({ code: "version_conflict", message, status: 412, requestId });
     }
     this.#pins = pins;
@@ -105,7 +105,7 @@ function rowOf<T>(line: string, answer: Answer): T {
   try {
     return JSON.parse(line);
   } catch {
-    const message = "The answer is not the service's. A line of it is no JSON document.";
+    const message = "The response is not from the service. A line is not valid JSON.";
     throw new BadAnswer({ code: "bad_answer", message, status: answer.status, requestId: answer.requestId });
   }
 }
@@ -207,7 +207,7 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
     const answer = await this.#open({ Range: `bytes=${seen}-`, "If-Range": tag });
     if (answer.status === 206) return answer;
     answer.close();
-    const message = "The file was replaced while it was read; begin again.";
+    const message = "The file was replaced while it was read. Start again.";
     throw new VersionConflict({ code: "version_conflict", message, status: 412, requestId: answer.requestId });
   }
 }

@@ -191,7 +191,7 @@ test("a validation error tells of every fault", async (t) => {
   await assert.rejects(far(target).client.templates.create({ name: "x", fields: [] }), (error) => {
     assert.deepEqual(error.fields, fields);
     assert.match(error.message, /fields\[0\]\.type: There is no type `nmber`\. Did you mean `number`\?/);
-    assert.match(error.message, /the whole: Odd\./);
+    assert.match(error.message, /request: Odd\./);
     return true;
   });
 });

@@ -18,7 +18,7 @@ def main() -> int:
         print(f"rowsmith-mcp: {getattr(error, 'message', '') or error}", file=sys.stderr)
         return 2
     if address.scheme == "http" and not address.loopback:
-        print(f"rowsmith-mcp: {address} would send the key in plain; https is needed there.", file=sys.stderr)
+        print(f"rowsmith-mcp: {address} would send the key unencrypted. Use https.", file=sys.stderr)
         return 2
     if given.http:
         from rowsmith_mcp import web

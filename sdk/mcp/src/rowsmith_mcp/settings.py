@@ -68,19 +68,19 @@ def read(arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Sett
 
 def _check(made: Settings) -> None:
     if not made.url:
-        raise Wrong("Where is Rowsmith? Set SERVICE_API_URL, or give --url.")
+        raise Wrong("The address of Rowsmith is missing. Set SERVICE_API_URL or use --url.")
     if not made.http and not made.key:
-        raise Wrong("There is no key: set SERVICE_API_KEY.")
+        raise Wrong("The API key is missing. Set SERVICE_API_KEY.")
     if bool(made.tls_cert) != bool(made.tls_key):
-        raise Wrong("--tls-cert and --tls-key go together.")
+        raise Wrong("--tls-cert and --tls-key must be used together.")
     if not made.http or made.host in LOOPBACK:
         return
     if not made.tls_cert and not made.behind_tls_proxy:
-        text = "keys would travel in plain: give --tls-cert and --tls-key, or --behind-tls-proxy."
+        text = "keys would be sent unencrypted. Use --tls-cert and --tls-key, or --behind-tls-proxy."
         raise Wrong(f"{made.host} is not loopback, and {text}")
     if not made.hosts:
         raise Wrong(
-            f"{made.host} is not loopback: name with --allowed-host by which names this server is called."
+            f"{made.host} is not a loopback address. List the host names of this server with --allowed-host."
         )
 
 

@@ -25,7 +25,7 @@ def told(error: ServiceError) -> str:
     for fault in faults[:MAX_FAULTS]:
         hint = f" Hint: {fault['hint']}" if fault.get("hint") else ""
         code = f" ({fault['code']})" if fault.get("code") else ""
-        lines.append(f"- {fault.get('path') or 'the whole'}{code}: {fault.get('message', '')}{hint}")
+        lines.append(f"- {fault.get('path') or 'request'}{code}: {fault.get('message', '')}{hint}")
     if len(faults) > MAX_FAULTS:
         lines.append(f"- and {len(faults) - MAX_FAULTS} more errors")
     named = ("reason", "needs", "used_by")

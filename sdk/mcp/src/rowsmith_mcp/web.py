@@ -28,7 +28,7 @@ class KeyWanted:
         if scope["type"] != "http" or caller_of(Headers(scope=scope)) is not None:
             await self._app(scope, receive, send)
             return
-        text = "A key of Rowsmith is needed: Authorization: Bearer <key>, or X-API-Key: <key>."
+        text = "An API key of Rowsmith is required: Authorization: Bearer <key>, or X-API-Key: <key>."
         body = {"error": {"code": "unauthenticated", "message": text, "details": {"reason": "missing"}}}
         await JSONResponse(body, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
 

@@ -47,7 +47,7 @@ class Api:
     ) -> None:
         address = parse(wanted("url", url, "SERVICE_API_URL"))
         if address.scheme == "http" and not address.loopback:
-            raise not_configured(f"{address} would send the key in plain; the service takes https there.")
+            raise not_configured(f"{address} would send the key unencrypted. Use https.")
         headers = {"Authorization": f"Bearer {wanted('key', key, 'SERVICE_API_KEY')}"}
         if project:
             headers["X-Project-Id"] = project
@@ -119,5 +119,5 @@ def wanted(name: str, given: Optional[str], variable: str) -> str:
     missing."""
     found = (given or os.environ.get(variable, "")).strip()
     if not found:
-        raise not_configured(f"There is no {name}: give it, or set {variable}.")
+        raise not_configured(f"There is no {name}: pass it, or set {variable}.")
     return found

@@ -230,7 +230,7 @@ def _done(push: dict[str, Any]) -> dict[str, Any]:
         return push
     error = push.get("error") or {}
     code = str(error.get("code") or push["status"])
-    text = str(error.get("message") or f"The push ended {push['status']}.")
+    text = str(error.get("message") or f"The push ended as {push['status']}.")
     kind = TargetError if code in TARGET_CODES else ServiceError
     raise kind(code, 0, {"push": dict(push)}, getattr(push, "request_id", None), text)
 

@@ -93,7 +93,7 @@ class ValidationError(ServiceError):
         told = super().__str__()
         for fault in self.fields:
             hint = f" {fault['hint']}" if fault.get("hint") else ""
-            told += f"\n  {fault.get('path') or 'the whole'}: {fault.get('message', '')}{hint}"
+            told += f"\n  {fault.get('path') or 'request'}: {fault.get('message', '')}{hint}"
         return told
 
 
@@ -144,7 +144,7 @@ def refusal(
     `bad_answer`."""
     told = body.get("error") if isinstance(body, Mapping) else None
     if not isinstance(told, Mapping) or not isinstance(told.get("code"), str):
-        text = f"The answer has status {status} and is not the service's: {_glimpse(body)}"
+        text = f"The response has status {status} and is not from the service: {_glimpse(body)}"
         kind = _BY_STATUS.get(status, BadAnswer) if status in (401, 403, 404, 413, 429) else BadAnswer
         return kind("bad_answer", status, {}, request_id, text, retry_after)
     code, details = told["code"], told.get("details")

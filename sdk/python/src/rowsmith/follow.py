@@ -119,7 +119,7 @@ class Follower(Generic[T]):
 
     def _in_time(self, wait: float) -> None:
         if self._deadline is not None and self._clock() + wait >= self._deadline:
-            raise Timeout("timeout", message=f"It had not ended after {self._timeout} s.")
+            raise Timeout("timeout", message=f"It did not finish within {self._timeout} s.")
 
 
 def log_line(event: Event) -> LogLine:

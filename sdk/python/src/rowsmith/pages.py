@@ -32,7 +32,7 @@ class Pages(Generic[T]):
             if not following:
                 return
             if following == cursor:
-                raise RuntimeError("The service gave the same cursor twice.")
+                raise RuntimeError("The service returned the same cursor twice.")
             cursor = following
 
     def page(self, cursor: Optional[str] = None) -> Mapping[str, Any]:

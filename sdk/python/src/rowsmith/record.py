@@ -43,5 +43,5 @@ def if_match(given: IfMatch) -> dict[str, str]:
         return {}
     tag = given if isinstance(given, str) else getattr(given, "etag", None)
     if not tag:
-        raise ValueError("This object came without an ETag; read it with get() first.")
+        raise ValueError("This object has no ETag. Read it with get() first.")
     return {"If-Match": tag}

@@ -120,7 +120,7 @@ class RowStream:
         names = ("X-Template-Version", "X-Vocabulary", "X-Engine")
         pins = [answer.headers.get(name) for name in names]
         if self._pins is not None and pins != self._pins:
-            message = "The template was changed while its rows were read; begin again."
+            message = "The template was changed while its rows were read. Start again."
             raise ServiceError("version_conflict", 412, {}, answer.request_id, message)
         self._pins, self.version = pins, pins[0]
         self.seed, self.now = answer.headers.get("X-Seed"), answer.headers.get("X-Now")
@@ -184,7 +184,7 @@ def format_of(path: PathLike) -> str:
     """Return the format of a file name: `customers.csv` -> `csv`. Raise ValueError for an unknown extension."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise ValueError(f"{suffix or 'no suffix'!r} stands for no format; give one: {', '.join(FORMATS)}")
+        raise ValueError(f"{suffix or 'no suffix'!r} does not indicate a format. Specify one of: {', '.join(FORMATS)}")
     return FORMATS[suffix]
 
 

@@ -157,7 +157,7 @@ def as_dict(template: AnyTemplate) -> dict[str, Any]:
     if isinstance(template, Template):
         return template.to_dict()
     if not isinstance(template, Mapping):
-        raise TypeError(f"A Template or a dictionary is wanted, not {type(template).__name__}.")
+        raise TypeError(f"Expected a Template or a dictionary, not {type(template).__name__}.")
     made: dict[str, Any] = plain(template)
     return made
 

@@ -59,9 +59,9 @@ def parse(given: Mapping[str, str]) -> Options:
             hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
             raise _refused(f"There is no option {name}.{hint}")
     if ("template" in known) == ("file" in known):
-        raise _refused("Give either the option template, the id of a saved one, or file, one on the disk.")
+        raise _refused("Set either the option template (ID of a saved template) or file (path of a template file).")
     if "partitions" in known and "rows_per_partition" in known:
-        raise _refused("Give the option partitions or rows_per_partition, not both.")
+        raise _refused("Set either the option partitions or rows_per_partition.")
     texts = {name: known.get(name) for name in ("template", "file", "url", "key", "project")}
     asked = {name: known[name] for name in ("seed", "now", "locale") if name in known}
     if "related_rows" in known:
@@ -85,7 +85,7 @@ def _whole(known: Mapping[str, str], name: str, least: int, default: Any) -> Any
     except ValueError:
         number = least - 1
     if number < least:
-        raise _refused(f"The option {name} must be a whole number from {least} on, not {known[name]!r}.")
+        raise _refused(f"The option {name} must be a whole number of at least {least}, not {known[name]!r}.")
     return number
 
 

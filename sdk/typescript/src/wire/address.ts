@@ -11,20 +11,20 @@ export function baseOf(url: string): string {
   try {
     parsed = new URL(url.trim());
   } catch {
-    throw notConfigured(`${JSON.stringify(url)} is no address. It looks like https://rowsmith.example.com`);
+    throw notConfigured(`${JSON.stringify(url)} is not a URL. Example: https://rowsmith.example.com`);
   }
   if (parsed.protocol !== "https:" && parsed.protocol !== "http:") {
-    throw notConfigured(`${JSON.stringify(url)} is no address of https.`);
+    throw notConfigured(`${JSON.stringify(url)} is not an https URL.`);
   }
   if (parsed.username || parsed.password) {
-    throw notConfigured("The address must not contain a user name or password; the key is sent separately.");
+    throw notConfigured("The URL must not contain a user name or password. The key is sent separately.");
   }
   if (parsed.search || parsed.hash) {
-    throw notConfigured(`${JSON.stringify(url)} has a query or a fragment; the bare address is wanted.`);
+    throw notConfigured(`${JSON.stringify(url)} has a query or a fragment. Use the URL without them.`);
   }
   const base = parsed.origin + parsed.pathname.replace(/\/+$/, "");
   if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) {
-    throw notConfigured(`${base} would send the key in plain; the service takes https there.`);
+    throw notConfigured(`${base} would send the key unencrypted. Use https.`);
   }
   return base;
 }
@@ -46,7 +46,7 @@ export function pathOf(template: string, parts: Parts = {}): string {
 
 function encoded(name: string, text: string): string {
   if (text === "" || text === "." || text === "..") {
-    throw new NotFound({ code: "not_found", message: `${JSON.stringify(text)} names nothing (${name}).` });
+    throw new NotFound({ code: "not_found", message: `${JSON.stringify(text)} is not a valid value of ${name}.` });
   }
   return encodeURIComponent(text);
 }

@@ -33,7 +33,7 @@ export class Watch {
     } catch (cause) {
       if (this.#given?.aborted) throw this.#given.reason;
       if (this.#late) {
-        throw new Timeout({ code: "timeout", message: `${told}: nothing came for ${seconds} s.`, requestId }, true);
+        throw new Timeout({ code: "timeout", message: `${told}: no data for ${seconds} s.`, requestId }, true);
       }
       const message = `${told}: ${reasonOf(cause)}`;
       throw new ConnectionFailed({ code: "connection_failed", message, requestId, cause }, mayHaveArrived(cause));
@@ -79,7 +79,7 @@ export class Answer {
     let seen = 0;
     try {
       while (reader) {
-        const piece = await this.#watch.over(() => reader.read(), "The answer broke off", this.requestId);
+        const piece = await this.#watch.over(() => reader.read(), "The connection was lost during the response", this.requestId);
         if (piece.done) break;
         seen += piece.value.byteLength;
         yield piece.value;
@@ -113,7 +113,7 @@ export class Answer {
     try {
       return JSON.parse(text);
     } catch {
-      throw this.#bad("It is no whole JSON document.");
+      throw this.#bad("It is not a complete JSON document.");
     }
   }
 
@@ -137,13 +137,13 @@ export class Answer {
     // fetch decompresses a compressed body, but its length is that of the compressed one.
     if (told === null || this.headers.has("content-encoding") || !this.#response.body) return;
     if (seen < Number(told)) {
-      const message = `The answer broke off: ${seen} of ${told} bytes.`;
+      const message = `The connection was lost during the response: ${seen} of ${told} bytes.`;
       throw new ConnectionFailed({ code: "connection_failed", message, requestId: this.requestId }, true);
     }
   }
 
   #bad(why: string): BadAnswer {
-    const message = `The answer is not the service's. ${why}`;
+    const message = `The response is not from the service. ${why}`;
     return new BadAnswer({ code: "bad_answer", message, status: this.status, requestId: this.requestId });
   }
 }

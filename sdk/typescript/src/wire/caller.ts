@@ -57,7 +57,7 @@ export class Caller {
     this.#headers = { ...agent(), ...setup.headers };
     for (const [name, value] of Object.entries(this.#headers)) {
       if (!/^[\x20-\x7e]*$/.test(value)) {
-        throw notConfigured(`What goes into the header ${name} holds characters that no header may have.`);
+        throw notConfigured(`The value of the header ${name} contains characters that headers cannot contain.`);
       }
     }
   }
@@ -125,7 +125,7 @@ export class Caller {
   async #sent(url: string, request: RequestInit, watch: Watch): Promise<Answer> {
     const fetch = this.#fetch;
     const sent = () => fetch(url, { ...request, signal: watch.signal });
-    const answer = new Answer(await watch.over(sent, `${this.base} did not answer`), watch);
+    const answer = new Answer(await watch.over(sent, `${this.base} did not respond`), watch);
     if (answer.status >= 200 && answer.status < 300) return answer;
     throw await refused(answer);
   }
@@ -137,7 +137,7 @@ async function refused(answer: Answer): Promise<RowsmithError> {
     // Browsers report a redirect only as status 0.
     answer.close();
     const where = JSON.stringify(answer.headers.get("location") ?? "elsewhere");
-    const message = `The answer leads to ${where}, and a key is not sent along. Use that address from the start.`;
+    const message = `The response redirects to ${where}, and the key is not sent there. Use that address instead.`;
     return new BadAnswer({ code: "bad_answer", message, status, requestId });
   }
   const retryAfter = retryAfterOf(answer.headers.get("retry-after"));

@@ -81,7 +81,7 @@ def write_file(
             content, name, content_type="text/plain; charset=utf-8", only_new=not overwrite
         )
     except error.VersionConflict:
-        raise ToolError(f"There is a file {name!r} already. Read it; overwrite=true replaces it.") from None
+        raise ToolError(f"The file {name!r} already exists. Read it, or replace it with overwrite=true.") from None
     return some(made, ("id", "name", "size", "content_type", "updated_at"))  # type: ignore[return-value]
 
 
@@ -91,4 +91,4 @@ def _text(part: bytes, name: str, *, whole: bool) -> str:
     try:
         return decoder.decode(part, final=whole)
     except UnicodeDecodeError:
-        raise ToolError(f"{name} is no text in UTF-8 from there on; it cannot be shown here.") from None
+        raise ToolError(f"{name} is not UTF-8 text from there on and cannot be shown.") from None

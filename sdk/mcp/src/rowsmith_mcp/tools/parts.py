@@ -62,7 +62,7 @@ def lean(item: Mapping[str, Any]) -> dict[str, Any]:
 def known(value: str, prefix: str) -> str:
     """Return an ID for a path. Raises ToolError if it is invalid."""
     if not _ID.fullmatch(value) or not value.startswith(f"{prefix}_"):
-        raise ToolError(f"{value!r} is no id of that kind; it looks like {prefix}_ and 26 characters.")
+        raise ToolError(f"{value!r} is not a valid ID. Expected {prefix}_ and 26 characters.")
     return value
 
 

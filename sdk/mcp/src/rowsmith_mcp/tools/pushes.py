@@ -35,8 +35,8 @@ ROW = ("table", "row", "state", "attempts", "status_code", "code", "column", "me
 COLUMN = ("column", "state", "field", "type", "nullable", "key", "skipped")
 Name = dict[str, str | None]
 NO_PLAN = (
-    "There is no such plan of this key: it never was, was made by another, or its time is over. Make one with "
-    "plan_push and show it to the user again."
+    "There is no such plan: it does not exist, belongs to another key, or has expired. Create one with plan_push and "
+    "show it to the user."
 )
 
 
@@ -74,7 +74,7 @@ def plan_push(
     ID. The plan is valid for ten minutes and is sent exactly as reviewed.
     """
     if bool(template_id) == bool(dataset_id):
-        raise ToolError("Give template_id or dataset_id, and not both.")
+        raise ToolError("Pass either template_id or dataset_id.")
     kind: Kind = "template" if template_id else "dataset"
     common = {
         **given(connection_id=connection_id, endpoint_id=endpoint_id),
@@ -162,7 +162,7 @@ def push(
     if not confirm:
         raise ToolError("Nothing was sent. Show the user the plan; confirm=true says that they agreed.")
     if plan.confirm and connection_name != plan.confirm:
-        message = "its name must be given as connection_name, and come from the user."
+        message = "Ask the user for its name and pass it as connection_name."
         raise ToolError(f"Nothing was sent. This plan goes to a production connection: {message}")
     return some(_sent(work, plan), WHOLE)  # type: ignore[return-value]
 

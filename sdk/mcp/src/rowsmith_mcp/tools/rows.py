@@ -45,7 +45,7 @@ def preview_rows(
     elif fields:
         found = work.api.templates.preview({"name": "Draft", "fields": fields}, **asked)
     else:
-        raise ToolError("Rows of what? Give template_id, or fields of a draft.")
+        raise ToolError("Pass template_id, or the fields of a draft.")
     return {"rows": found["rows"], "seed": found["seed"], "warnings": found["warnings"]}  # type: ignore[typeddict-item]
 
 
@@ -80,7 +80,7 @@ def generate_rows(
         schema = [some_field(one) for one in fields if not one.get("hidden")]
         made = work.api.templates.stream({"name": "Draft", "fields": fields}, **asked)
     else:
-        raise ToolError("Rows of what? Give template_id, or fields of a draft.")
+        raise ToolError("Pass template_id, or the fields of a draft.")
     with made:
         rows = json.loads(made.read())
     again = given(seed=made.seed, now=made.now, overrides=overrides, locale=locale)

@@ -90,7 +90,7 @@ def rows_of(args: argparse.Namespace) -> dict[str, Any]:
         asked["rows"] = {}
         for name, value in assigned(args.rows, "--rows").items():
             if not value.isdigit():
-                raise usage(f"--rows wants TEMPLATE=N, not {name}={value}.")
+                raise usage(f"--rows requires TEMPLATE=N, not {name}={value}.")
             asked["rows"][name] = int(value)
     return {key: value for key, value in asked.items() if value is not None}
 
@@ -154,4 +154,4 @@ def document(args: argparse.Namespace, name: str, read: Callable[[str], Any]) ->
         return json.loads(text)
     except ValueError as error:
         option = "--" + name.replace("_", "-")
-        raise usage(f"{option} wants JSON, or @ and the name of a file of it: {error}") from None
+        raise usage(f"{option} must be JSON, or @ followed by the name of a JSON file: {error}") from None

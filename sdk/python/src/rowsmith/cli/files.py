@@ -79,9 +79,9 @@ def put(work: Work) -> int:
     """Upload them."""
     args = work.args
     if args.called and len(args.file) > 1:
-        raise usage("--as is for one file.")
+        raise usage("--as can only be used with a single file.")
     if STANDARD in args.file and not args.called:
-        raise usage("Standard input has no name: give one with --as.")
+        raise usage("Standard input has no name. Specify one with --as.")
     for one in args.file:
         if one != STANDARD and not Path(one).is_file():
             raise FileNotFoundError(2, os.strerror(2), one)

@@ -50,9 +50,9 @@ def generate(work: Work) -> int:
     asked = {**asking.rows_of(args), **asking.format_of(args)}
     asked["format"] = args.format or _by_name(args.output) or "json"
     if args.vocabulary and not args.offline:
-        raise usage("--vocabulary is for --offline.")
+        raise usage("--vocabulary requires --offline.")
     if args.output is None and asked["format"] in BINARY and sys.stdout.isatty():
-        raise usage(f"{asked['format']} is nothing for a terminal: name a file with -o.")
+        raise usage(f"{asked['format']} cannot be written to a terminal. Specify a file with -o.")
     if args.offline:
         return _offline(work, asked)
     which = _source(work, args.template)
@@ -83,7 +83,7 @@ def _to_output(work: Work, which: Any, asked: Mapping[str, Any]) -> int:
 def _offline(work: Work, asked: Mapping[str, Any]) -> int:
     args = work.args
     if not asking.names_a_file(args.template):
-        raise usage("--offline takes a file of a template; `rowsmith templates pull` writes them.")
+        raise usage("--offline requires a template file. `rowsmith templates pull` writes template files.")
     made = offline.rows(Path(args.template), asked, args.vocabulary)
     if args.output is None:
         for piece in made.pieces:
@@ -145,5 +145,5 @@ def preview(work: Work) -> int:
     if cells:
         work.console.out(console.table(cells, [name.replace(".", "·") for name in names]))
     for warning in found["warnings"]:
-        work.console.note(f"{warning.get('path') or 'the whole'}: {warning['message']}")
+        work.console.note(f"{warning.get('path') or 'template'}: {warning['message']}")
     return OK

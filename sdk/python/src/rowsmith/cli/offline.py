@@ -55,7 +55,7 @@ def _module(name: str) -> Any:
         text = "--offline needs the server's package, which is not installed in this Python."
         hints = [f"Use the Python of a clone of the server, or name the clone with {CLONE}."]
         if (error.name or "").partition(".")[0] != PACKAGE:
-            text = f"The server's package is here, but {error.name} that it needs is not."
+            text = f"The server's package is installed, but its dependency {error.name} is not."
             hints = ["Use the Python that runs the server: .venv/bin/python of its clone."]
         raise Problem("offline_missing", text, FAILED, hints) from error
 
@@ -78,7 +78,7 @@ def _made(server: Server, file: template_files.File, asked: Mapping[str, Any], w
     ask = _request(server, asked)
     source = _source(server, file, ask, words)
     if source.plan.asks or file.body.get("source"):
-        text = f"{file.path.name} has values that come from outside; only the service fetches those."
+        text = f"{file.path.name} has external values, which only the service can fetch."
         raise Problem("offline_outside", text, REFUSED)
     present = datetime.now(timezone.utc)
     recipe = server.rows.recipe(source, ask, present=present)

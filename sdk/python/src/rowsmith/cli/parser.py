@@ -61,7 +61,7 @@ class Branch:
 def common() -> Parser:
     """Return the options of every command, which can be given before or after its name."""
     made = Parser(add_help=False, argument_default=argparse.SUPPRESS)
-    group = made.add_argument_group("everywhere")
+    group = made.add_argument_group("global options")
     group.add_argument("--json", action="store_true", help="Print results and errors as JSON.")
     group.add_argument(
         "--quiet", "-q", action="store_true", help="No messages and no progress on standard error."
@@ -141,7 +141,7 @@ def positive(text: str) -> int:
     """Parse an integer greater than 0."""
     number = _whole(text)
     if number is None or number < 1:
-        raise argparse.ArgumentTypeError(f"a whole number above 0 is wanted, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return number
 
 
@@ -149,7 +149,7 @@ def natural(text: str) -> int:
     """Parse an integer of at least 0."""
     number = _whole(text)
     if number is None or number < 0:
-        raise argparse.ArgumentTypeError(f"a whole number is wanted, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}")
     return number
 
 

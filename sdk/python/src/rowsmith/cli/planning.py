@@ -51,7 +51,7 @@ class Step:
             told += [f"    {line}" for line in changes.lines(self.changes)]
         if self.strange and self.action != "none":
             told.append(
-                "    ! changed on the service since these files were pulled; `templates pull` brings that here"
+                "    ! changed on the service since the last pull; `templates pull` gets the changes"
             )
         return told
 
@@ -94,7 +94,7 @@ def plan(api: rowsmith.Api, files: Sequence[File]) -> list[Step]:
     twice = [step for step in steps if step.was and targets.count(step.was["id"]) > 1]
     if twice:
         hints = [f"{step.file.path}" for step in twice]
-        raise Problem("ambiguous", "Several files stand for one template:", CLASH, hints)
+        raise Problem("ambiguous", "Several files have the same template:", CLASH, hints)
     return steps
 
 
@@ -111,7 +111,7 @@ def _current(api: rowsmith.Api, file: File, project: Optional[str]) -> Optional[
     found = [one for one in api.templates.list(q=name) if one["name"] == name]
     if len(found) > 1:
         hints = [one["id"] for one in found]
-        text = f'{len(found)} templates are called "{name}"; put the id of one into {file.path}:'
+        text = f'{len(found)} templates have the name "{name}". Add the ID of one of them to {file.path}:'
         raise Problem("ambiguous", text, CLASH, hints)
     return api.templates.get(found[0]["id"]) if found else None
 
@@ -122,13 +122,13 @@ def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool
     new = [step for step in steps if step.action == "create"]
     if new and not create:
         hints = [f"{step.file.path}  {step.file.body['name']}" for step in new]
-        text = "These templates are not in this project; use --create to create them:"
+        text = "These templates do not exist in this project. Use --create to create them:"
         raise Problem("not_found", text, NOT_FOUND, hints)
     lost = [step for step in steps if step.strange and step.action == "update"]
     if lost and not force:
-        hints = [f"{step.file.path}: version {(step.was or {})['version']} is not from here" for step in lost]
-        hints.append("`rowsmith templates pull` brings them here; --force writes over them.")
-        text = "These templates were changed on the service since their files were pulled; nothing was done."
+        hints = [f"{step.file.path}: version {(step.was or {})['version']} on the service is newer" for step in lost]
+        hints.append("Get them with `rowsmith templates pull`, or overwrite them with --force.")
+        text = "These templates were changed on the service since the last pull. No changes were made."
         raise Problem("version_conflict", text, CLASH, hints)
     for step in steps:
         if step.action == "none":
@@ -141,7 +141,7 @@ def check(api: rowsmith.Api, steps: Sequence[Step], *, create: bool, force: bool
                 whole = {key: value for key, value in step.file.body.items() if value is not None}
                 api.templates.preview({**whole, "seed": "plan"})
         except ServiceError as error:
-            raise _refused(step, error, "nothing was done") from error
+            raise _refused(step, error, "No changes were made.") from error
 
 
 def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[str, Any]]]:
@@ -157,9 +157,9 @@ def apply(api: rowsmith.Api, steps: Sequence[Step]) -> list[tuple[Step, Mapping[
     except (ServiceError, KeyboardInterrupt) as error:
         left = _taken_back(api, done)
         message = (
-            "nothing was done"
+            "No changes were made."
             if not left
-            else f"these are done and could not be taken back: {', '.join(left)}"
+            else f"These changes could not be reverted: {', '.join(left)}."
         )
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -191,8 +191,8 @@ def _refused(step: Step, error: ServiceError, told: str) -> Problem:
     first, *more = lines_of(error)
     code, _, message = first.partition(": ")
     if error.code == "version_conflict":
-        message = "another user has changed it in the meantime. Plan again."
-    text = f"{step.file.path}: {message} Of these files {told}."
+        message = "Another user has changed it in the meantime. Run `plan` again."
+    text = f"{step.file.path}: {message} {told}"
     return Problem(code, text, exit_of(error) or FAILED, [line.strip() for line in more])
 
 

@@ -32,7 +32,7 @@ EXITS: Final[tuple[tuple[int, str], ...]] = (
     (LIMIT, "A limit of the workspace is reached. Try again later."),
     (UNREACHABLE, "The service did not respond, or not within the time limit."),
     (INTERRUPTED, "Ctrl-C. Work that the service has started continues."),
-    (BROKEN_PIPE, "The reader of the output is gone, as after `| head`."),
+    (BROKEN_PIPE, "The output pipe was closed, as by `| head`."),
 )  # fmt: skip
 """Every exit status and its meaning."""
 
@@ -81,7 +81,7 @@ def lines_of(error: ServiceError) -> list[str]:
     for fault in fields if isinstance(fields, list) else ():
         if isinstance(fault, dict):
             hint = f" {fault['hint']}" if fault.get("hint") else ""
-            told.append(f"  {fault.get('path') or 'the whole'}: {fault.get('message', '')}{hint}")
+            told.append(f"  {fault.get('path') or 'request'}: {fault.get('message', '')}{hint}")
     told += [f"  {one}" for one in _more(error)]
     return told
 
@@ -96,7 +96,7 @@ def _more(error: ServiceError) -> list[str]:
         told.append(f"Try again in {error.retry_after:.0f} s.")
     if error.code == "not_configured":
         told.append(
-            "`rowsmith login` keeps address and key; SERVICE_API_URL and SERVICE_API_KEY win over it."
+            "`rowsmith login` stores the address and the key. SERVICE_API_URL and SERVICE_API_KEY take precedence."
         )
     return told
 

@@ -77,7 +77,7 @@ class Profiles:
         if name not in self.all:
             known = ", ".join(sorted(self.all)) or "none"
             text = f'There is no profile "{name}" (there are: {known}).'
-            raise Problem("not_found", text, NOT_FOUND, ["`rowsmith login --profile NAME` makes one."])
+            raise Problem("not_found", text, NOT_FOUND, ["Create one with `rowsmith login --profile NAME`."])
         return self.all[name]
 
     def save(self) -> None:
@@ -133,7 +133,7 @@ def way(
     kept = profiles.get(called)
     if url and str(parse(url)) != str(parse(kept.url)):
         raise not_configured(
-            f'The key of the profile "{called}" is for {kept.url}; {URL} says {url}. Set {KEY} too.'
+            f'The key of the profile "{called}" belongs to {kept.url}, but {URL} is {url}. Set {KEY} as well.'
         )
     own = kept.project if not key else None  # the project of a profile belongs to its key
     return Way(url or kept.url, key or kept.key, wanted or own, f'the profile "{called}"')

@@ -148,7 +148,7 @@ def push(work: Work) -> int:
     """Send rows, or show what would be sent."""
     args, asked = work.args, request_of(work.args)
     if args.dry_run and args.watch:
-        raise usage("--dry-run sends nothing: there is nothing to watch.")
+        raise usage("--watch cannot be combined with --dry-run, which sends nothing.")
     if is_id(args.to, "end"):
         asked["endpoint_id"] = args.to
     else:
@@ -167,7 +167,7 @@ def fill(work: Work) -> int:
     """Fill a database, or show the plan."""
     args = work.args
     if args.dry_run and args.watch:
-        raise usage("--dry-run sends nothing: there is nothing to watch.")
+        raise usage("--watch cannot be combined with --dry-run, which sends nothing.")
     asked: dict[str, Any] = {
         name: value
         for name, value in (
@@ -218,6 +218,6 @@ def _dry(work: Work, found: Mapping[str, Any]) -> int:
     lines = [str(one) for one in found.get("statements") or found.get("requests") or ()]
     work.console.result(found, "\n".join(lines))
     for misfit in found["misfits"]:
-        told = misfit.get("message") or misfit
-        work.console.note(f"misfit: {misfit.get('column') or misfit.get('field') or ''} {told}".strip())
+        where = misfit.get("column") or misfit.get("field") or "row"
+        work.console.note(f"{where}: {misfit.get('message') or misfit}")
     return OK

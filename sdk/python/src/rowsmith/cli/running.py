@@ -109,7 +109,7 @@ def runs(work: Work) -> int:
 def _find(work: Work, id: str) -> Mapping[str, Any]:
     """Return a run by its ID only. The list of runs provides the scenario that the route needs."""
     if not is_id(id, "run"):
-        raise usage(f"{id!r} is no id of a run.")
+        raise usage(f"{id!r} is not the ID of a run.")
     for one in work.api.runs.list():
         if one["id"] == id:
             return one
@@ -156,6 +156,6 @@ def cancel(work: Work) -> int:
         elif is_id(id, "run"):
             ended.append(api.runs.cancel(_find(work, id)["scenario_id"], id))
         else:
-            raise usage(f"{id!r} is no id of a run, a push or an export.")
+            raise usage(f"{id!r} is not the ID of a run, a push or an export.")
     work.console.rows(ended, ["id", "status"])
     return OK

@@ -47,7 +47,7 @@ def login(work: Work) -> int:
     address = str(parse(url))
     key = _asked_key()
     if not key:
-        raise not_configured("No key was given.")
+        raise not_configured("No key was entered.")
     project = args.project
     told: dict[str, object] = {"profile": name, "url": address, "file": str(kept.path)}
     if not args.no_check:
@@ -59,10 +59,10 @@ def login(work: Work) -> int:
         kept.chosen = name
     kept.save()
     who = f" as {told['user']}" if "user" in told else ""
-    work.console.result(told, f'Logged in to {address}{who}; kept as profile "{name}" in {kept.path}')
+    work.console.result(told, f'Logged in to {address}{who}; stored as profile "{name}" in {kept.path}')
     for variable in (URL, KEY):
         if os.environ.get(variable):
-            work.console.note(f"{variable} of the environment wins over it.")
+            work.console.note(f"{variable} in the environment takes precedence over it.")
     return OK
 
 
@@ -77,7 +77,7 @@ def _asked_url(default: str) -> str:
 def _asked_key() -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().strip()
-    return getpass.getpass("Key (not shown): ").strip()
+    return getpass.getpass("API key (hidden): ").strip()
 
 
 def listed(work: Work) -> int:

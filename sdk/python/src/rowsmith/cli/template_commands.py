@@ -106,7 +106,7 @@ def import_(work: Work) -> int:
     names = ", ".join(
         f"{one['name']} ({one['id']})" if one["id"] else one["name"] for one in made["templates"]
     )
-    work.console.note(f"{'Would make' if args.look else 'Made'}: {names}")
+    work.console.note(f"{'Would create' if args.look else 'Made'}: {names}")
     return OK
 
 
@@ -117,7 +117,7 @@ def diff(work: Work) -> int:
     to = args.to or work.api.templates.get(one)["version"]
     found = work.api.templates.diff(one, args.start or max(1, to - 1), to=to)
     told = changes.lines(found)
-    work.console.result(found, "\n".join(told) or f"Versions {found['from']} and {found['to']} say the same.")
+    work.console.result(found, "\n".join(told) or f"Versions {found['from']} and {found['to']} are the same.")
     return CHANGES if told and args.exit_code else OK
 
 
@@ -156,7 +156,7 @@ def _show(work: Work, steps: list[planning.Step], done: bool = False) -> None:
     for step in steps:
         if step.action != "none":
             work.console.out("\n".join(step.lines()))
-    words = ("created", "changed", "as they were") if done else ("to create", "to change", "as they are")
+    words = ("created", "updated", "unchanged") if done else ("to create", "to update", "unchanged")
     told = [f"{number} {word}" for number, word in zip(count.values(), words)]
     work.console.out(", ".join(told) + ".")
 

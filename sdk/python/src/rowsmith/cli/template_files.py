@@ -55,13 +55,13 @@ def read(path: Path) -> File:
     except FileNotFoundError:
         raise Problem("not_found", f"There is no file {path}.", NOT_FOUND) from None
     except ValueError as error:
-        raise Problem("bad_file", f"{path} is no JSON: {error}", REFUSED) from None
+        raise Problem("bad_file", f"{path} is not valid JSON: {error}", REFUSED) from None
     if not isinstance(found, dict) or not isinstance(found.get("fields"), list) or not found.get("name"):
-        raise Problem("bad_file", f"{path} is no template: it wants a name and fields.", REFUSED)
+        raise Problem("bad_file", f"{path} is not a template: `name` and `fields` are required.", REFUSED)
     known = {"$schema", *HEAD, *VOLATILE}
     strange = sorted(set(found) - known)
     if strange:
-        raise Problem("bad_file", f"{path}: there is no such key here: {', '.join(strange)}.", REFUSED)
+        raise Problem("bad_file", f"{path}: unknown keys: {', '.join(strange)}.", REFUSED)
     body = {key: found[key] for key in BODY if key in found}
     return File(path, found.get("id"), body)
 
@@ -97,7 +97,7 @@ def found_in(paths: Iterable[Path]) -> list[File]:
     seen: dict[str, Path] = {}
     for file in files:
         if file.id and file.id in seen:
-            raise Problem("bad_file", f"{file.path} and {seen[file.id]} have the same id {file.id}.", REFUSED)
+            raise Problem("bad_file", f"{file.path} and {seen[file.id]} have the same ID {file.id}.", REFUSED)
         seen[file.id or ""] = file.path
     return files
 

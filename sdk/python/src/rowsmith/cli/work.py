@@ -31,7 +31,7 @@ class Work:
         if self._api is None:
             found = profiles.way(self.args.profile, self.args.project)
             if self.args.profile and found.source == "the environment":
-                self.console.note(f"The environment wins over the profile {self.args.profile}.")
+                self.console.note(f"The environment variables take precedence over the profile {self.args.profile}.")
             self._api = rowsmith.Api(found.key, found.url, found.project)
         return self._api
 
@@ -77,7 +77,7 @@ def chosen(kind: str, name: str, near: Pages[Any], every: Any) -> Mapping[str, A
     if found:
         hints = [f"{one['id']}  {one['name']}" for one in found]
         raise Problem(
-            "ambiguous", f'{len(found)} {kind}s are called "{name}"; give the id of one:', CLASH, hints
+            "ambiguous", f'{len(found)} {kind}s have the name "{name}". Use the ID of one of them:', CLASH, hints
         )
     known = [one["name"] for one in every()]
     raise Problem(
@@ -97,6 +97,6 @@ def assigned(texts: Optional[Iterable[str]], option: str) -> dict[str, str]:
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise usage(f"{option} wants NAME=VALUE, not {text!r}.")
+            raise usage(f"{option} requires NAME=VALUE, not {text!r}.")
         made[name] = value
     return made

@@ -95,7 +95,7 @@ class Exports(Resource):
         if wanted and _sha256(made) != wanted:
             made.unlink()
             raise BadAnswer(
-                "bad_answer", message=f"The file that came is not that of {export_id}; it was removed."
+                "bad_answer", message=f"The downloaded file does not match {export_id} and was removed."
             )
         return made
 

@@ -52,13 +52,13 @@ def parse(url: str) -> Address:
     except ValueError:
         port = -1
     if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
-        raise not_configured(f"{url!r} is no address. It looks like https://rowsmith.example.com")
+        raise not_configured(f"{url!r} is not a URL. Example: https://rowsmith.example.com")
     if parts.username is not None or parts.password is not None:
         raise not_configured(
-            "The address must not contain a user name or password; the key is sent separately."
+            "The URL must not contain a user name or password. The key is sent separately."
         )
     if parts.query or parts.fragment:
-        raise not_configured(f"{url!r} has a query or a fragment; the bare address is wanted.")
+        raise not_configured(f"{url!r} has a query or a fragment. Use the URL without them.")
     return Address(
         parts.scheme, parts.hostname, port or {"http": 80, "https": 443}[parts.scheme], parts.path.rstrip("/")
     )
@@ -86,7 +86,7 @@ def proxy_for(address: Address, proxies: Optional[Mapping[str, str]] = None) -> 
         return None
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise not_configured(f"The proxy of the environment is not understood: {parts.scheme}://...")
+        raise not_configured(f"The proxy in the environment is not supported: {parts.scheme}://...")
     where = Address(parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme])
     if parts.username is None:
         return Proxy(where)
@@ -114,7 +114,7 @@ def path_of(template: str, parts: Mapping[str, object]) -> str:
 
 def _part(name: str, text: str) -> str:
     if text in ("", ".", ".."):
-        raise NotFound("not_found", message=f"{text!r} names nothing ({name}).")
+        raise NotFound("not_found", message=f"{text!r} is not a valid value of {name}.")
     return quote(text, safe="")
 
 

@@ -53,7 +53,7 @@ class Answer:
         try:
             return json.loads(raw)
         except ValueError:
-            raise self._bad("It is no whole JSON document.") from None
+            raise self._bad("It is not a complete JSON document.") from None
 
     def close(self) -> None:
         """Release the connection, even if the body was not read completely."""
@@ -68,16 +68,16 @@ class Answer:
             piece = self._response.read(min(PIECE, self._left)) if self._left else b""
         except socket.timeout as error:
             self.close()
-            raise self._failed(Timeout, "timeout", "The answer stopped coming.") from error
+            raise self._failed(Timeout, "timeout", "The response stalled.") from error
         except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
             self.close()
             raise self._failed(
-                ConnectionFailed, "connection_failed", f"The answer broke off: {error!r}"
+                ConnectionFailed, "connection_failed", f"The connection was lost during the response: {error!r}"
             ) from error
         self._left -= len(piece)
         if not piece and self._left:
             self.close()
-            raise self._failed(ConnectionFailed, "connection_failed", "The answer broke off.")
+            raise self._failed(ConnectionFailed, "connection_failed", "The connection was lost during the response.")
         return piece
 
     def _failed(self, kind: type[ConnectionFailed], code: str, message: str) -> ConnectionFailed:
@@ -87,7 +87,7 @@ class Answer:
 
     def _bad(self, why: str) -> BadAnswer:
         return BadAnswer(
-            "bad_answer", self.status, {}, self.request_id, f"The answer is not the service's. {why}"
+            "bad_answer", self.status, {}, self.request_id, f"The response is not from the service. {why}"
         )
 
     def _end(self, whole: bool) -> None:

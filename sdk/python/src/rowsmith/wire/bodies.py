@@ -173,7 +173,7 @@ def _plain(value: Any) -> Any:
         return sorted(value)
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON.")
+    raise TypeError(f"{type(value).__name__} cannot be represented in JSON.")
 
 
 def _seekable(file: BinaryIO) -> bool:
@@ -198,5 +198,5 @@ def _quoted(name: str) -> str:
 
 def _one_line(text: str) -> str:
     if not text.isprintable():
-        raise ValueError(f"{text!r} is no content type.")
+        raise ValueError(f"{text!r} is not a content type.")
     return text

@@ -51,7 +51,7 @@ class Caller:
         for name, value in self._headers.items():
             if not (value.isascii() and value.isprintable()):
                 raise not_configured(
-                    f"What goes into the header {name} holds characters that no header may have."
+                    f"The value of the header {name} contains characters that headers cannot contain."
                 )
         self.connections = Connections(address, connect_seconds=connect_seconds, ca_file=ca_file)
 
@@ -144,7 +144,7 @@ class Caller:
         try:
             return self.connections.take(silent)
         except socket.timeout:
-            raise Timeout("timeout", message=f"{self.address} did not take the connection in time.") from None
+            raise Timeout("timeout", message=f"{self.address} did not accept the connection in time.") from None
         except ssl.SSLCertVerificationError as error:
             text = f"The certificate of {self.address} is not trusted: {error.verify_message}. See ca_file."
             raise ConnectionFailed("connection_failed", message=text) from error
@@ -171,13 +171,13 @@ class Caller:
                 held.spoilt = True  # rejected before everything was sent; the response may contain the reason
             return held.http.getresponse()
         except socket.timeout as error:
-            failed: ConnectionFailed = Timeout("timeout", message="There was no answer in time.")
+            failed: ConnectionFailed = Timeout("timeout", message="There was no response in time.")
             cause: Exception = error
         except (OSError, http.client.RemoteDisconnected) as error:
-            failed = ConnectionFailed("connection_failed", message=f"The connection broke: {error!r}")
+            failed = ConnectionFailed("connection_failed", message=f"The connection was lost: {error!r}")
             cause = error
         except http.client.HTTPException as error:
-            raise BadAnswer("bad_answer", message=f"What came is not HTTP: {error!r}") from error
+            raise BadAnswer("bad_answer", message=f"The response is not HTTP: {error!r}") from error
         failed.sent = True
         raise failed from cause
 
@@ -201,7 +201,7 @@ def _refused(answer: Answer) -> ServiceError:
     if answer.status < 400:
         where = answer.headers.get("Location", "")
         answer.close()
-        text = f"The answer leads elsewhere ({where!r}), and a key is not sent along. Use that address from the start."
+        text = f"The response redirects to {where!r}, and the key is not sent there. Use that address instead."
         return BadAnswer("bad_answer", answer.status, {}, answer.request_id, text)
     try:
         body: Any = answer.json()

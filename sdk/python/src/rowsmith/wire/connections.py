@@ -129,7 +129,7 @@ class _Secured(http.client.HTTPConnection):
         if self._service.scheme == "https":
             # Python supports TLS in TLS only over memory buffers. A TLS proxy for an https service is rare.
             if isinstance(self.sock, ssl.SSLSocket):
-                raise OSError("A proxy reached by https cannot carry https here; use its http address.")
+                raise OSError("An https proxy is not supported for https requests. Use its http address.")
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._service.host)
 
 
