@@ -194,7 +194,7 @@ def test_stopping_the_run_stops_the_creation(maker, lock):
 KILLED = """
 import sys
 from pathlib import Path
-from jobs.scenarios.environments import Maker
+from jobs.scenarios.environments import EnvironmentCache
 from webapp.scenarios.services import requirements
 real = requirements.call
 def call(arguments, **how):
@@ -204,7 +204,7 @@ def call(arguments, **how):
         sys.stdin.read()
     return done
 requirements.call = call
-Maker(Path(sys.argv[1]), Path(sys.argv[2])).ensure(Path(sys.argv[3]).read_text())
+EnvironmentCache(Path(sys.argv[1]), Path(sys.argv[2])).ensure(Path(sys.argv[3]).read_text())
 """
 
 
