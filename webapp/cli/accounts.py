@@ -35,12 +35,12 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         raise CliError("Say whose second factor to take away: ./rowsmith sign-in <email> --reset-two-factor.")
     with operator.application(arguments.data_dir) as settings:
         user = operator.owner(arguments.email).user
-        made = sign_in_link(settings, user)
+        link = sign_in_link(settings, user)
         if arguments.reset_two_factor:
-            had = two_factor.reset(user)
-            said = "is taken away" if had else "was not there"
-            print(f"The second factor of {user.email} {said}; their sessions have ended.", file=sys.stderr)
-        print(made)
+            removed = two_factor.reset(user)
+            outcome = "is taken away" if removed else "was not there"
+            print(f"The second factor of {user.email} {outcome}; their sessions have ended.", file=sys.stderr)
+        print(link)
     return 0
 
 
@@ -58,24 +58,24 @@ _OWN_LIMITS: Final = ("requests_per_minute", "rows_per_hour", "rows_per_generati
 
 def run_plan(arguments: argparse.Namespace) -> int:
     """Show, or change and show. New limits hold from the next request on."""
-    own = {name: value for name in _OWN_LIMITS if (value := getattr(arguments, name)) is not None}
-    if own and arguments.plan != "enterprise":
+    own_limits = {name: value for name in _OWN_LIMITS if (value := getattr(arguments, name)) is not None}
+    if own_limits and arguments.plan != "enterprise":
         raise CliError(
             "Limits can only be set for the enterprise plan: ./rowsmith plan WORKSPACE enterprise ..."
         )
-    for name, value in own.items():
-        if value > (most := getattr(limits.ENTERPRISE_MAX, name)):
+    for name, value in own_limits.items():
+        if value > (maximum := getattr(limits.ENTERPRISE_MAX, name)):
             raise CliError(
-                f"{value:,} is more than this service carries: --{name.replace('_', '-')} up to {most:,}."
+                f"{value:,} is more than this service carries: --{name.replace('_', '-')} up to {maximum:,}."
             )
     with operator.application(arguments.data_dir):
         if arguments.workspace is None:
-            shown = list(db.session.scalars(select(Workspace).order_by(Workspace.id)))
+            listed = list(db.session.scalars(select(Workspace).order_by(Workspace.id)))
         else:
-            shown = [operator.workspace(arguments.workspace)]
+            listed = [operator.workspace(arguments.workspace)]
         if arguments.plan:
-            change_plan(shown[0], arguments.plan, own)
-        for workspace in shown:
+            change_plan(listed[0], arguments.plan, own_limits)
+        for workspace in listed:
             now = workspace.limits
             print(
                 f"{workspace.id}  {workspace.name}  {workspace.plan}: {now.requests_per_minute:,} requests a minute, "
@@ -84,9 +84,9 @@ def run_plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def change_plan(workspace: Workspace, plan: str, own: dict[str, int]) -> None:
+def change_plan(workspace: Workspace, plan: str, own_limits: dict[str, int]) -> None:
     """Change the plan and the limits of a workspace, and commit."""
-    workspaces.change_workspace(actors.system(workspace.id), {"plan": plan, "own_limits": own})
+    workspaces.change_workspace(actors.system(workspace.id), {"plan": plan, "own_limits": own_limits})
 
 
 # --- key ----------------------------------------------------------------------------------------------------
@@ -191,16 +191,16 @@ def make_workspace(settings: Settings, email: str, name: str, plan: str, project
     owner's one-time sign-in link. Raise CliError if they own a workspace with this name, or PUBLIC_URL is not set."""
     if not settings.public_url:
         raise CliError("Set PUBLIC_URL, so that links have an address.")
-    name, project = _named(name, "--workspace"), _named(project, "--project")
+    name, project = _check_name(name, "--workspace"), _check_name(project, "--project")
     email = people.clean_email(email)
     user = people.find_user(email)
     if user is None:
         user = people.create_user(actors.system(), email)
     else:  # repeating the command does not create a second workspace
-        mine = select(Membership.workspace_id).where(
+        owned_workspaces = select(Membership.workspace_id).where(
             Membership.user_id == user.id, Membership.role == "owner"
         )
-        same = select(Workspace.id).where(Workspace.id.in_(mine), Workspace.name == name).limit(1)
+        same = select(Workspace.id).where(Workspace.id.in_(owned_workspaces), Workspace.name == name).limit(1)
         if (found := db.session.scalar(same)) is not None:
             raise CliError(
                 f"{user.email} owns a workspace {name} already ({found}): ./rowsmith sign-in {user.email} prints a "
@@ -212,7 +212,7 @@ def make_workspace(settings: Settings, email: str, name: str, plan: str, project
     return sign_in_link(settings, user)
 
 
-def _named(text: str, option: str) -> str:
+def _check_name(text: str, option: str) -> str:
     text = text.strip()
     if not 1 <= len(text) <= limits.MAX_NAME_CHARS or not text.isprintable():
         raise CliError(f"{option} is a name of 1 to {limits.MAX_NAME_CHARS} characters.")

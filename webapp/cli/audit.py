@@ -20,11 +20,11 @@ from webapp.cli.datadir import CliError
 from webapp.errors import ApiError
 from webapp.extensions import db
 
-_TEXTS: Final = ("kind", "object_id", "user_id", "key_id", "project_id", "address", "text")
+_TEXT_FILTERS: Final = ("kind", "object_id", "user_id", "key_id", "project_id", "address", "text")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it. `verify` leaves with status 1 where something does not fit."""
+    """Run the action. Returns 1 if `verify` finds an inconsistency."""
     with operator.application(arguments.data_dir, running=False):
         if arguments.action == "verify":
             return _verify(arguments)
@@ -38,7 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{workspace_id}: the current head of the chain is saved.")
             return 0
         # Export: one entry a line, as `GET /audit?format=jsonl` has them, oldest first.
-        said = {"action": arguments.of_action, **{name: getattr(arguments, name) for name in _TEXTS}}
+        filters = {
+            "action": arguments.of_action,
+            **{name: getattr(arguments, name) for name in _TEXT_FILTERS},
+        }
         try:
             times: dict[str, Any] = {
                 name: search.moment(text)
@@ -48,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         except ApiError as error:
             raise CliError(error.message) from error
         db.session.rollback()
-        for rows in search.every(workspace_id, EntryFilter(**said, **times)):
+        for rows in search.every(workspace_id, EntryFilter(**filters, **times)):
             for row in rows:
                 entry = {name: getattr(row, name) for name in FIELDS if name != "workspace_id"}
                 entry["at"] = clock.to_text(row.at)
@@ -61,8 +64,8 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.workspace is None:
         # The entries of workspaces that are being permanently deleted are incomplete.
         since = clock.now() - timedelta(days=limits.RESTORE_DAYS)
-        stays = or_(Workspace.deleted_at.is_(None), Workspace.deleted_at >= since)
-        ids = list(db.session.scalars(select(Workspace.id).where(stays).order_by(Workspace.id)))
+        is_listed = or_(Workspace.deleted_at.is_(None), Workspace.deleted_at >= since)
+        ids = list(db.session.scalars(select(Workspace.id).where(is_listed).order_by(Workspace.id)))
     else:
         ids = [operator.workspace(arguments.workspace).id]
     db.session.rollback()
@@ -84,8 +87,8 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def told(report: Report) -> list[str]:
-    """A report as lines, the first misfit first."""
-    counts = f"{_number(report.entries, 'entry', 'entries')} in {_number(report.seals, 'seal', 'seals')}"
+    """Return a report as lines, the first misfit first."""
+    counts = f"{_counted(report.entries, 'entry', 'entries')} in {_counted(report.seals, 'seal', 'seals')}"
     if report.removed:
         counts += f", {report.removed:,} removed by retention"
     if report.unsealed:
@@ -93,8 +96,8 @@ def told(report: Report) -> list[str]:
     if report.misfits:
         lines = [f"{report.workspace_id}: DOES NOT FIT ({counts})"]
         for one in report.misfits:
-            where = one.entry_id or f"seal {one.seal}"
-            lines.append(f"  {where}: {one.message}")
+            location = one.entry_id or f"seal {one.seal}"
+            lines.append(f"  {location}: {one.message}")
         return lines
     return (
         [f"{report.workspace_id}: fits ({counts})", f"  head {report.head}"]
@@ -103,5 +106,5 @@ def told(report: Report) -> list[str]:
     )
 
 
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
+def _counted(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

@@ -67,19 +67,23 @@ def _report_backup(path: Path, manifest: Manifest) -> int:
     print(f"  database  {rows:,} rows in {len(manifest.tables)} tables, of {manifest.database}")
     targets = f", {manifest.targets} of SQLite connections" if manifest.targets else ""
     print(f"  files     {manifest.files:,} ({operator.megabytes(manifest.file_bytes)}){targets}")
-    words = len(manifest.vocabularies)
-    print(f"  words     {words} {'vocabulary' if words == 1 else 'vocabularies'} that templates pin")
-    print("  keys      " + _KEYS[manifest.keys])
+    vocabularies = len(manifest.vocabularies)
+    print(
+        f"  words     {vocabularies} {'vocabulary' if vocabularies == 1 else 'vocabularies'} that templates pin"
+    )
+    print("  keys      " + _KEY_STATES[manifest.keys])
     for one in manifest.lacking[: limits.UPKEEP_TOLD]:
         print(f"  LACKING   {one.key}, which a row of {one.table} names, is not in the storage")
     if len(manifest.lacking) > limits.UPKEEP_TOLD:
         print(f"  LACKING   and {len(manifest.lacking) - limits.UPKEEP_TOLD:,} more")
-    for wanted in manifest.lacking_vocabularies:
-        print(f"  LACKING   vocabulary {wanted}: ./rowsmith vocab install {wanted}, then another backup")
+    for vocabulary_id in manifest.lacking_vocabularies:
+        print(
+            f"  LACKING   vocabulary {vocabulary_id}: ./rowsmith vocab install {vocabulary_id}, then another backup"
+        )
     return 1 if manifest.lacking or manifest.lacking_vocabularies else 0
 
 
-_KEYS = {
+_KEY_STATES = {
     "none": "are not in it: keep SECRET_KEY and VAULT_KEYS (keys.env of the data folder) in another safe place",
     "plain": "are in it in plain text: anyone with this file can read every stored secret",
     "sealed": "are in it, sealed by your passphrase: keep that in another safe place",
@@ -88,7 +92,7 @@ _KEYS = {
 
 # --- restore ------------------------------------------------------------------------------------------------
 
-_NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
+_KEY_NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 
 
 def run_restore(arguments: argparse.Namespace) -> int:
@@ -97,14 +101,14 @@ def run_restore(arguments: argparse.Namespace) -> int:
     with operator.sentences(), Reader(operator.from_caller(arguments.file)) as reader:
         restore.look(reader)
         with operator.stopped(data, os.environ):
-            ring = KeyRing(arguments, data, reader)
-            with operator.application_for(ring.environment()) as settings:
-                if (there := restore.occupied(settings)) and not arguments.force_empty:
+            key_ring = KeyRing(arguments, data, reader)
+            with operator.application_for(key_ring.environment()) as settings:
+                if (existing := restore.occupied(settings)) and not arguments.force_empty:
                     raise CliError(
-                        f"This installation is not empty: {', '.join(there)}. --force-empty replaces all of it."
+                        f"This installation is not empty: {', '.join(existing)}. --force-empty replaces all of it."
                     )
                 done = restore.restore(
-                    settings, reader, take_keys=ring.put, tell=lambda line: print(f"  {line}")
+                    settings, reader, take_keys=key_ring.put, tell=lambda line: print(f"  {line}")
                 )
     print(f"The backup of {done.manifest.made_at} is restored, revision {done.revision}.")
     for kind, outcome in (
@@ -126,38 +130,42 @@ def run_restore(arguments: argparse.Namespace) -> int:
 
 class KeyRing:
     """The keys that the restored installation will have: those of the environment, else of the data folder, else of the
-    backup. They must be those of then."""
+    backup. They must match the keys that the backup was created with."""
 
     def __init__(self, arguments: argparse.Namespace, data: DataDir, reader: Reader) -> None:
         self._data, self._manifest = data, reader.manifest
-        self._without = arguments.without_keys
-        self._given = {name: os.environ[name] for name in _NAMES if os.environ.get(name, "").strip()}
-        self._kept = {} if self._without else self._of(arguments, reader)
-        here = data.keys(make=False)
-        held = {**here, **self._given}
-        self._replaces = bool(self._kept) and self._fits(held) is not None and not self._given
-        if self._replaces and here and not arguments.force_empty:
+        self._without_keys = arguments.without_keys
+        self._configured_keys = {
+            name: os.environ[name] for name in _KEY_NAMES if os.environ.get(name, "").strip()
+        }
+        self._backup_keys = {} if self._without_keys else self._keys_in_backup(arguments, reader)
+        local_keys = data.keys(make=False)
+        keys = {**local_keys, **self._configured_keys}
+        self._replaces_keys = (
+            bool(self._backup_keys) and self._wrong_key(keys) is not None and not self._configured_keys
+        )
+        if self._replaces_keys and local_keys and not arguments.force_empty:
             raise CliError(
                 f"{data.path} has other keys than the backup. --force-empty replaces them as well; "
                 "the old ones are kept in a file next to them."
             )
-        if self._replaces or self._without:
+        if self._replaces_keys or self._without_keys:
             return
-        wrong = self._fits(held)
+        wrong = self._wrong_key(keys)
         if wrong is not None:
-            there = (
+            problem = (
                 f"The {wrong} here is not the one"
-                if held.get(wrong)
+                if keys.get(wrong)
                 else f"There is no {wrong} here, and none"
             )
             raise CliError(
-                f"{there} of the backup. Put the keys.env of then into {data.path}, or set SECRET_KEY and VAULT_KEYS. "
-                "Without them stored secrets and masking keys are lost: --without-keys restores all the rest."
+                f"{problem} of the backup. Put the keys.env of then into {data.path}, or set SECRET_KEY and VAULT_KEYS."
+                " Without them stored secrets and masking keys are lost: --without-keys restores all the rest."
             )
 
-    def _of(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
+    def _keys_in_backup(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
         """The keys in the backup."""
-        if self._manifest.keys == "none" or len(self._given) == len(_NAMES):
+        if self._manifest.keys == "none" or len(self._configured_keys) == len(_KEY_NAMES):
             return {}
         if self._manifest.keys == "plain":
             text = b"".join(reader.pieces(backup.PLAIN)).decode()
@@ -171,28 +179,28 @@ class KeyRing:
         secret_key, ring = backup.read_text(text)
         return {"SECRET_KEY": secret_key, "VAULT_KEYS": ",".join(ring)}
 
-    def _fits(self, held: Mapping[str, str]) -> str | None:
+    def _wrong_key(self, keys: Mapping[str, str]) -> str | None:
         """Return which key differs from that of the backup; None if both match."""
-        if not held.get("SECRET_KEY") or backup.mark(held["SECRET_KEY"]) != self._manifest.secret_key_mark:
+        if not keys.get("SECRET_KEY") or backup.mark(keys["SECRET_KEY"]) != self._manifest.secret_key_mark:
             return "SECRET_KEY"
-        ring = [key.strip() for key in held.get("VAULT_KEYS", "").split(",") if key.strip()]
+        ring = [key.strip() for key in keys.get("VAULT_KEYS", "").split(",") if key.strip()]
         return None if backup.opens(ring, self._manifest.vault_mark) else "VAULT_KEYS"
 
     def environment(self) -> dict[str, str]:
         """Return the environment of the restored installation. If no keys are configured, it contains new ones."""
-        env = self._data.environment(os.environ, make=self._without)
-        return {**env, **self._kept} if self._replaces else env
+        env = self._data.environment(os.environ, make=self._without_keys)
+        return {**env, **self._backup_keys} if self._replaces_keys else env
 
     def put(self) -> None:
         """Put the keys of the backup into the data folder."""
-        if self._replaces:
-            self._data.replace_keys(self._kept)
+        if self._replaces_keys:
+            self._data.replace_keys(self._backup_keys)
 
 
 # --- upgrade ------------------------------------------------------------------------------------------------
 
 # Checks of the doctor that show whether the upgrade was successful.
-_TELLING = ("packages", "settings", "data folder", "database", "integrity", "keys", "vocabularies")
+_UPGRADE_CHECKS = ("packages", "settings", "data folder", "database", "integrity", "keys", "vocabularies")
 
 
 def run_upgrade(arguments: argparse.Namespace) -> int:
@@ -201,25 +209,25 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
     env = data.environment(os.environ)
     operator.installed(data, env)
     with operator.stopped(data, env), operator.application_for(env) as settings:
-        was, head = backup.found(settings), database.head()
+        old_revision, head = backup.found(settings), database.head()
         assets.ensure()
-        if was == head:
+        if old_revision == head:
             print(f"The database is at revision {head} already.")
-            kept = None
+            backup_file = None
         else:
-            kept = None if arguments.no_backup else _backed_up(arguments, data, settings, head)
+            backup_file = None if arguments.no_backup else _create_backup(arguments, data, settings, head)
             try:
                 restore.migrate(settings)
             except BackupError as error:
-                more = f" The backup {kept} is there too." if kept else ""
+                more = f" The backup {backup_file} is there too." if backup_file else ""
                 raise CliError(
-                    f"{error} To roll back: put the release of revision {was} back (git checkout), then ./rowsmith "
-                    f"up.{more}"
+                    f"{error} To roll back: put the release of revision {old_revision} back (git checkout), then"
+                    f" ./rowsmith up.{more}"
                 ) from error
-            print(f"The database is at revision {head}; it was at {was}.")
+            print(f"The database is at revision {head}; it was at {old_revision}.")
             secure_vocabularies()
     found = doctor.examine(Patient(ROOT, arguments.data_dir))
-    failed = [one for one in found if one.state == FAIL and one.name in _TELLING]
+    failed = [one for one in found if one.state == FAIL and one.name in _UPGRADE_CHECKS]
     for one in failed:
         print(f"FAIL  {one.name}  {one.told}" + (f"  mend: {one.mend}" if one.mend else ""))
     if not failed:
@@ -227,16 +235,16 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
             "The doctor finds nothing wrong. Next: ./rowsmith up (or start web, workers, runners and sweeper)"
         )
         return 0
-    if kept:
+    if backup_file:
         print(
             "To go back: put the release before this one back (git checkout), then "
-            f"./rowsmith restore {kept} --force-empty"
+            f"./rowsmith restore {backup_file} --force-empty"
         )
     return 1
 
 
-def _backed_up(arguments: argparse.Namespace, data: DataDir, settings: Settings, head: str) -> Path:
-    """The backup. Keys are not in it: an upgrade changes none."""
+def _create_backup(arguments: argparse.Namespace, data: DataDir, settings: Settings, head: str) -> Path:
+    """Create the backup and return its path. It has no keys, which an upgrade does not change."""
     if arguments.backup:
         path = operator.from_caller(arguments.backup)
     else:

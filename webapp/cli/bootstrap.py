@@ -60,8 +60,8 @@ def say(text: str) -> None:
 
 def venv_dir() -> Path:
     """Return the virtual environment: ROWSMITH_VENV, or `.venv` of the clone."""
-    own = os.environ.get("ROWSMITH_VENV")
-    return Path(own).absolute() if own else HOME / ".venv"
+    configured = os.environ.get("ROWSMITH_VENV")
+    return Path(configured).absolute() if configured else HOME / ".venv"
 
 
 def python_of(venv: Path) -> Path:
@@ -174,8 +174,8 @@ def with_pip(venv: Path, lock: str, log: Path) -> None:
                 f"apt install python{number}-venv) or put uv on the PATH."
             )
         broken = (venv / "pyvenv.cfg").exists() and not works(venv)
-        again = ["--clear"] if broken else []
-        if not run([sys.executable, "-I", "-m", "venv", *again, venv], log):
+        clear_option = ["--clear"] if broken else []
+        if not run([sys.executable, "-I", "-m", "venv", *clear_option, venv], log):
             raise Stop(f"The virtual environment {venv} could not be created: {last_line(log)}")
     options = ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "2"]
     if run([python, "-m", "pip", "install", *options, "--require-hashes", "--requirement", HOME / lock], log):
@@ -234,17 +234,17 @@ def last_line(log: Path) -> str:
 def main(argv: Sequence[str]) -> int:
     """Print help, or install and become the command. Returns the exit status of what did not become one."""
     arguments = load_arguments()
-    known, _ = arguments.parse(argv)
-    if known.command == "help":
-        print(arguments.help_text(known.topic), end="")
+    parsed, _ = arguments.parse(argv)
+    if parsed.command == "help":
+        print(arguments.help_text(parsed.topic), end="")
         return 0
-    if known.command == "doctor" and not installed(venv_dir(), "requirements.lock"):
+    if parsed.command == "doctor" and not installed(venv_dir(), "requirements.lock"):
         become(
             python_of(venv_dir()) if works(venv_dir()) else Path(sys.executable), "webapp.cli.doctor", argv
         )
     try:
         python = ensure(
-            "requirements-dev.lock" if known.command in ("test", "soak", "format") else "requirements.lock"
+            "requirements-dev.lock" if parsed.command in ("test", "soak", "format") else "requirements.lock"
         )
     except Stop as stop:
         say(str(stop))

@@ -31,14 +31,14 @@ class Running:
 
 def resolve(option: str | None, env: Mapping[str, str]) -> Path:
     """The data folder: the option, else ROWSMITH_DATA_DIR, else `var` of the clone; relative to the caller."""
-    named = option or env.get("ROWSMITH_DATA_DIR")
-    if not named:
+    configured = option or env.get("ROWSMITH_DATA_DIR")
+    if not configured:
         return Path.cwd() / "var"
-    return Path(env.get("ROWSMITH_CALLER_DIR") or Path.cwd(), Path(named).expanduser()).resolve()
+    return Path(env.get("ROWSMITH_CALLER_DIR") or Path.cwd(), Path(configured).expanduser()).resolve()
 
 
 class DataDir:
-    """One data folder. Every refusal is a `CliError`."""
+    """One data folder. Every error is a `CliError`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class DataDir:
         self.valkey = path / "valkey"
         self._keys = path / "keys.env"
         self._state = path / "up.json"
-        self._held: int | None = None
+        self._lock_handle: int | None = None
 
     def prepare(self) -> None:
         """Create the folder and its subfolders, accessible only to the owner."""
@@ -74,23 +74,23 @@ class DataDir:
         except BlockingIOError:
             os.close(handle)
             other = self.running()
-            where = f" at {other.url}, pid {other.pid}" if other else ", it is just starting"
+            location = f" at {other.url}, pid {other.pid}" if other else ", it is just starting"
             raise CliError(
-                f"Rowsmith is already running{where} (data folder {self.path}): stop it with Ctrl-C there, "
+                f"Rowsmith is already running{location} (data folder {self.path}): stop it with Ctrl-C there, "
                 f"{otherwise}."
             ) from None
-        self._held = handle
+        self._lock_handle = handle
         self._state.unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let the next `up` in."""
-        if self._held is not None:
+        if self._lock_handle is not None:
             self._state.unlink(missing_ok=True)
-            os.close(self._held)
-            self._held = None
+            os.close(self._lock_handle)
+            self._lock_handle = None
 
     def announce(self, running: Running) -> None:
-        """Write down who holds the folder, for a second `up` and the other commands."""
+        """Store which process uses the folder, for a second `up` and the other commands."""
         _write_private(self._state, json.dumps(asdict(running)))
 
     def running(self) -> Running | None:
@@ -127,28 +127,30 @@ class DataDir:
 
     def replace_vault_keys(self, ring: Sequence[str]) -> None:
         """Write a new key ring, newest first, and keep the SECRET_KEY."""
-        kept = [line for line in self._keys.read_text().splitlines() if not line.startswith("VAULT_KEYS=")]
-        _write_private(self._keys, "\n".join([*kept, f"VAULT_KEYS={','.join(ring)}", ""]))
+        other_lines = [
+            line for line in self._keys.read_text().splitlines() if not line.startswith("VAULT_KEYS=")
+        ]
+        _write_private(self._keys, "\n".join([*other_lines, f"VAULT_KEYS={','.join(ring)}", ""]))
 
     def replace_keys(self, keys: Mapping[str, str]) -> None:
         """Write new keys. The old ones are kept in a file with the time in its name."""
         if self._keys.exists():
-            aside = self._keys.with_name(
+            old_file = self._keys.with_name(
                 f"{self._keys.name}.before-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
             )
-            self._keys.replace(aside)
+            self._keys.replace(old_file)
         _write_private(self._keys, "".join(f"{name}={value}\n" for name, value in keys.items()))
 
     def environment(self, env: Mapping[str, str], *, make: bool = False) -> dict[str, str]:
         """Return the environment of a process on this folder. Variables of the caller take precedence."""
-        own = {"ROWSMITH_DATA_DIR": str(self.path), **self.keys(make=make)}
+        defaults = {"ROWSMITH_DATA_DIR": str(self.path), **self.keys(make=make)}
         if running := self.running():
-            own["REDIS_URL"] = running.redis_url
-            own["PUBLIC_URL"] = running.url
-        given = {
+            defaults["REDIS_URL"] = running.redis_url
+            defaults["PUBLIC_URL"] = running.url
+        caller = {
             name: value for name, value in env.items() if name not in (*LAUNCHER_NAMES, "ROWSMITH_DATA_DIR")
         }
-        return {**own, **given}
+        return {**defaults, **caller}
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -119,9 +119,9 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
     tests = ("tests", [sys.executable, "-m", "pytest", *pytest_arguments(everything, rest)])
     if rest:
         return [tests]
-    beside = Path(sys.executable).parent
-    made = [
-        ("layers", [str(beside / "lint-imports"), "--no-logo", "--no-cache"]),
+    bin_folder = Path(sys.executable).parent
+    result = [
+        ("layers", [str(bin_folder / "lint-imports"), "--no-logo", "--no-cache"]),
         ("lint", [sys.executable, "-m", "ruff", "check"]),
         ("format", [sys.executable, "-m", "webapp.cli", "format", "--check"]),
         (
@@ -134,7 +134,7 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
         tests,
     ]
     if everything:
-        again = [
+        on_postgresql = [
             "env",
             "TEST_ON=postgresql",
             sys.executable,
@@ -142,22 +142,22 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
             "pytest",
             *pytest_arguments(True, list(ON_BOTH)),
         ]
-        made.append(("promises on PostgreSQL and Redis", again))
-    return made
+        result.append(("promises on PostgreSQL and Redis", on_postgresql))
+    return result
 
 
 def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
     """A process more than processors, and without --all none of the long directories, unless one is named."""
-    alone = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in rest)
+    has_processes = any(argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in rest)
     # Tests wait a fifth of the time for their servers, and each process imports the application and collects all tests:
     # on two processors three take about a minute less than four. `worksteal` gives each process neighbouring tests,
     # which share fixtures, and moves tests to idle processes.
     processes = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
-    out = [] if alone else processes
+    result = [] if has_processes else processes
     if not everything:
-        named = {word.split("::")[0].rstrip("/") for word in rest}
-        out += [f"--ignore={long}" for long in LONG if not any(within(long, name) for name in named)]
-    return [*out, *rest]
+        selected = {argument.split("::")[0].rstrip("/") for argument in rest}
+        result += [f"--ignore={long}" for long in LONG if not any(within(long, name) for name in selected)]
+    return [*result, *rest]
 
 
 def within(one: str, other: str) -> bool:
@@ -321,8 +321,8 @@ def run_build(arguments: argparse.Namespace) -> int:
     out.mkdir(parents=True, exist_ok=True)
     assets.ensure()
     vocabulary.default()
-    when = _checked([git, "log", "-1", "--format=%ct"], ROOT, os.environ).strip()
-    env = {**os.environ, "SOURCE_DATE_EPOCH": when, "npm_config_update_notifier": "false"}
+    commit_time = _run_checked([git, "log", "-1", "--format=%ct"], ROOT, os.environ).strip()
+    env = {**os.environ, "SOURCE_DATE_EPOCH": commit_time, "npm_config_update_notifier": "false"}
     with tempfile.TemporaryDirectory(prefix="rowsmith-build-") as scratch:
         source = Path(scratch) / "source"
         source.mkdir()
@@ -332,18 +332,18 @@ def run_build(arguments: argparse.Namespace) -> int:
         if archive.wait() != 0:
             raise CliError(f"{ROOT} has no commit to build from.")
         shutil.copytree(static_folder() / "vendor", source / "static" / "vendor")
-        words = Path("var", "vocab", f"{locked().id}.arrow")
-        (source / words.parent).mkdir(parents=True)
-        shutil.copy(ROOT / words, source / words)
+        vocabulary_file = Path("var", "vocab", f"{locked().id}.arrow")
+        (source / vocabulary_file.parent).mkdir(parents=True)
+        shutil.copy(ROOT / vocabulary_file, source / vocabulary_file)
         lock = ROOT / "requirements-build.lock"
         for package in PYTHON_PACKAGES:
             print(f"rowsmith: building {package}", file=sys.stderr, flush=True)
             build = [uv, "build", "--quiet", "--build-constraints", str(lock), "--require-hashes"]
-            _checked([*build, "--out-dir", str(out), str(source / package)], source, env)
+            _run_checked([*build, "--out-dir", str(out), str(source / package)], source, env)
         print("rowsmith: building sdk/typescript", file=sys.stderr, flush=True)
         typescript = source / "sdk" / "typescript"
-        _checked([npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], typescript, env)
-        _checked([npm, "pack", "--silent", "--pack-destination", str(out)], typescript, env)
+        _run_checked([npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], typescript, env)
+        _run_checked([npm, "pack", "--silent", "--pack-destination", str(out)], typescript, env)
     (out / ".gitignore").unlink(missing_ok=True)  # uv writes one
     files = sorted(out.iterdir())
     sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
@@ -352,7 +352,7 @@ def run_build(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _checked(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
+def _run_checked(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
     """Run a command and return its output. CliError with the end of its error output if it fails."""
     done = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False

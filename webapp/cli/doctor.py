@@ -18,7 +18,7 @@ from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
 HOME: Final = Path(__file__).resolve().parents[2]
 # Modules with CHECKS, and what it means when one cannot be imported.
 AREAS: Final = ("webapp.cli.doctor_machine", "webapp.cli.doctor_database", "webapp.cli.doctor_service")
-_SIGNS: Final = {OK: "ok  ", WARN: "warn", FAIL: "FAIL"}
+_LABELS: Final = {OK: "ok  ", WARN: "warn", FAIL: "FAIL"}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1 if state == FAIL else 0
     width = max(len(one.name) for one in found)
     for one in found:
-        print(f"{_SIGNS[one.state]}  {one.name:<{width}}  {one.told}")
+        print(f"{_LABELS[one.state]}  {one.name:<{width}}  {one.told}")
         if one.mend:
             print(f"{'':6}{'':<{width}}  mend: {one.mend}")
     failed, warned = (sum(one.state == counted for one in found) for counted in (FAIL, WARN))

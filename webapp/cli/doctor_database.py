@@ -22,35 +22,35 @@ from webapp.security.sealing import Vault
 @contextmanager
 def reading(patient: Patient) -> Iterator[sa.Connection]:
     """A connection that reads."""
-    made = engine(patient.settings.sqlalchemy_url)
+    database_engine = engine(patient.settings.sqlalchemy_url)
     try:
-        with made.connect().execution_options(**{READS: True}) as connection:
+        with database_engine.connect().execution_options(**{READS: True}) as connection:
             yield connection
     finally:
-        made.dispose()
+        database_engine.dispose()
 
 
 def answers(patient: Patient) -> Iterator[Finding]:
     """Check the connection and the revision."""
-    made = patient.settings
-    if made is None:
+    settings = patient.settings
+    if settings is None:
         yield Finding(WARN, "database", "Not checked, because the settings are invalid.")
         return
-    if made.is_sqlite and not os.path.exists(path := sa.make_url(made.sqlalchemy_url).database or ""):
-        yield Finding(WARN, "database", f"There is no file {path} yet.", _begin(patient))
+    if settings.is_sqlite and not os.path.exists(path := sa.make_url(settings.sqlalchemy_url).database or ""):
+        yield Finding(WARN, "database", f"There is no file {path} yet.", _create_command(patient))
         return
     try:
         with reading(patient) as connection:
             found = database.revision(connection)
             patient.known["database"] = found
     except sa.exc.DBAPIError as error:
-        said = str(error.orig).strip().splitlines()[-1]
-        shown = sa.make_url(made.sqlalchemy_url).render_as_string(hide_password=True)
-        yield Finding(FAIL, "database", f"{shown} does not answer: {said}.", "start it, or mend DATABASE_URL")
+        reason = str(error.orig).strip().splitlines()[-1]
+        url = sa.make_url(settings.sqlalchemy_url).render_as_string(hide_password=True)
+        yield Finding(FAIL, "database", f"{url} does not answer: {reason}.", "start it, or mend DATABASE_URL")
         return
     head = database.head()
     if found is None:
-        yield Finding(WARN, "database", "It has no tables yet.", _begin(patient))
+        yield Finding(WARN, "database", "It has no tables yet.", _create_command(patient))
     elif found == head:
         yield Finding(OK, "database", f"It answers, at revision {found}.")
     elif database.known(found):
@@ -61,7 +61,7 @@ def answers(patient: Patient) -> Iterator[Finding]:
         yield Finding(FAIL, "database", message, "install the newer release, or restore a backup of this one")
 
 
-def _begin(patient: Patient) -> str:
+def _create_command(patient: Patient) -> str:
     return f"./rowsmith up{patient.at} creates them" if patient.settings.is_sqlite else "./rowsmith migrate"
 
 
@@ -69,27 +69,29 @@ def whole(patient: Patient) -> Iterator[Finding]:
     """Check pages, foreign keys and indexes."""
     if not patient.known.get("database"):
         return
-    back = "./rowsmith restore FILE --force-empty, with the last good backup"
+    restore_command = "./rowsmith restore FILE --force-empty, with the last good backup"
     with reading(patient) as connection:
         if patient.settings.is_sqlite:
-            said = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+            problems = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
             broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(limits.UPKEEP_TOLD)
-            if list(said) != ["ok"]:
-                yield Finding(FAIL, "integrity", f"The database file is damaged: {said[0]}.", back)
+            if list(problems) != ["ok"]:
+                yield Finding(
+                    FAIL, "integrity", f"The database file is damaged: {problems[0]}.", restore_command
+                )
             if broken:
                 message = "; ".join(f"{row[0]} row {row[1]} to {row[2]}" for row in broken)
-                yield Finding(FAIL, "integrity", f"Rows refer to missing rows: {message}.", back)
-            if list(said) == ["ok"] and not broken:
+                yield Finding(FAIL, "integrity", f"Rows refer to missing rows: {message}.", restore_command)
+            if list(problems) == ["ok"] and not broken:
                 yield Finding(OK, "integrity", "Pages, indexes and references are in order.")
             return
         bad = connection.exec_driver_sql(
             "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid "
             "UNION SELECT conname FROM pg_constraint WHERE NOT convalidated"
         ).scalars()
-        named = ", ".join(bad)
-        if named:
+        names = ", ".join(bad)
+        if names:
             yield Finding(
-                FAIL, "integrity", f"Not valid: {named}.", "REINDEX, or ALTER TABLE ... VALIDATE CONSTRAINT"
+                FAIL, "integrity", f"Not valid: {names}.", "REINDEX, or ALTER TABLE ... VALIDATE CONSTRAINT"
             )
         else:
             yield Finding(OK, "integrity", "Indexes and constraints are valid.")
@@ -100,9 +102,11 @@ def agrees(patient: Patient) -> Iterator[Finding]:
     if patient.known.get("database") is None or patient.settings.is_sqlite:
         return
     with reading(patient) as connection:
-        begun = time.time()
-        there = float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())
-        yield skew("PostgreSQL", there - (begun + time.time()) / 2)
+        started = time.time()
+        database_time = float(
+            connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one()
+        )
+        yield skew("PostgreSQL", database_time - (started + time.time()) / 2)
 
 
 def skew(whose: str, seconds: float) -> Finding:
@@ -117,16 +121,16 @@ def skew(whose: str, seconds: float) -> Finding:
 
 def vault_keys(patient: Patient) -> Iterator[Finding]:
     """Check that the key ring can encrypt, and decrypt stored secrets."""
-    made = patient.settings
-    if made is None:
+    settings = patient.settings
+    if settings is None:
         return
-    if not made.vault_keys and patient.known.get("database") is None:
+    if not settings.vault_keys and patient.known.get("database") is None:
         return  # both are created at the first start
-    if not made.vault_keys:
+    if not settings.vault_keys:
         message = "There is no VAULT_KEYS: no connection with a password can be saved or used."
         yield Finding(FAIL, "keys", message, "set VAULT_KEYS, or bring back the keys.env of the data folder")
         return
-    ring = backup.ring_now(made)
+    ring = backup.ring_now(settings)
     vault = Vault(ring)
     assert vault.open(vault.seal("canary")) == "canary"
     opened, lost = 0, 0
@@ -155,8 +159,8 @@ def words(patient: Patient) -> Iterator[Finding]:
 
     with create_app(patient.settings, routes=False).app_context():
         try:
-            pinned, there = vocabularies.pinned(), vocabularies.stored()
-            missing = [one for one in pinned if one not in there and not vocabularies.local(one).exists()]
+            pinned, stored = vocabularies.pinned(), vocabularies.stored()
+            missing = [one for one in pinned if one not in stored and not vocabularies.local(one).exists()]
         finally:
             db.engine.dispose()
     for one in missing:

@@ -21,16 +21,16 @@ from webapp.cli.findings import FAIL, NO_SECRET, OK, WARN, Check, Finding, Patie
 
 LEAST_PYTHON: Final = (3, 11)
 _PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)\s*(;[^\\]*)?")
-_LEFT: Final = (".*.restoring", ".*.partial", "backups/.*.partial", "keys.env.[0-9]*")
+_STALE_PATTERNS: Final = (".*.restoring", ".*.partial", "backups/.*.partial", "keys.env.[0-9]*")
 
 
 def python(_patient: Patient) -> Iterator[Finding]:
     """The interpreter."""
     now = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < LEAST_PYTHON:
-        least = ".".join(map(str, LEAST_PYTHON))
+        minimum = ".".join(map(str, LEAST_PYTHON))
         yield Finding(
-            FAIL, "python", f"This is Python {now}; {least} is needed.", "name one with ROWSMITH_PYTHON"
+            FAIL, "python", f"This is Python {now}; {minimum} is needed.", "name one with ROWSMITH_PYTHON"
         )
     else:
         yield Finding(OK, "python", f"Python {now} at {sys.executable}.")
@@ -42,20 +42,22 @@ def packages(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "packages", "They were installed together with the package rowsmith-server.")
         return
     venv = bootstrap.venv_dir()
-    anew = f"rm -r {venv}, then ./rowsmith up"
+    reinstall = f"rm -r {venv}, then ./rowsmith up"
     if not bootstrap.python_of(venv).exists():
         yield Finding(
             FAIL, "packages", f"There is no virtual environment {venv}.", "./rowsmith up installs it"
         )
         return
     if not bootstrap.works(venv):
-        yield Finding(FAIL, "packages", f"The Python of {venv} does not start: was its base removed?", anew)
+        yield Finding(
+            FAIL, "packages", f"The Python of {venv} does not start: was its base removed?", reinstall
+        )
         return
     if Path(sys.prefix).resolve() == venv.resolve() and (wrong := _wrong(patient.home / "requirements.lock")):
-        named = ", ".join(wrong[: limits.UPKEEP_TOLD]) + (
+        names = ", ".join(wrong[: limits.UPKEEP_TOLD]) + (
             f" and {len(wrong) - limits.UPKEEP_TOLD} more" if len(wrong) > limits.UPKEEP_TOLD else ""
         )
-        yield Finding(FAIL, "packages", f"Not what the lock file says: {named}.", anew)
+        yield Finding(FAIL, "packages", f"Not what the lock file says: {names}.", reinstall)
         return
     if not bootstrap.installed(venv, "requirements.lock"):
         message = "The lock file has changed since the packages were installed."
@@ -69,19 +71,19 @@ def _wrong(lock: Path) -> list[str]:
     found = []
     for line in lock.read_text().splitlines():
         pin = _PIN.match(line)
-        if pin is None or not _for_us(pin[3]):
+        if pin is None or not _applies_here(pin[3]):
             continue
         try:
-            there = importlib.metadata.version(pin[1])
+            installed = importlib.metadata.version(pin[1])
         except importlib.metadata.PackageNotFoundError:
             found.append(f"{pin[1]} is missing")
             continue
-        if there != pin[2]:
-            found.append(f"{pin[1]} is {there}, not {pin[2]}")
+        if installed != pin[2]:
+            found.append(f"{pin[1]} is {installed}, not {pin[2]}")
     return found
 
 
-def _for_us(marker: str | None) -> bool:
+def _applies_here(marker: str | None) -> bool:
     if not marker:
         return True
     try:
@@ -114,12 +116,12 @@ def settings(patient: Patient) -> Iterator[Finding]:
             yield Finding(FAIL, "settings", fault, "docs/reference/settings.md says what it may be")
         return
     if not patient.env.get("SECRET_KEY"):
-        made = (
+        fix = (
             "up creates one in the data folder"
             if not patient.folder.exists()
             else "set SECRET_KEY, or start ./rowsmith up"
         )
-        yield Finding(WARN, "settings", "There is no SECRET_KEY yet.", made)
+        yield Finding(WARN, "settings", "There is no SECRET_KEY yet.", fix)
     else:
         yield Finding(OK, "settings", "They agree with each other.")
 
@@ -156,15 +158,15 @@ def disk(patient: Patient) -> Iterator[Finding]:
     folders = {"data folder": patient.folder}
     if patient.settings is not None and patient.settings.storage_url.startswith("file:"):
         folders["storage"] = Path(unquote(urlsplit(patient.settings.storage_url).path))
-    seen = set()
+    checked_devices = set()
     for name, folder in folders.items():
-        there = next(one for one in (folder, *folder.parents) if one.exists())
-        if there.stat().st_dev in seen:
+        existing = next(one for one in (folder, *folder.parents) if one.exists())
+        if existing.stat().st_dev in checked_devices:
             continue
-        seen.add(there.stat().st_dev)
-        free = shutil.disk_usage(there).free
+        checked_devices.add(existing.stat().st_dev)
+        free = shutil.disk_usage(existing).free
         state = FAIL if free < limits.DISK_FULL_BYTES else WARN if free < limits.DISK_SCARCE_BYTES else OK
-        message = f"{free // limits.MB:,} MB are free for the {name} ({there})."
+        message = f"{free // limits.MB:,} MB are free for the {name} ({existing})."
         mend = "free some space, or use another disk with --data-dir or STORAGE_URL" if state != OK else ""
         yield Finding(state, "disk", message, mend)
 
@@ -183,8 +185,8 @@ def left_behind(patient: Patient) -> Iterator[Finding]:
     elif (folder / "up.json").exists():
         message = "The last ./rowsmith up was killed and left up.json behind; the next one replaces it."
         yield Finding(WARN, "up", message, f"rm {folder / 'up.json'}")
-    left = sorted(path for sign in _LEFT for path in folder.glob(sign))
-    for path in left:
+    stale_files = sorted(path for pattern in _STALE_PATTERNS for path in folder.glob(pattern))
+    for path in stale_files:
         message = f"{path} was left behind by a command that was killed, unless it runs just now."
         yield Finding(WARN, "left behind", message, f"rm {path}")
 
@@ -193,21 +195,21 @@ def port(patient: Patient) -> Iterator[Finding]:
     """Check that the web server responds, or that its port is free."""
     from webapp.cli import probe
 
-    made = patient.settings
-    if made is None:
+    settings = patient.settings
+    if settings is None:
         return
     running = patient.known.get("running")
-    url = running.url if running else made.here_url
+    url = running.url if running else settings.here_url
     if probe.http_ok(url, "/health/live")():
         yield Finding(OK, "web", f"It answers at {url}.")
     elif running:
         message = f"Nothing answers at {url}, though up runs."
         yield Finding(FAIL, "web", message, f"look into {patient.folder / 'logs' / 'web.log'}")
-    elif reason := probe.port_is_free(made.host, made.port):
-        message = f"Port {made.port} of {made.host} is used by another program ({reason})."
+    elif reason := probe.port_is_free(settings.host, settings.port):
+        message = f"Port {settings.port} of {settings.host} is used by another program ({reason})."
         yield Finding(WARN, "web", message, "choose another one with --port or ROWSMITH_PORT")
     else:
-        yield Finding(OK, "web", f"Not running; port {made.port} of {made.host} is free.")
+        yield Finding(OK, "web", f"Not running; port {settings.port} of {settings.host} is free.")
 
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (

@@ -34,52 +34,57 @@ def queue(patient: Patient) -> Iterator[Finding]:
         socket_connect_timeout=limits.PROBE_SECONDS,
     )
     try:
-        begun = time.time()
+        started = time.time()
         seconds, micros = client.time()
-        ended = time.time()
-        told: dict[str, Any] = client.info()
+        finished = time.time()
+        info: dict[str, Any] = client.info()
     except redis.RedisError as error:
         yield Finding(FAIL, "redis", f"REDIS_URL does not answer: {error}.", "start it, or mend REDIS_URL")
         return
     patient.known["redis"] = client
-    name = "Valkey" if told.get("server_name") == "valkey" else "Redis"
-    yield from _memory(name, told)
-    yield skew(name, seconds + micros / 1_000_000 - (begun + ended) / 2)
+    name = "Valkey" if info.get("server_name") == "valkey" else "Redis"
+    yield from _memory(name, info)
+    yield skew(name, seconds + micros / 1_000_000 - (started + finished) / 2)
 
 
-def _memory(name: str, told: dict[str, Any]) -> Iterator[Finding]:
-    policy, used, most = (
-        told.get("maxmemory_policy", "noeviction"),
-        told["used_memory"],
-        told.get("maxmemory", 0),
+def _memory(name: str, info: dict[str, Any]) -> Iterator[Finding]:
+    policy, used, maximum = (
+        info.get("maxmemory_policy", "noeviction"),
+        info["used_memory"],
+        info.get("maxmemory", 0),
     )
-    about = f"{name} {told.get('valkey_version') or told.get('redis_version')} answers"
+    prefix = f"{name} {info.get('valkey_version') or info.get('redis_version')} answers"
     if policy != "noeviction":
-        said = f"{about}, but when it is full it throws away what counts rates (maxmemory-policy {policy})."
-        yield Finding(
-            FAIL, "redis", said, "redis-cli CONFIG SET maxmemory-policy noeviction, and in its file"
+        message = (
+            f"{prefix}, but when it is full it throws away what counts rates (maxmemory-policy {policy})."
         )
-    elif most and used > most * limits.REDIS_FULL_SHARE:
-        said = f"{about}, with {used / most:.0%} of its memory in use: it will reject writes."
-        yield Finding(WARN, "redis", said, "raise maxmemory")
+        yield Finding(
+            FAIL, "redis", message, "redis-cli CONFIG SET maxmemory-policy noeviction, and in its file"
+        )
+    elif maximum and used > maximum * limits.REDIS_FULL_SHARE:
+        message = f"{prefix}, with {used / maximum:.0%} of its memory in use: it will reject writes."
+        yield Finding(WARN, "redis", message, "raise maxmemory")
     else:
-        yield Finding(OK, "redis", f"{about}, {used / limits.MB:,.0f} MB in use, {policy}.")
+        yield Finding(OK, "redis", f"{prefix}, {used / limits.MB:,.0f} MB in use, {policy}.")
 
 
 def files(patient: Patient) -> Iterator[Finding]:
     """Check that the storage stores a file and returns it unchanged."""
-    made = patient.settings
-    if made is None:
+    settings = patient.settings
+    if settings is None:
         return
-    url = made.storage_url
+    url = settings.storage_url
     if url.startswith("file:") and not patient.folder.exists():
         return  # reported above
     try:
-        good = storage.from_url(url, made.s3_options).usable()
+        good = storage.from_url(url, settings.s3_options).usable()
     except Exception as error:  # any error of the disk, the network or the bucket
-        said = str(error).strip().partition("\n")[0][:300]
+        reason = str(error).strip().partition("\n")[0][:300]
         yield Finding(
-            FAIL, "storage", f"{url} does not accept files: {said}.", "mend STORAGE_URL, AWS_* or its rights"
+            FAIL,
+            "storage",
+            f"{url} does not accept files: {reason}.",
+            "mend STORAGE_URL, AWS_* or its rights",
         )
         return
     if good:

@@ -82,8 +82,8 @@ def looked(patient: Patient, checks: Sequence[tuple[str, Check]]) -> list[Findin
         try:
             found += check(patient)
         except Exception as error:  # one failed check must not hide the others
-            said = str(error).partition("\n")[0]
-            found.append(Finding(FAIL, name, f"This could not be checked: {type(error).__name__}: {said}"))
+            reason = str(error).partition("\n")[0]
+            found.append(Finding(FAIL, name, f"This could not be checked: {type(error).__name__}: {reason}"))
     return found
 
 

@@ -72,13 +72,13 @@ def stopped(data: DataDir, env: Mapping[str, str]) -> Iterator[None]:
     data.hold("then try again")
     try:
         if url := env.get("REDIS_URL"):
-            _unheard(url)
+            _check_no_heartbeat(url)
         yield
     finally:
         data.release()
 
 
-def _unheard(url: str) -> None:
+def _check_no_heartbeat(url: str) -> None:
     client = redis.Redis.from_url(
         url, socket_timeout=limits.PROBE_SECONDS, socket_connect_timeout=limits.PROBE_SECONDS
     )
@@ -126,12 +126,12 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
     except (OperationalError, ProgrammingError) as error:
         if "locked" in str(error.orig):  # SQLite, after it has waited
             raise CliError("The database is locked by another process. Try again.") from error
-        was = None
+        revision = None
         with suppress(BackupError):
-            was = backup.found(settings)
-        if was is not None and was != database.head():
+            revision = backup.found(settings)
+        if revision is not None and revision != database.head():
             raise CliError(
-                f"The database is at revision {was}, this release is of {database.head()}: ./rowsmith upgrade."
+                f"The database is at revision {revision}, this release is of {database.head()}: ./rowsmith upgrade."
             ) from error
         raise CliError(
             "The database does not answer or has no tables yet: see ./rowsmith migrate."
@@ -172,14 +172,16 @@ def owner(email: str | None = None, project_id: str | None = None) -> Owner:
     return Owner(db.session.get_one(User, member.user_id), actor)
 
 
-def workspace(named: str) -> Workspace:
+def workspace(id_or_name: str) -> Workspace:
     """A workspace by its id or its name."""
-    statement = select(Workspace).where((Workspace.id == named) | (Workspace.name == named)).limit(2)
+    statement = (
+        select(Workspace).where((Workspace.id == id_or_name) | (Workspace.name == id_or_name)).limit(2)
+    )
     found = db.session.scalars(statement).all()
     if len(found) != 1:
         raise CliError(
-            f"More than one workspace is called {named}: use its id."
+            f"More than one workspace is called {id_or_name}: use its id."
             if found
-            else f"There is no workspace {named}."
+            else f"There is no workspace {id_or_name}."
         )
     return found[0]

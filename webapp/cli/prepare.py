@@ -57,21 +57,21 @@ def secure_vocabularies() -> None:
     except ApiError as error:
         print(f"rowsmith: {error.message}", file=sys.stderr)
         return
-    for wanted in missing:
+    for vocabulary_id in missing:
         print(
-            f"rowsmith: vocabulary {wanted} is pinned by versions of templates and is missing: "
-            f"./rowsmith vocab install {wanted}",
+            f"rowsmith: vocabulary {vocabulary_id} is pinned by versions of templates and is missing: "
+            f"./rowsmith vocab install {vocabulary_id}",
             file=sys.stderr,
         )
 
 
-def ways_in(settings: Settings, wanted: str | None) -> dict[str, str]:
+def ways_in(settings: Settings, plan: str | None) -> dict[str, str]:
     """Create the demo in an empty service, set its plan, and return how to sign in. Needs an application context."""
-    demo_workspace.ensure_demo(wanted or limits.DEMO_PLAN)
+    demo_workspace.ensure_demo(plan or limits.DEMO_PLAN)
     owner = operator.owner()
     workspace = db.session.get_one(Workspace, owner.actor.workspace_id)
-    if wanted and workspace.plan != wanted:
-        accounts.change_plan(workspace, wanted, {})
+    if plan and workspace.plan != plan:
+        accounts.change_plan(workspace, plan, {})
     found = {"sign_in_url": accounts.sign_in_link(settings, owner.user)}
     keys = select(ApiKey.id).where(ApiKey.workspace_id == workspace.id).limit(1)
     if db.session.scalar(keys) is None:

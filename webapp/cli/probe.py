@@ -1,4 +1,4 @@
-"""Questions to a part: are you there? Each answers False while it is not, and raises nothing."""
+"""Checks that a part of the service is running. Each returns False while it is not, and raises nothing."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def redis_answers(url: str) -> Callable[[], bool]:
     return ask
 
 
-def beats(url: str, part: str, least: int, since: float) -> Callable[[], bool]:
-    """Return whether at least `least` processes of a kind have sent a heartbeat since `since` (epoch seconds)."""
+def beats(url: str, part: str, minimum: int, since: float) -> Callable[[], bool]:
+    """Return whether at least `minimum` processes of a kind have sent a heartbeat since `since` (epoch seconds)."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 
     def ask() -> bool:
         try:
-            return health.alive(client, part, since) >= least
+            return health.alive(client, part, since) >= minimum
         except redis.RedisError:
             return False
 
@@ -47,16 +47,16 @@ def work_waits(url: str, kinds: Iterable[str]) -> Callable[[], bool]:
     be from the moment before an idle worker takes it."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
     queues = [jobs_queue.queue_of(client, kind) for kind in kinds]
-    before = False
+    has_work = False
 
     def ask() -> bool:
-        nonlocal before
-        earlier = before
+        nonlocal has_work
+        had_work = has_work
         try:
-            before = any(queue.count for queue in queues)
+            has_work = any(queue.count for queue in queues)
         except redis.RedisError:
-            before = False
-        return earlier and before
+            has_work = False
+        return had_work and has_work
 
     return ask
 
@@ -70,7 +70,7 @@ def http_ok(url: str, path: str) -> Callable[[], bool]:
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port
-    wanted = {http.client.OK} if is_loopback(host) else {http.client.OK, http.client.FORBIDDEN}
+    expected = {http.client.OK} if is_loopback(host) else {http.client.OK, http.client.FORBIDDEN}
 
     def ask() -> bool:
         if parts.scheme == "https":
@@ -83,7 +83,7 @@ def http_ok(url: str, path: str) -> Callable[[], bool]:
             connection = http.client.HTTPConnection(host, port, timeout=limits.PROBE_SECONDS)
         try:
             connection.request("GET", path)
-            return connection.getresponse().status in wanted
+            return connection.getresponse().status in expected
         except (OSError, http.client.HTTPException):
             return False
         finally:

@@ -13,7 +13,7 @@ from webapp.paths import ROOT
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Become the part. Returns only from `release`, `assets` and `migrate`, which end."""
+    """Replace this process with the command. Returns only after `release`, `assets` and `migrate`, which end."""
     if arguments.command == "assets":
         assets.ensure()
         return 0

@@ -37,9 +37,9 @@ def turn_over(path: Path) -> None:
     """
     with suppress(FileNotFoundError):
         if path.stat().st_size > limits.LOG_FILE_BYTES:
-            old = path.with_name(f"{path.name}.1")
-            shutil.copyfile(path, old)
-            os.chmod(old, 0o600)
+            rotated = path.with_name(f"{path.name}.1")
+            shutil.copyfile(path, rotated)
+            os.chmod(rotated, 0o600)
             os.truncate(path, 0)
 
 
@@ -58,7 +58,7 @@ def tail(path: Path, offset: int, lines: int) -> list[str]:
 _FORK: Final = multiprocessing.get_context("fork")
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 _PR_SET_NAME: Final = 15
-_OF_SUPERVISOR: Final = (signal.SIGTERM, signal.SIGHUP)
+_SUPERVISOR_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals that the supervisor handles and its child processes do not."""
 
 
@@ -111,7 +111,7 @@ class Supervisor:
     clock: Callable[[], float] = time.monotonic
     _parts: list[_Running] = field(default_factory=list)
     _waiting: list[Part] = field(default_factory=list)  # parts that are not needed yet
-    _asked: int = 0  # number of stop signals
+    _stop_signals: int = 0  # number of stop signals
 
     @contextmanager
     def signals(self) -> Iterator[None]:
@@ -121,19 +121,19 @@ class Supervisor:
         os.set_blocking(self._wake_out, False)
         old_wake = signal.set_wakeup_fd(self._wake_out, warn_on_full_buffer=False)
         names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        old = {number: signal.signal(number, self._ask) for number in names}
-        old[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        old_handlers = {number: signal.signal(number, self._on_stop_signal) for number in names}
+        old_handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
         try:
             yield
         finally:
             signal.set_wakeup_fd(old_wake)
-            for number, handler in old.items():
+            for number, handler in old_handlers.items():
                 signal.signal(number, handler)
             os.close(self._wake_in)
             os.close(self._wake_out)
 
-    def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        self._asked += 1
+    def _on_stop_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop_signals += 1
 
     def _pause(self, seconds: float) -> None:
         """Wait for a time, or until a signal arrives."""
@@ -144,7 +144,7 @@ class Supervisor:
 
     def check(self) -> None:
         """Raise `StopRequested` after a stop signal."""
-        if self._asked:
+        if self._stop_signals:
             raise StopRequested
 
     def start(self, *parts: Part) -> None:
@@ -163,11 +163,11 @@ class Supervisor:
                 if process.exitcode is not None:
                     self._parts.remove(running)
                     raise CliError(
-                        f"{part.name} did not start ({_why(process.exitcode)}):\n{self._tail(running)}"
+                        f"{part.name} did not start ({_exit_reason(process.exitcode)}):\n{self._log_tail(running)}"
                     )
                 if self.clock() - running.since > limits.PART_READY_SECONDS:
                     raise CliError(
-                        f"{part.name} was not ready after {limits.PART_READY_SECONDS:.0f} s:\n{self._tail(running)}"
+                        f"{part.name} was not ready after {limits.PART_READY_SECONDS:.0f} s:\n{self._log_tail(running)}"
                     )
                 self._pause(limits.PROBE_PAUSE_SECONDS)
             self.tell(f"  {part.name:<12} ready in {self.clock() - running.since:.1f} s")
@@ -199,7 +199,7 @@ class Supervisor:
             self._pause(limits.PROBE_PAUSE_SECONDS)
         self._parts.remove(running)
         if process.exitcode != 0:
-            raise CliError(f"{name} failed ({_why(process.exitcode)}):\n{self._tail(running)}")
+            raise CliError(f"{name} failed ({_exit_reason(process.exitcode)}):\n{self._log_tail(running)}")
         return output.decode()
 
     def _read(self, descriptor: int) -> bytes:
@@ -213,37 +213,37 @@ class Supervisor:
 
     def run(self) -> None:
         """Watch the processes until a stop signal. CliError if one exits repeatedly."""
-        next_check = next_question = self.clock()
-        while not self._asked:
+        next_check = next_needed_check = self.clock()
+        while not self._stop_signals:
             if self.clock() >= next_check:
                 for running in self._parts:
                     turn_over(running.log)
                 next_check = self.clock() + limits.LOG_CHECK_SECONDS
             due = next_check
             if self._waiting:
-                if self.clock() >= next_question:
+                if self.clock() >= next_needed_check:
                     self._start_needed()
-                    next_question = self.clock() + limits.PART_NEEDED_SECONDS
-                due = min(due, next_question)
+                    next_needed_check = self.clock() + limits.PART_NEEDED_SECONDS
+                due = min(due, next_needed_check)
             for running in self._parts:
-                self._tend(running)
+                self._check_process(running)
                 due = min(due, running.again_at or due)
             self._pause(due - self.clock())
 
     def _start_needed(self) -> None:
         """Start the first waiting part of each kind that is needed now."""
-        asked: set[Callable[[], bool]] = set()
+        checked: set[Callable[[], bool]] = set()
         for part in list(self._waiting):
             assert part.needed
-            if part.needed in asked:
+            if part.needed in checked:
                 continue
-            asked.add(part.needed)
+            checked.add(part.needed)
             if part.needed():
                 self._waiting.remove(part)
                 self._launch(part)
                 self.tell(f"{part.name} started: the others are busy")
 
-    def _tend(self, running: _Running) -> None:
+    def _check_process(self, running: _Running) -> None:
         """Notice a death; start again when its time has come."""
         if running.again_at is not None:
             if self.clock() >= running.again_at:
@@ -258,16 +258,16 @@ class Supervisor:
         _end_group(process.pid)  # its remaining files would disturb the next one
         lived = self.clock() - running.since
         running.quick_deaths = running.quick_deaths + 1 if lived < limits.QUICK_DEATH_SECONDS else 0
-        why = _why(process.exitcode)
+        reason = _exit_reason(process.exitcode)
         if running.quick_deaths > len(limits.RESTART_PAUSES):
             raise CliError(
-                f"{running.part.name} died {running.quick_deaths} times in a row right after its start ({why}), "
-                f"so everything is stopped:\n{self._tail(running)}"
+                f"{running.part.name} died {running.quick_deaths} times in a row right after its start ({reason}), "
+                f"so everything is stopped:\n{self._log_tail(running)}"
             )
         pause = limits.RESTART_PAUSES[max(running.quick_deaths - 1, 0)]
-        self.tell(f"{running.part.name} died ({why}); starting it again")
+        self.tell(f"{running.part.name} died ({reason}); starting it again")
         if process.exitcode > 0:
-            self.tell(self._tail(running))
+            self.tell(self._log_tail(running))
         running.again_at = self.clock() + pause
 
     def stop(self) -> None:
@@ -275,14 +275,14 @@ class Supervisor:
         wait."""
         if self._parts:
             self.tell("\nstopping")
-        patience = self._asked + 1
+        patience = self._stop_signals + 1
         for running in reversed(self._parts):
             process = running.process
             if process is None:
                 continue
             process.terminate()
             deadline = self.clock() + limits.STOP_SECONDS
-            while process.exitcode is None and self.clock() < deadline and self._asked < patience:
+            while process.exitcode is None and self.clock() < deadline and self._stop_signals < patience:
                 self._pause(min(deadline - self.clock(), 0.5))
             _end_group(process.pid)
             process.join()
@@ -295,30 +295,30 @@ class Supervisor:
             running.offset = log.tell()
             outputs = (log.fileno() if stdout is None else stdout, log.fileno())
             running.process = _FORK.Process(
-                target=_run, args=(running.part, outputs, self.cwd, os.getpid()), name=running.part.name
+                target=_run_part, args=(running.part, outputs, self.cwd, os.getpid()), name=running.part.name
             )
             # Until the child process has its own handlers, a signal would call the supervisor's and be lost.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_SUPERVISOR)
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _SUPERVISOR_SIGNALS)
             try:
                 running.process.start()
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
         running.since = self.clock()
 
-    def _tail(self, running: _Running) -> str:
+    def _log_tail(self, running: _Running) -> str:
         lines = tail(running.log, running.offset, limits.PART_LOG_LINES)
         return "\n".join([*(f"    {line}" for line in lines), f"    (all of it: {running.log})"])
 
 
-def _run(part: Part, outputs: tuple[int, int], cwd: Path, supervisor: int) -> None:
+def _run_part(part: Part, outputs: tuple[int, int], cwd: Path, supervisor: int) -> None:
     """The process of a part, from its fork to its end: in a session of its own, so that Ctrl-C reaches only the
     supervisor, with whom the process ends (on Linux; elsewhere only when the supervisor stops in order)."""
     os.setsid()
     signal.set_wakeup_fd(-1)
-    for number in (*_OF_SUPERVISOR, signal.SIGCHLD):
+    for number in (*_SUPERVISOR_SIGNALS, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _OF_SUPERVISOR)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SUPERVISOR_SIGNALS)
     if sys.platform.startswith("linux"):
         library = ctypes.CDLL(None)
         library.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
@@ -355,7 +355,7 @@ def _end_group(leader: int | None) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def _why(status: int) -> str:
+def _exit_reason(status: int) -> str:
     """An exit status, for people."""
     if status >= 0:
         return f"exit status {status}"

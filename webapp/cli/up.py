@@ -77,13 +77,13 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     if queue:
         env["REDIS_URL"] = queue.url
     settings = Settings.from_env(env)  # report invalid settings here, before anything runs
-    here = settings.here_url
-    if not is_loopback(urlsplit(here).hostname or "") and not settings.is_https:
+    local_url = settings.here_url
+    if not is_loopback(urlsplit(local_url).hostname or "") and not settings.is_https:
         raise CliError(
             f"Outside loopback only https is served: for --host {host} set TLS_CERT and TLS_KEY, "
             "or PUBLIC_URL and TRUSTED_PROXIES."
         )
-    env.setdefault("PUBLIC_URL", here)
+    env.setdefault("PUBLIC_URL", local_url)
     tell(f"Rowsmith starts (data folder {data.path})")
     if queue:
         command = partial(execute, queue.command)
@@ -95,7 +95,7 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     _import_parts()
     demo = _prepare(supervisor, env, arguments.plan)
     workers, runners = arguments.workers or limits.UP_WORKERS, arguments.runners or limits.UP_RUNNERS
-    supervisor.start(*_parts(env, settings, here, workers, runners))
+    supervisor.start(*_parts(env, settings, local_url, workers, runners))
     client = redis.Redis.from_url(settings.redis_url, socket_timeout=limits.PROBE_SECONDS)
     with suppress(redis.RedisError):
         if "none" in health.told(client, health.RUNNER, 0):
@@ -151,11 +151,11 @@ def _import_parts() -> None:
 
 def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -> dict[str, Any]:
     """Migrate and seed in a process of its own, so that this one has no connection to the database."""
-    begun = supervisor.clock()
+    started = supervisor.clock()
     main = _main("webapp.cli.prepare", *([plan] if plan else []))
-    answer: dict[str, Any] = json.loads(supervisor.once("prepare", main, env) or "{}")
-    tell(f"  {'database':<12} ready in {supervisor.clock() - begun:.1f} s")
-    return answer
+    result: dict[str, Any] = json.loads(supervisor.once("prepare", main, env) or "{}")
+    tell(f"  {'database':<12} ready in {supervisor.clock() - started:.1f} s")
+    return result
 
 
 def _main(module: str, *arguments: str) -> Callable[[], object]:
@@ -170,14 +170,16 @@ def _serve() -> None:
     importlib.import_module("gunicorn.app.wsgiapp").run()
 
 
-def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, runners: int) -> list[Part]:
+def _parts(
+    env: Mapping[str, str], settings: Settings, local_url: str, workers: int, runners: int
+) -> list[Part]:
     """Workers, runners, sweeper, web. /health/ready of the web server wants the others there, so it comes last.
 
     The first worker and the first runner are started at once, the others when all started ones are busy."""
     now = clock.epoch()
     runs = [name for name, kind in jobs_queue.KINDS.items() if kind.queue == "runs"]
     others = [name for name in jobs_queue.KINDS if name not in runs]
-    heard = [
+    heartbeat_parts = [
         Part(
             f"{part}-{number}",
             _main("jobs.worker", *more),
@@ -185,17 +187,17 @@ def _parts(env: Mapping[str, str], settings: Settings, here: str, workers: int, 
             probe.beats(settings.redis_url, part, number, now),
             needed if number > 1 else None,
         )
-        for part, most, more, needed in (
+        for part, maximum, more, needed in (
             (health.WORKER, workers, (), probe.work_waits(settings.redis_url, others)),
             (health.RUNNER, runners, ("--queues", "runs"), probe.work_waits(settings.redis_url, runs)),
         )
-        for number in range(1, most + 1)
+        for number in range(1, maximum + 1)
     ]
     sweeper = Part(
         "sweeper", _main("jobs.sweeper"), env, probe.beats(settings.redis_url, health.SWEEPER, 1, now)
     )
-    web = Part("web", _serve, env, probe.http_ok(here, "/health/ready"))
-    return [*heard, sweeper, web]
+    web = Part("web", _serve, env, probe.http_ok(local_url, "/health/ready"))
+    return [*heartbeat_parts, sweeper, web]
 
 
 def banner(url: str, data_dir: Path, demo: Mapping[str, Any]) -> str:

@@ -26,8 +26,8 @@ from webapp.sources.services import masking_keys
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one of the three. Where VAULT_KEYS is set in the environment the ring is the operator's to change: then only
-    the sealing is done."""
+    """Run the action. If VAULT_KEYS is set in the environment, only the operator can change the key ring: secrets are
+    only sealed again."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
     with operator.application(arguments.data_dir, running=False) as settings:
         if arguments.action == "show":
@@ -65,7 +65,7 @@ def _from_environment() -> bool:
 
 
 def rotate(data: DataDir, settings: Settings) -> None:
-    """A new key in front, and every secret sealed by the newest. Safe to repeat, and to break off."""
+    """Add a new key in front, and seal every secret with it. Safe to repeat and to interrupt."""
     if not _from_environment():
         fresh = base64.urlsafe_b64encode(random.token_bytes(32)).decode()
         data.replace_vault_keys([fresh, *data_ring(data)])

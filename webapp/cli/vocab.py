@@ -44,18 +44,18 @@ def show(_arguments: argparse.Namespace) -> int:
     """A line for each vocabulary that is present, pinned or stored: id, state, versions that pin it, location."""
     present = vocab_lock.locked().id
     pinned, stored = vocabularies.pinned(), vocabularies.stored()
-    for wanted in (present, *sorted({*pinned, *stored} - {present})):
-        count = pinned.get(wanted, 0)
+    for vocabulary_id in (present, *sorted({*pinned, *stored} - {present})):
+        count = pinned.get(vocabulary_id, 0)
         used = f"pinned by {count:,} version{'' if count == 1 else 's'}"
-        if wanted in stored:
-            state, where = "stored", f"{_storage_url()}/{vocabularies.key_of(wanted)}"
-        elif (path := vocabularies.local(wanted)).exists():
-            state, where = "stored", f"{path} (not in the storage yet)"
+        if vocabulary_id in stored:
+            state, location = "stored", f"{_storage_url()}/{vocabularies.key_of(vocabulary_id)}"
+        elif (path := vocabularies.local(vocabulary_id)).exists():
+            state, location = "stored", f"{path} (not in the storage yet)"
         else:
-            state, where = "missing", f"missing: ./rowsmith vocab install {wanted}"
-        if wanted == present:
+            state, location = "missing", f"missing: ./rowsmith vocab install {vocabulary_id}"
+        if vocabulary_id == present:
             state = "present"
-        print(f"{wanted}  {state:<9}  {used:<22}  {where}")
+        print(f"{vocabulary_id}  {state:<9}  {used:<22}  {location}")
     return 0
 
 
@@ -66,79 +66,81 @@ def _storage_url() -> str:
 
 def prune(_arguments: argparse.Namespace) -> int:
     """Remove what no version pins."""
-    gone = vocabularies.prune()
-    for wanted in gone:
-        print(f"removed {wanted}")
-    if not gone:
+    removed = vocabularies.prune()
+    for vocabulary_id in removed:
+        print(f"removed {vocabulary_id}")
+    if not removed:
         print("Every stored vocabulary is present or pinned: nothing was removed.")
     return 0
 
 
 def install(arguments: argparse.Namespace) -> int:
-    """Bring a vocabulary back into the storage: from this machine's disk, else built as the lock says."""
-    wanted = arguments.id
-    if not vocabularies.is_id(wanted):
+    """Store a vocabulary again: from this machine's disk, else built as the lock file says."""
+    vocabulary_id = arguments.id
+    if not vocabularies.is_id(vocabulary_id):
         raise CliError(
-            f"{wanted!r} is no vocabulary: an id is 32 hexadecimal digits (./rowsmith vocab list)."
+            f"{vocabulary_id!r} is no vocabulary: an id is 32 hexadecimal digits (./rowsmith vocab list)."
         )
-    if vocabularies.sound(wanted):
-        print(f"{wanted} is in the storage already.")
+    if vocabularies.sound(vocabulary_id):
+        print(f"{vocabulary_id} is in the storage already.")
         return 0
-    path = vocabularies.local(wanted)
+    path = vocabularies.local(vocabulary_id)
     try:
-        there = path.exists() and bool(vocabularies.checked(path, wanted))
+        is_valid = path.exists() and bool(vocabularies.checked(path, vocabulary_id))
     except VocabularyError:
         path.unlink()
-        there = False
-    if there:
-        vocabularies.put(path, wanted)
+        is_valid = False
+    if is_valid:
+        vocabularies.put(path, vocabulary_id)
     else:
-        rebuild(wanted)
-    print(f"{wanted} is in the storage: {_storage_url()}/{vocabularies.key_of(wanted)}")
+        rebuild(vocabulary_id)
+    print(f"{vocabulary_id} is in the storage: {_storage_url()}/{vocabularies.key_of(vocabulary_id)}")
     return 0
 
 
-def rebuild(wanted: str, environment: Environment | None = None) -> None:
-    """Build a vocabulary that the lock names, and store it if it is that.
+def rebuild(vocabulary_id: str, environment: Environment | None = None) -> None:
+    """Build a vocabulary that the lock names, and store it if its contents match.
 
     The present one is built by the installed libraries, an earlier one in a separate environment with the
     libraries that the lock names. Errors: CliError, VocabularyError; then nothing is stored.
     """
     try:
-        lock = vocab_lock.lock_of(wanted)
+        lock = vocab_lock.lock_of(vocabulary_id)
     except VocabularyError:
         raise CliError(
-            f"{wanted} is unknown here: {vocab_lock.LOCK.name} names the vocabularies of this release and those "
-            f"before it. Take {vocabularies.key_of(wanted)} from a backup of the storage, or install it with the "
-            "newer release that created it."
+            f"{vocabulary_id} is unknown here: {vocab_lock.LOCK.name} names the vocabularies of this release and"
+            f" those before it. Take {vocabularies.key_of(vocabulary_id)} from a backup of the storage, or install it"
+            " with the newer release that created it."
         ) from None
     if lock.source and lock.source != build.source_of(lock.extractor):
         raise CliError(
-            f"{wanted} cannot be built here: the extractor {lock.extractor} is not the one that created it. "
+            f"{vocabulary_id} cannot be built here: the extractor {lock.extractor} is not the one that created it. "
             "Undo the change of its files."
         )
     vocabularies.home().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=vocabularies.home()) as name:
         folder = Path(name)
-        if wanted == vocab_lock.locked().id:
+        if vocabulary_id == vocab_lock.locked().id:
             path = build.build(folder)
         else:
-            path = _earlier(lock, folder, environment or make_environment)
-        vocabularies.put(path, wanted)
-        os.replace(path, vocabularies.local(wanted))
+            path = _build_earlier(lock, folder, environment or make_environment)
+        vocabularies.put(path, vocabulary_id)
+        os.replace(path, vocabularies.local(vocabulary_id))
 
 
-def _earlier(lock: Lock, folder: Path, environment: Environment) -> Path:
+def _build_earlier(lock: Lock, folder: Path, environment: Environment) -> Path:
     """The file of an earlier vocabulary, built in `folder`."""
     print(f"rowsmith: installing the libraries of {lock.id} for this once", file=sys.stderr, flush=True)
     libraries = [f"{library}=={number}" for library, number in sorted(lock.versions.items())]
     python = environment(folder / "venv", [*libraries, f"pyarrow=={version('pyarrow')}"])
     command = [str(python), "-m", "webapp.engine.data.build", str(folder), "--id", lock.id]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment_variables = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
+    }
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env={**kept, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**environment_variables, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

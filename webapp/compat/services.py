@@ -5,7 +5,7 @@ has any number of maps. An entry is found by (map, object, old key); writing it 
 that load in parallel need no lock.
 
 The objects have what every object of a project has: the tenancy check, roles and scopes, an entry in the audit log for
-each change. Deleting one removes it: there is no trash for what no page shows.
+each change. Deleting one removes it: objects that no page shows have no trash.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from webapp.files.models import CompatObject, KeyMapEntry
 def maps(actor: Actor) -> list[Any]:
     """Return a row for each map and object of the actor's project: map_name, object_name, entries, updated_at."""
     newest = func.max(KeyMapEntry.updated_at)
-    statement = _of(actor).with_only_columns(
+    statement = _select_entries(actor).with_only_columns(
         KeyMapEntry.map_name,
         KeyMapEntry.object_name,
         func.count().label("entries"),
@@ -46,7 +46,7 @@ def maps(actor: Actor) -> list[Any]:
 def put(
     actor: Actor, map_name: str, object_name: str, keys: Mapping[str, str], run_id: str | None = None
 ) -> int:
-    """Write new keys by their old ones, in place of those that there are; commits. Returns how many.
+    """Store new keys by old keys, replacing existing entries; commits. Returns the number of entries.
 
     Errors: forbidden, validation_error (no project), quota_exceeded.
     """
@@ -84,7 +84,7 @@ def entry_bytes(map_name: str, object_name: str, old_key: str, new_key: str, run
 
 def lookup(actor: Actor, map_name: str, object_name: str, old_keys: Iterable[str]) -> dict[str, str]:
     """Return the new keys of those old keys that have one, by old key."""
-    statement = _of(actor, map_name, object_name).where(KeyMapEntry.old_key.in_(set(old_keys)))
+    statement = _select_entries(actor, map_name, object_name).where(KeyMapEntry.old_key.in_(set(old_keys)))
     found = db.session.execute(statement.with_only_columns(KeyMapEntry.old_key, KeyMapEntry.new_key))
     return {row.old_key: row.new_key for row in found}
 
@@ -93,7 +93,7 @@ def entries(
     actor: Actor, map_name: str, object_name: str | None, offset: int, limit: int
 ) -> tuple[list[KeyMapEntry], int]:
     """Return a page of a map's entries, in the order of object and old key, and how many entries there are."""
-    statement = _of(actor, map_name, object_name)
+    statement = _select_entries(actor, map_name, object_name)
     total = db.session.scalar(statement.with_only_columns(func.count()))
     page = statement.order_by(KeyMapEntry.object_name, KeyMapEntry.old_key).offset(offset).limit(limit)
     return list(db.session.scalars(page)), total or 0
@@ -103,18 +103,18 @@ def drop(actor: Actor, map_name: str, object_name: str | None = None) -> int:
     """Delete a map, or its entries of one object; commits. Returns the number of entries. Error: forbidden."""
     require(actor, "write")
     place = tenancy.here(actor)
-    chosen = _of(actor, map_name, object_name).with_only_columns(KeyMapEntry.id)
+    chosen = _select_entries(actor, map_name, object_name).with_only_columns(KeyMapEntry.id)
     statement = delete(KeyMapEntry).where(KeyMapEntry.id.in_(chosen))
-    gone = changed_rows(db.session.execute(statement.execution_options(synchronize_session=False)))
+    deleted = changed_rows(db.session.execute(statement.execution_options(synchronize_session=False)))
     audit_log.record(
         actor, "key_map.delete", ("project", place["project_id"]), join=True,
-        map=map_name, object=object_name, entries=gone,
+        map=map_name, object=object_name, entries=deleted,
     )  # fmt: skip
     db.session.commit()
-    return int(gone)
+    return int(deleted)
 
 
-def _of(actor: Actor, map_name: str | None = None, object_name: str | None = None) -> Select[Any]:
+def _select_entries(actor: Actor, map_name: str | None = None, object_name: str | None = None) -> Select[Any]:
     statement = tenancy.listing(actor, KeyMapEntry)
     if map_name is not None:
         statement = statement.where(KeyMapEntry.map_name == map_name)
@@ -129,17 +129,17 @@ def _make_room_for_keys(actor: Actor, map_name: str, object_name: str, sizes: Ma
     that concurrent requests cannot both use the last of it. Returns the storage keys of deleted files that were purged
     to free space, to be removed after the commit."""
     files.lock(actor.workspace_id)
-    mine = KeyMapEntry.workspace_id == actor.workspace_id
-    count = db.session.scalar(select(func.count()).select_from(KeyMapEntry).where(mine)) or 0
-    replaced = _of(actor, map_name, object_name).where(KeyMapEntry.old_key.in_(sizes))
-    entries, taken = db.session.execute(
+    in_workspace = KeyMapEntry.workspace_id == actor.workspace_id
+    count = db.session.scalar(select(func.count()).select_from(KeyMapEntry).where(in_workspace)) or 0
+    replaced = _select_entries(actor, map_name, object_name).where(KeyMapEntry.old_key.in_(sizes))
+    replaced_count, replaced_bytes = db.session.execute(
         replaced.with_only_columns(func.count(), func.coalesce(func.sum(KeyMapEntry.size), 0))
     ).one()
-    if count + len(sizes) - entries > limits.MAX_KEY_MAP_ENTRIES:
+    if count + len(sizes) - replaced_count > limits.MAX_KEY_MAP_ENTRIES:
         text = f"The key maps of a workspace can have at most {limits.MAX_KEY_MAP_ENTRIES:,} entries."
         details = {"limit_entries": limits.MAX_KEY_MAP_ENTRIES, "used_entries": count}
         raise ApiError("quota_exceeded", f"{text} Delete a map that is no longer needed.", details)
-    size = sum(sizes.values()) - taken
+    size = sum(sizes.values()) - replaced_bytes
     if size <= 0:
         return []
     return [key for _, key in files.make_room(actor, size, replaces=0, what="these keys need")]
@@ -155,8 +155,8 @@ WORDS: Final = {
     "template_folder": "template folder",
     "endpoint_folder": "endpoint folder",
 }
-"""Return the name of a kind for messages."""
-_KEEP: Final = object()
+"""The name of a kind in messages."""
+_UNCHANGED: Final = object()
 
 
 def get(
@@ -230,7 +230,7 @@ def create(actor: Actor, kind: str, name: str, document: Mapping[str, Any], rows
     db.session.flush()
     audit_log.record(actor, f"{kind}.create", (kind, row.id), join=True, name=name)
     db.session.commit()
-    _drop(removed)
+    _delete_files(removed)
     return row
 
 
@@ -240,22 +240,24 @@ def change(
     *,
     name: str | None = None,
     document: Mapping[str, Any] | None = None,
-    rows: Any = _KEEP,
+    rows: Any = _UNCHANGED,
 ) -> CompatObject:
-    """Change a locked object; what is not given stays. Commits.
+    """Change the given attributes of a locked object; the others are unchanged. Commits.
 
     Errors: quota_exceeded, invalid_request (it is too large).
     """
     if document:
         db.session.execute(select(Project.id).where(Project.id == row.project_id).with_for_update())
         _check_document(row, {**row.document, **document})
-    after = {**row.document, **(document or {})}
-    changes = audit_log.between({"name": row.name, **row.document}, {"name": name or row.name, **after})
-    removed = _put_rows(actor, row, rows) if rows is not _KEEP else []
-    row.name, row.document, row.updated_at = name or row.name, after, clock.now()
+    new_document = {**row.document, **(document or {})}
+    changes = audit_log.between(
+        {"name": row.name, **row.document}, {"name": name or row.name, **new_document}
+    )
+    removed = _put_rows(actor, row, rows) if rows is not _UNCHANGED else []
+    row.name, row.document, row.updated_at = name or row.name, new_document, clock.now()
     audit_log.record(actor, f"{row.kind}.change", (row.kind, row.id), join=True, changes=changes)
     db.session.commit()
-    _drop(removed)
+    _delete_files(removed)
     return row
 
 
@@ -275,20 +277,22 @@ def creator(row: CompatObject) -> str | None:
 def _check_document(row: CompatObject, document: Mapping[str, Any]) -> None:
     """Check that an object's document, and those of its kind in the locked project, are not too large: lists have no
     pages. Errors: invalid_request, quota_exceeded."""
-    size, word = len(orjson.dumps(document)), WORDS[row.kind]
+    size, kind = len(orjson.dumps(document)), WORDS[row.kind]
     if size > limits.MAX_COMPAT_BYTES:
-        most = limits.MAX_COMPAT_BYTES // limits.MB
-        text = f"A {word} can have at most {most} MB of JSON; this one has {size:,} bytes."
+        limit_mb = limits.MAX_COMPAT_BYTES // limits.MB
+        text = f"A {kind} can have at most {limit_mb} MB of JSON; this one has {size:,} bytes."
         raise ApiError("invalid_request", text, {"bytes": size, "limit_bytes": limits.MAX_COMPAT_BYTES})
     others = select(func.coalesce(func.sum(func.length(cast(CompatObject.document, Text))), 0)).where(
         CompatObject.project_id == row.project_id, CompatObject.kind == row.kind, CompatObject.id != row.id
     )
     with db.session.no_autoflush:
-        taken = int(db.session.scalar(others) or 0)
-    if taken + size > limits.MAX_COMPAT_LIST_BYTES:
-        most = limits.MAX_COMPAT_LIST_BYTES // limits.MB
-        text = f"The objects of the kind {word} in a project can take at most {most} MB. Delete some first."
-        details = {"limit_bytes": limits.MAX_COMPAT_LIST_BYTES, "used_bytes": taken}
+        used_bytes = int(db.session.scalar(others) or 0)
+    if used_bytes + size > limits.MAX_COMPAT_LIST_BYTES:
+        limit_mb = limits.MAX_COMPAT_LIST_BYTES // limits.MB
+        text = (
+            f"The objects of the kind {kind} in a project can take at most {limit_mb} MB. Delete some first."
+        )
+        details = {"limit_bytes": limits.MAX_COMPAT_LIST_BYTES, "used_bytes": used_bytes}
         raise ApiError("quota_exceeded", text, details)
 
 
@@ -299,8 +303,8 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
     count = len(rows) if isinstance(rows, list) else 0
     size = 0 if rows is None else len(orjson.dumps(rows))
     if count > limits.MAX_SET_ROWS or size > limits.MAX_SET_BYTES:
-        most = limits.MAX_SET_BYTES // limits.MB
-        text = f"A set can have at most {limits.MAX_SET_ROWS:,} rows and {most} MB of JSON; this one has {count:,}"
+        limit_mb = limits.MAX_SET_BYTES // limits.MB
+        text = f"A set can have at most {limits.MAX_SET_ROWS:,} rows and {limit_mb} MB of JSON; this one has {count:,}"
         text += f" rows and {size:,} bytes. Keep more in a workspace file (POST /scenario-files)."
         raise ApiError("invalid_request", text, {"rows": count, "bytes": size})
     more = size - (row.size or 0)
@@ -310,17 +314,18 @@ def _put_rows(actor: Actor, row: CompatObject, rows: Any) -> list[str]:
         used = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
             CompatObject.workspace_id == actor.workspace_id
         )
-        taken = db.session.scalar(used) or 0
-        if taken + more > limits.MAX_SETS_BYTES:
-            most = limits.MAX_SETS_BYTES // limits.MB
-            text = f"The sets of a workspace can take at most {most} MB. Delete some, or keep rows in workspace files."
-            details = {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": taken}
+        used_bytes = db.session.scalar(used) or 0
+        if used_bytes + more > limits.MAX_SETS_BYTES:
+            limit_mb = limits.MAX_SETS_BYTES // limits.MB
+            text = f"The sets of a workspace can take at most {limit_mb} MB. "
+            text += "Delete some, or keep rows in workspace files."
+            details = {"limit_bytes": limits.MAX_SETS_BYTES, "used_bytes": used_bytes}
             raise ApiError("quota_exceeded", text, details)
         removed = [key for _, key in files.make_room(actor, more, replaces=0, what="this set needs")]
     row.rows, row.size = rows, size
     return removed
 
 
-def _drop(keys: Iterable[str]) -> None:
+def _delete_files(keys: Iterable[str]) -> None:
     for key in keys:
         files.drop(key)

@@ -1,7 +1,7 @@
 """Files of scenarios, and key maps.
 
-Files are sent in all the ways of the clients: base64 in JSON, multipart, by id, by key, by a signed address. Key maps
-lead from old keys of a source system to the new keys of a target system.
+Files are sent as the clients do: base64 in JSON, multipart, by id, by key, by a signed URL. Key maps map old keys of a
+source system to the new keys of a target system.
 
 The files are the workspace files of the scenario's project: those under `outputs/` are in the folder "outputs", all
 others in "uploads".
@@ -43,7 +43,7 @@ SCENARIO: Final = f"{ROOT}/scenarios/<scenario_id>"
 _KEY: Final = "rowsmith.compat_files"
 _BOUNDARY: Final = re.compile(rb"--([0-9A-Za-z'()+_,./:=? -]{1,70})\r\n")  # RFC 2046, 5.1.1
 # Prefix of the hosted service's storage keys, which programs may contain.
-_THEIRS: Final = re.compile(r"scenarios/(?:[^/]+/)*?workspace/(?P<name>.+)")
+_HOSTED_KEY: Final = re.compile(r"scenarios/(?:[^/]+/)*?workspace/(?P<name>.+)")
 
 
 class Where(Anything):
@@ -58,7 +58,7 @@ class ByKey(Anything):
     key: Annotated[str, Field(min_length=1)]
 
 
-def _used(workspace_id: str) -> int:
+def _used_bytes(workspace_id: str) -> int:
     """The bytes of a workspace's files, sets and key maps."""
     used = files.usage(workspace_id)
     return used.bytes + used.compat_bytes
@@ -66,10 +66,10 @@ def _used(workspace_id: str) -> int:
 
 def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
     """A file in the compatible format. `scenario_id` is empty if the call does not name a scenario."""
-    told = files.as_json(file)
+    data = files.as_json(file)
     folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
     name = file.name.removeprefix(f"{names.OUTPUTS}/")
-    # An address that leads to the file for a while without a key: on the way on which the caller reached us.
+    # A URL of the file that needs no key for a while, with the host that the request used.
     until = int(clock.epoch()) + limits.COMPAT_LINK_SECONDS
     token = sealing.sign(_signer(), [file.workspace_id, file.id, until])
     return {
@@ -84,8 +84,8 @@ def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
         "mimeType": file.content_type,
         "presignedUrl": f"{request.host_url.rstrip('/')}{ROOT}/files/{token}",
         "createdBy": file.created_by,
-        "createdAt": told["created_at"],
-        "updatedAt": told["updated_at"],
+        "createdAt": data["created_at"],
+        "updatedAt": data["updated_at"],
     }
 
 
@@ -101,11 +101,11 @@ def _signer() -> bytes:
 
 @call(f"{ROOT}/files/<token>", scope="public")
 def file_signed(token: str) -> Response:
-    """A file by the address that its description holds. Its signature is the credential, for ten minutes."""
-    told = sealing.unsign(_signer(), token) if len(token) < limits.HTTP_URL_CHARS else None
-    if not isinstance(told, list) or len(told) != 3 or told[2] < clock.epoch():
+    """Send a file by its signed URL. The signature is the credential, for ten minutes."""
+    signed = sealing.unsign(_signer(), token) if len(token) < limits.HTTP_URL_CHARS else None
+    if not isinstance(signed, list) or len(signed) != 3 or signed[2] < clock.epoch():
         raise ApiError("not_found", "This link has expired or is invalid. Request the file again.")
-    workspace_id, file_id, _ = told
+    workspace_id, file_id, _ = signed
     actor = actors.system(workspace_id)
     try:
         return files_views.sent(actor, files.find(actor, file_id))
@@ -120,26 +120,26 @@ def file_signed(token: str) -> Response:
 @call(f"{ROOT}/scenarios", scope="read")
 def scenarios_list(actor: Actor, query: Anything) -> Response:
     """List the scenarios of the project."""
-    here = placed(actor, "read", query.projectId)
-    used = _used(here.workspace_id)
-    return reply([_scenario(one, used) for one in everything(scenarios.listing, here)])
+    project_actor = placed(actor, "read", query.projectId)
+    used = _used_bytes(project_actor.workspace_id)
+    return reply([_scenario_out(one, used) for one in everything(scenarios.listing, project_actor)])
 
 
 @call(SCENARIO, scope="read")
 def scenario_show(actor: Actor, scenario_id: str) -> Response:
     """Get a scenario."""
-    used = _used(actor.workspace_id)
-    return reply(_scenario(scenarios.show(scenarios.get(actor, scenario_id)), used), tag=True)
+    used = _used_bytes(actor.workspace_id)
+    return reply(_scenario_out(scenarios.show(scenarios.get(actor, scenario_id)), used), tag=True)
 
 
-def _scenario(shown: dict[str, Any], used: int) -> dict[str, Any]:
+def _scenario_out(scenario: dict[str, Any], used: int) -> dict[str, Any]:
     """A scenario as the clients know it. Its code is in `code`: there are no addresses of scripts, and no diagrams."""
     return {
-        **camelled(shown),
+        **camelled(scenario),
         "presignedUrl": None,
         "requirementsUrl": None,
         "storageUsed": used,
-        "environmentVariables": shown["env"],
+        "environmentVariables": scenario["env"],
         "diagram": None,
         "diagramBusiness": None,
         "diagramStatus": "none",
@@ -151,12 +151,12 @@ def _scenario(shown: dict[str, Any], used: int) -> dict[str, Any]:
 
 @call(f"{SCENARIO}/files", scope="read", query=Where)
 def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
-    """The files that a scenario reads and leaves behind, and how much of the storage is used."""
-    here = _beside(actor, scenario_id)
+    """List the files that a scenario reads and writes, with the used storage."""
+    project_actor = _actor_of_scenario(actor, scenario_id)
     if query.folder is not None:
-        _folder(query.folder)
-    found = [out(one, scenario_id) for one in everything(files.listing, here)]
-    used = _used(actor.workspace_id)
+        _check_folder(query.folder)
+    found = [out(one, scenario_id) for one in everything(files.listing, project_actor)]
+    used = _used_bytes(actor.workspace_id)
     return reply(
         {
             "files": [one for one in found if query.folder in (None, one["folder"])],
@@ -170,32 +170,34 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
 def storage(actor: Actor, scenario_id: str) -> Response:
     """Usage of the file quota."""
     scenarios.get(actor, scenario_id)
-    used, most = _used(actor.workspace_id), limits.MAX_WORKSPACE_FILES_BYTES
-    return reply({"storageUsed": used, "storageLimit": most, "storageUsedPercent": round(100 * used / most)})
+    used, limit = _used_bytes(actor.workspace_id), limits.MAX_WORKSPACE_FILES_BYTES
+    return reply(
+        {"storageUsed": used, "storageLimit": limit, "storageUsedPercent": round(100 * used / limit)}
+    )
 
 
 @call(f"{SCENARIO}/files/<file_id>", scope="read")
 def file_show(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Read what is known of a file, with an address that leads to it."""
-    return reply(out(files.find(_beside(actor, scenario_id), file_id), scenario_id))
+    return reply(out(files.find(_actor_of_scenario(actor, scenario_id), file_id), scenario_id))
 
 
 @call(f"{SCENARIO}/files/<file_id>", ["DELETE"], scope="write")
 def file_delete(actor: Actor, scenario_id: str, file_id: str) -> Response:
     """Delete a file."""
-    here = _beside(actor, scenario_id, "write")
-    files.delete(here, files.find(here, file_id, "write", lock=True))
+    project_actor = _actor_of_scenario(actor, scenario_id, "write")
+    files.delete(project_actor, files.find(project_actor, file_id, "write", lock=True))
     return reply({"success": True})
 
 
 @call(f"{ROOT}/workspace-files/by-key", scope="read", query=ByKey)
 def file_by_key(actor: Actor, query: ByKey) -> Response:
     """Read what is known of a file, by its name with its folders."""
-    theirs = _THEIRS.fullmatch(query.key)
+    hosted_key = _HOSTED_KEY.fullmatch(query.key)
     try:
         file = files.find(actor, query.key)
     except ApiError as error:
-        tried = (theirs["name"] if theirs else query.key).removeprefix("uploads/")
+        tried = (hosted_key["name"] if hosted_key else query.key).removeprefix("uploads/")
         if error.code != "not_found" or tried == query.key:
             raise
         file = files.find(actor, tried)
@@ -205,32 +207,32 @@ def file_by_key(actor: Actor, query: ByKey) -> Response:
 # --- Writing ------------------------------------------------------------------------------------------------
 
 
-def _beside(actor: Actor, scenario_id: str, scope: str = "read") -> Actor:
-    """The caller in the project of a scenario, whose files its runs see. Errors: not_found, forbidden."""
+def _actor_of_scenario(actor: Actor, scenario_id: str, scope: str = "read") -> Actor:
+    """Return the actor in the project of a scenario, whose files its runs see. Errors: not_found, forbidden."""
     scenario = tenancy.get(actor, Scenario, scenario_id, scope)  # its files change, and not the scenario
     return placed(actor, scope, scenario.project_id)
 
 
-def _folder(text: Any) -> str:
+def _check_folder(text: Any) -> str:
     if text not in FOLDERS:
         hint = did_you_mean(str(text)[:50], FOLDERS) or "There are uploads and outputs."
         raise validation_error([Fault("folder", "not_allowed", "There is no such folder.", hint)])
     return str(text)
 
 
-def _named(folder: str, name: str) -> str:
+def _path_in_folder(folder: str, name: str) -> str:
     return f"{names.OUTPUTS}/{name}" if folder == "outputs" else name
 
 
 @call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=Loose, idempotent=True)
 def file_create(actor: Actor, body: Loose) -> Response:
     """Create a file from base64, replacing a file with the same name."""
-    said = body.said()
-    scenario_id = said.get("scenario_id")
+    values = body.said()
+    scenario_id = values.get("scenario_id")
     if not isinstance(scenario_id, str):
         raise validation_error([Fault("scenarioId", "missing", "This is needed.")])
-    here = _beside(actor, scenario_id, "write")
-    name, content, kind = said.get("name"), said.get("content"), said.get("mime_type")
+    project_actor = _actor_of_scenario(actor, scenario_id, "write")
+    name, content, kind = values.get("name"), values.get("content"), values.get("mime_type")
     faults = [
         Fault(path, "missing" if value is None else "wrong_type", "A text is needed here.")
         for path, value in (("name", name), ("content", content))
@@ -244,10 +246,10 @@ def file_create(actor: Actor, body: Loose) -> Response:
             faults.append(Fault("content", "wrong_form", "This is not base64."))
     if faults:
         raise validation_error(faults)
-    folder = _folder(said.get("folder", "uploads"))
+    folder = _check_folder(values.get("folder", "uploads"))
     file, _ = files.upload(
-        here,
-        _named(folder, str(name)),
+        project_actor,
+        _path_in_folder(folder, str(name)),
         io.BytesIO(raw),
         content_type=kind if isinstance(kind, str) else None,
     )
@@ -260,14 +262,16 @@ def file_create(actor: Actor, body: Loose) -> Response:
 )  # fmt: skip
 def file_upload(actor: Actor, scenario_id: str) -> Response:
     """Upload a multipart file regardless of its content type, replacing one with the same name."""
-    here = _beside(actor, scenario_id, "write")
-    form, sent = _form()
+    project_actor = _actor_of_scenario(actor, scenario_id, "write")
+    form, upload = _parse_form()
     try:
-        folder = _folder(form.get("folder", "uploads"))
-        own = form.get("name") or (sent.filename or "").replace("\\", "/").rpartition("/")[2]
-        file, _ = files.upload(here, _named(folder, own), sent.stream, content_type=sent.mimetype or None)
+        folder = _check_folder(form.get("folder", "uploads"))
+        name = form.get("name") or (upload.filename or "").replace("\\", "/").rpartition("/")[2]
+        file, _ = files.upload(
+            project_actor, _path_in_folder(folder, name), upload.stream, content_type=upload.mimetype or None
+        )
     finally:
-        sent.close()
+        upload.close()
     return reply({"success": True, "file": out(file, scenario_id)})
 
 
@@ -287,7 +291,7 @@ class _PeekableStream(io.RawIOBase):
         return self._rest.read(size)
 
 
-def _form() -> tuple[dict[str, str], FileStorage]:
+def _parse_form() -> tuple[dict[str, str], FileStorage]:
     """Parse the parts of the body. The clients send the content type `application/json` without a boundary, so the
     boundary is read from the first line of the body.
 
@@ -315,10 +319,10 @@ def _form() -> tuple[dict[str, str], FileStorage]:
     parser = MultiPartParser(stream_factory=spooled, max_form_memory_size=limits.UPLOAD_FORM_BYTES)
     try:
         form, files = parser.parse(stream, boundary, request.content_length)
-        sent = files.getlist("file")
-        if len(sent) != 1:
+        uploads = files.getlist("file")
+        if len(uploads) != 1:
             raise validation_error([Fault("file", "missing", "One file is needed, as the part `file`.")])
-        return {key: form[key] for key in form}, sent[0]
+        return {key: form[key] for key in form}, uploads[0]
     except BaseException as error:
         for spool in spools:
             spool.close()
@@ -345,21 +349,21 @@ class Entry(Wire):
     new_key: Key
 
 
-class _OfMap(Wire):
+class _KeyMapInput(Wire):
     map_name: MapName
     object: MapName
     project_id: str | None = None
     team_id: str | None = None
 
 
-class EntriesIn(_OfMap):
+class EntriesIn(_KeyMapInput):
     """Entries to write; those that there are get the new key."""
 
     entries: Annotated[list[Entry], Field(min_length=1, max_length=limits.KEY_MAP_BATCH)]
     run_id: Annotated[str, Field(max_length=limits.KEY_MAP_NAME_CHARS)] | None = None
 
 
-class LookupIn(_OfMap):
+class LookupIn(_KeyMapInput):
     """Keys to translate."""
 
     old_keys: Annotated[list[Key], Field(min_length=1, max_length=limits.KEY_MAP_BATCH)]
@@ -371,7 +375,7 @@ class ObjectQuery(Anything):
     object: str | None = None
 
 
-def _capped(value: Any) -> Any:
+def _cap_page_size(value: Any) -> Any:
     """Return a page size as the hosted service reads it: a larger one is its largest."""
     text = str(value)
     return min(int(text), limits.KEY_MAP_PAGE) if text.isdecimal() and len(text) < 10 else value
@@ -381,13 +385,13 @@ class PageQuery(ObjectQuery):
     """Which page of the entries, from 1."""
 
     page: Annotated[int, Field(ge=1, le=limits.MAX_KEY_MAP_ENTRIES)] = 1
-    pageSize: Annotated[int, BeforeValidator(_capped), Field(ge=1)] = 100  # noqa: N815 - the wire's own name
+    pageSize: Annotated[int, BeforeValidator(_cap_page_size), Field(ge=1)] = 100  # noqa: N815 - the wire's own name
 
 
 @call(f"{ROOT}/keymaps", scope="read")
 def maps_list(actor: Actor, query: Anything) -> Response:
     """List the key maps of the project: a row for each map and object."""
-    here = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = placed(actor, "read", query.projectId, query.teamId)
     return reply(
         [
             {
@@ -396,7 +400,7 @@ def maps_list(actor: Actor, query: Anything) -> Response:
                 "entryCount": row.entries,
                 "updatedAt": clock.to_text(row.updated_at),
             }
-            for row in services.maps(here)
+            for row in services.maps(project_actor)
         ]
     )
 
@@ -404,24 +408,24 @@ def maps_list(actor: Actor, query: Anything) -> Response:
 @call(f"{ROOT}/keymaps/entries", ["POST"], scope="write", body=EntriesIn, idempotent=True)
 def entries_put(actor: Actor, body: EntriesIn) -> Response:
     """Write entries of a key map. Of an old key that is sent twice the last new key counts."""
-    here = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = placed(actor, "write", body.project_id, body.team_id)
     keys = {entry.old_key: entry.new_key for entry in body.entries}
-    count = services.put(here, body.map_name, body.object, keys, body.run_id)
+    count = services.put(project_actor, body.map_name, body.object, keys, body.run_id)
     return reply({"mapName": body.map_name, "object": body.object, "upserted": count})
 
 
 @call(f"{ROOT}/keymaps/lookup", ["POST"], scope="read", body=LookupIn, reads=True)
 def entries_lookup(actor: Actor, body: LookupIn) -> Response:
     """Translate old keys, and name those that have no new key."""
-    here = placed(actor, "read", body.project_id, body.team_id)
-    found = services.lookup(here, body.map_name, body.object, body.old_keys)
-    asked = dict.fromkeys(body.old_keys)
+    project_actor = placed(actor, "read", body.project_id, body.team_id)
+    found = services.lookup(project_actor, body.map_name, body.object, body.old_keys)
+    old_keys = dict.fromkeys(body.old_keys)
     return reply(
         {
             "mapName": body.map_name,
             "object": body.object,
-            "mappings": {key: found[key] for key in asked if key in found},
-            "missing": [key for key in asked if key not in found],
+            "mappings": {key: found[key] for key in old_keys if key in found},
+            "missing": [key for key in old_keys if key not in found],
         }
     )
 
@@ -429,9 +433,11 @@ def entries_lookup(actor: Actor, body: LookupIn) -> Response:
 @call(f"{MAP}/entries", scope="read", query=PageQuery)
 def entries_list(actor: Actor, map_name: str, query: PageQuery) -> Response:
     """A page of a key map's entries, in the order of object and old key."""
-    here = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = placed(actor, "read", query.projectId, query.teamId)
     start = (query.page - 1) * query.pageSize
-    found, total = services.entries(here, _name(map_name), query.object or None, start, query.pageSize)
+    found, total = services.entries(
+        project_actor, _check_map_name(map_name), query.object or None, start, query.pageSize
+    )
     return reply(
         {
             "mapName": map_name,
@@ -455,12 +461,12 @@ def entries_list(actor: Actor, map_name: str, query: PageQuery) -> Response:
 @call(MAP, ["DELETE"], scope="write", query=ObjectQuery)
 def map_delete(actor: Actor, map_name: str, query: ObjectQuery) -> Response:
     """Delete a key map, or its entries of one object."""
-    here = placed(actor, "write", query.projectId, query.teamId)
-    gone = services.drop(here, _name(map_name), query.object or None)
-    return reply({"message": f"Key map {map_name} deleted", "deleted": gone})
+    project_actor = placed(actor, "write", query.projectId, query.teamId)
+    deleted = services.drop(project_actor, _check_map_name(map_name), query.object or None)
+    return reply({"message": f"Key map {map_name} deleted", "deleted": deleted})
 
 
-def _name(text: str) -> str:
+def _check_map_name(text: str) -> str:
     if "\0" in text:  # PostgreSQL would reject it
         raise ApiError("not_found", "There is no such key map.")
     return text

@@ -111,38 +111,38 @@ class SetPatch(Patch):
 
 def set_out(row: CompatObject, *, data: bool) -> dict[str, Any]:
     """A set as the clients know it; lists leave `data` out."""
-    shown = {
+    summary = {
         **out(row),
         "description": row.document["description"],
         "rowCount": row.document["row_count"],
         "locked": row.document["locked"],
     }
-    return {**shown, "data": row.rows} if data else shown
+    return {**summary, "data": row.rows} if data else summary
 
 
-def _unlocked(row: CompatObject) -> None:
+def _check_unlocked(row: CompatObject) -> None:
     if row.document["locked"]:
         raise ApiError("conflict", "This set is locked. Unlock it first.", {"id": row.id, "locked": True})
 
 
-def _count(data: Any) -> int:
+def _row_count(data: Any) -> int:
     return len(data) if isinstance(data, list) else 0
 
 
 @call(f"{ROOT}/sets", scope="read")
 def sets_list(actor: Actor, query: Anything) -> Response:
     """List the sets of the project, newest first, without their rows."""
-    here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([set_out(row, data=False) for row in services.listing(here, "set")])
+    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    return reply([set_out(row, data=False) for row in services.listing(project_actor, "set")])
 
 
 @call(f"{ROOT}/sets", ["POST"], scope="write", body=SetIn, idempotent=True)
 def set_create(actor: Actor, body: SetIn) -> Response:
     """Save rows as a set."""
-    here = placed(actor, "write", body.project_id, body.team_id)
-    count = _count(body.data) if body.row_count is None else body.row_count
+    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    count = _row_count(body.data) if body.row_count is None else body.row_count
     document = {"description": body.description, "row_count": count, "locked": body.locked}
-    return reply(set_out(services.create(here, "set", body.name, document, body.data), data=True))
+    return reply(set_out(services.create(project_actor, "set", body.name, document, body.data), data=True))
 
 
 @call(SET, scope="read")
@@ -156,15 +156,15 @@ def set_show(actor: Actor, set_id: str) -> Response:
 def set_change(actor: Actor, set_id: str, body: SetPatch) -> Response:
     """Change a set. While it is locked only `locked` can change."""
     row = services.get(actor, "set", set_id, "write", lock=True)
-    given = body.model_dump(exclude_unset=True)
-    if given.keys() - {"locked"}:
-        _unlocked(row)
-    changes: dict[str, Any] = {key: given[key] for key in ("description", "row_count") if key in given}
-    if given.get("locked") is not None:
-        changes["locked"] = given["locked"]
-    rows = {"rows": given["data"]} if "data" in given else {}
-    if "data" in given and given.get("row_count") is None:
-        changes["row_count"] = _count(given["data"])
+    values = body.model_dump(exclude_unset=True)
+    if values.keys() - {"locked"}:
+        _check_unlocked(row)
+    changes: dict[str, Any] = {key: values[key] for key in ("description", "row_count") if key in values}
+    if values.get("locked") is not None:
+        changes["locked"] = values["locked"]
+    rows = {"rows": values["data"]} if "data" in values else {}
+    if "data" in values and values.get("row_count") is None:
+        changes["row_count"] = _row_count(values["data"])
     changed = services.change(actor, row, name=body.name, document=changes, **rows)
     return reply(set_out(changed, data=True))
 
@@ -173,7 +173,7 @@ def set_change(actor: Actor, set_id: str, body: SetPatch) -> Response:
 def set_delete(actor: Actor, set_id: str) -> Response:
     """Delete a set."""
     row = services.get(actor, "set", set_id, "write", lock=True)
-    _unlocked(row)
+    _check_unlocked(row)
     name = row.name
     services.delete_object(actor, row)
     return reply({"message": f"Set {name} deleted"})
@@ -200,32 +200,32 @@ def type_out(row: CompatObject) -> dict[str, Any]:
     return {**out(row), "createdBy": row.created_by or "", "fieldConfig": row.document["field_config"]}
 
 
-def _check_type_name(actor: Actor, name: str, own: CompatObject | None = None) -> None:
-    """Check that fields can name a type so: not as one of the catalogue, and not as another of the project."""
-    known = catalogue.find(name)
-    if known is not None:
-        text = f"`{name}` is a field type of the catalogue ({known.name}), which fields of this name get."
+def _check_type_name(actor: Actor, name: str, current: CompatObject | None = None) -> None:
+    """Check that neither the catalogue nor the project has another type of that name."""
+    catalogue_type = catalogue.find(name)
+    if catalogue_type is not None:
+        text = f"`{name}` is a field type of the catalogue ({catalogue_type.name}), which fields of this name get."
         raise validation_error([Fault("name", "reserved", text, "Choose another name.")])
     services.lock(actor)
     other = services.named(actor, "custom_data_type", name)
-    if other is not None and other is not own:
+    if other is not None and other is not current:
         raise ApiError("conflict", f"A custom data type of the project is named `{name}`.", {"id": other.id})
 
 
 @call(f"{ROOT}/customDataTypes", scope="read")
 def types_list(actor: Actor, query: Anything) -> Response:
     """List the custom data types of the project, newest first."""
-    here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([type_out(row) for row in services.listing(here, "custom_data_type")])
+    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    return reply([type_out(row) for row in services.listing(project_actor, "custom_data_type")])
 
 
 @call(f"{ROOT}/customDataTypes", ["POST"], scope="write", body=TypeIn, idempotent=True)
 def type_create(actor: Actor, body: TypeIn) -> Response:
     """Create a custom data type."""
-    here = placed(actor, "write", body.project_id, body.team_id)
-    _check_type_name(here, body.name)
+    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    _check_type_name(project_actor, body.name)
     document = {"field_config": body.field_config}
-    return reply(type_out(services.create(here, "custom_data_type", body.name, document)))
+    return reply(type_out(services.create(project_actor, "custom_data_type", body.name, document)))
 
 
 @call(TYPE, ["PUT"], scope="write", body=TypeChange)
@@ -234,8 +234,8 @@ def type_change(actor: Actor, type_id: str, body: TypeChange) -> Response:
     row = services.get(actor, "custom_data_type", type_id, "write", lock=True)
     if body.name is not None and body.name != row.name:
         _check_type_name(placed(actor, "write", row.project_id), body.name, row)
-    given = body.model_dump(exclude_unset=True)
-    changes = {"field_config": given["field_config"]} if "field_config" in given else {}
+    values = body.model_dump(exclude_unset=True)
+    changes = {"field_config": values["field_config"]} if "field_config" in values else {}
     return reply(type_out(services.change(actor, row, name=body.name, document=changes)))
 
 
@@ -288,7 +288,7 @@ class PolicyPatch(Patch):
     key_map_name: Name | None = None
 
 
-def _rules(fields: list[Rule] | None) -> list[dict[str, Any]]:
+def _rules_json(fields: list[Rule] | None) -> list[dict[str, Any]]:
     return [rule.model_dump(by_alias=True, exclude_none=True) for rule in fields or []]
 
 
@@ -308,22 +308,22 @@ def policy_out(row: CompatObject) -> dict[str, Any]:
 @call(f"{ROOT}/masking-policies", scope="read")
 def policies_list(actor: Actor, query: Anything) -> Response:
     """List the masking policies of the project, newest first."""
-    here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([policy_out(row) for row in services.listing(here, "masking_policy")])
+    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    return reply([policy_out(row) for row in services.listing(project_actor, "masking_policy")])
 
 
 @call(f"{ROOT}/masking-policies", ["POST"], scope="write", body=PolicyIn, idempotent=True)
 def policy_create(actor: Actor, body: PolicyIn) -> Response:
     """Create a masking policy."""
-    here = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = placed(actor, "write", body.project_id, body.team_id)
     document = {
         "description": body.description,
-        "fields": _rules(body.fields),
+        "fields": _rules_json(body.fields),
         "consistent": body.consistent,
         "reversible": body.reversible,
         "key_map_name": body.key_map_name,
     }
-    return reply(policy_out(services.create(here, "masking_policy", body.name, document)))
+    return reply(policy_out(services.create(project_actor, "masking_policy", body.name, document)))
 
 
 @call(POLICY, scope="read")
@@ -336,11 +336,11 @@ def policy_show(actor: Actor, policy_id: str) -> Response:
 def policy_change(actor: Actor, policy_id: str, body: PolicyPatch) -> Response:
     """Change a masking policy. Templates that were saved with it keep the masking that they got."""
     row = services.get(actor, "masking_policy", policy_id, "write", lock=True)
-    given = body.model_dump(exclude_unset=True)
-    changes: dict[str, Any] = {key: given[key] for key in ("description", "key_map_name") if key in given}
-    changes |= {key: given[key] for key in ("consistent", "reversible") if given.get(key) is not None}
+    values = body.model_dump(exclude_unset=True)
+    changes: dict[str, Any] = {key: values[key] for key in ("description", "key_map_name") if key in values}
+    changes |= {key: values[key] for key in ("consistent", "reversible") if values.get(key) is not None}
     if body.fields is not None:
-        changes["fields"] = _rules(body.fields)
+        changes["fields"] = _rules_json(body.fields)
     return reply(policy_out(services.change(actor, row, name=body.name, document=changes)))
 
 
@@ -365,10 +365,10 @@ def masked(actor: Actor, policy_id: str, fields: Any) -> Any:
         raise validation_error([Fault("maskingPolicyId", "not_allowed", text, "Set `reversible` to false.")])
     if not isinstance(fields, list):
         return fields
-    return [_masked(field, rules, policy) for field in fields]
+    return [_masked_field(field, rules, policy) for field in fields]
 
 
-def _masked(field: Any, rules: Mapping[str, Mapping[str, Any]], policy: Mapping[str, Any]) -> Any:
+def _masked_field(field: Any, rules: Mapping[str, Mapping[str, Any]], policy: Mapping[str, Any]) -> Any:
     rule = rules.get(str(field.get("name")).casefold()) if isinstance(field, Mapping) else None
     if rule is None:
         return field
@@ -385,7 +385,7 @@ def _masked(field: Any, rules: Mapping[str, Mapping[str, Any]], policy: Mapping[
 
 TEMPLATES: Final = "template_folder"
 ENDPOINTS: Final = "endpoint_folder"
-_KEYS: Final = {TEMPLATES: "templateFolderId", ENDPOINTS: "endpointFolderId"}
+_FOLDER_ID_KEYS: Final = {TEMPLATES: "templateFolderId", ENDPOINTS: "endpointFolderId"}
 
 
 class Folders:
@@ -400,7 +400,7 @@ class Folders:
     def shown(self, name: str) -> dict[str, str | None]:
         """Return the keys `name` and folder id of an object, as the clients know it."""
         folder_id, rest = self.split(name)
-        return {"name": rest, _KEYS[self.kind]: folder_id}
+        return {"name": rest, _FOLDER_ID_KEYS[self.kind]: folder_id}
 
     def split(self, name: str) -> tuple[str | None, str]:
         """Return the id of the folder that a name is in, and the rest of the name."""
@@ -410,26 +410,26 @@ class Folders:
         return None, name
 
     def joined(self, folder_id: Any, name: str) -> str:
-        """Return the whole name of an object in a folder. Error: validation_error for a folder that is not there."""
+        """Return the full name of an object in a folder. Error: validation_error for an unknown folder."""
         if not folder_id:
             return name
         folder = self.names.get(folder_id) if isinstance(folder_id, str) else None
         if folder is None:
             text = "There is no such folder in the project."
-            raise validation_error([Fault(_KEYS[self.kind], "unknown", text)])
+            raise validation_error([Fault(_FOLDER_ID_KEYS[self.kind], "unknown", text)])
         return f"{folder}/{name}"
 
-    def put(self, said: dict[str, Any], body: Loose, name: str | None = None) -> None:
-        """Give what was sent its whole name. `name` is that of an object which is changed: it stays in its folder
-        unless another one is sent."""
-        key = _KEYS[self.kind]
-        sent = body.model_extra or {}
-        present, rest = self.split(name) if name is not None else (None, "")
-        if key not in sent and "name" not in said:
+    def put(self, values: dict[str, Any], body: Loose, name: str | None = None) -> None:
+        """Replace the name in the request with the full name. `name`: that of the object to change, which stays in its
+        folder unless the request names another one."""
+        key = _FOLDER_ID_KEYS[self.kind]
+        extra = body.model_extra or {}
+        folder_id, rest = self.split(name) if name is not None else (None, "")
+        if key not in extra and "name" not in values:
             return
-        own = said.get("name", rest)
-        if isinstance(own, str):
-            said["name"] = self.joined(sent.get(key, present), own)
+        short_name = values.get("name", rest)
+        if isinstance(short_name, str):
+            values["name"] = self.joined(extra.get(key, folder_id), short_name)
 
 
 # --- The folders themselves -----------------------------------------------------------------------------------
@@ -450,7 +450,7 @@ class FolderChange(Patch):
 
 def folder_out(row: CompatObject) -> dict[str, Any]:
     """A folder as the clients know it."""
-    shown = {
+    result = {
         "id": row.id,
         "name": row.name,
         "createdAt": clock.to_text(row.created_at),
@@ -458,42 +458,42 @@ def folder_out(row: CompatObject) -> dict[str, Any]:
         "projectId": row.project_id,
         "teamId": row.team_id,
     }
-    return {**shown, "isDatabase": row.document["is_database"]} if row.kind == TEMPLATES else shown
+    return {**result, "isDatabase": row.document["is_database"]} if row.kind == TEMPLATES else result
 
 
-def _check_name(actor: Actor, kind: str, name: str, own: CompatObject | None = None) -> None:
+def _check_folder_name(actor: Actor, kind: str, name: str, current: CompatObject | None = None) -> None:
     if name.strip("/ ") != name:
         text = "The name of a folder does not begin or end with a slash or a space."
         raise validation_error([Fault("name", "wrong_form", text)])
     services.lock(actor)
     other = services.named(actor, kind, name)
-    if other is not None and other is not own:
+    if other is not None and other is not current:
         # The hosted service's document has 400 here.
         raise ApiError("invalid_request", f"The folder name `{name}` is already in use.", {"id": other.id})
 
 
-def _list(actor: Actor, kind: str, query: Anything) -> Response:
-    here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([folder_out(row) for row in services.listing(here, kind)])
+def _list_folders(actor: Actor, kind: str, query: Anything) -> Response:
+    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    return reply([folder_out(row) for row in services.listing(project_actor, kind)])
 
 
-def _create(actor: Actor, kind: str, body: FolderIn, status: int) -> Response:
-    here = placed(actor, "write", body.project_id, body.team_id)
-    _check_name(here, kind, body.name)
+def _create_folder(actor: Actor, kind: str, body: FolderIn, status: int) -> Response:
+    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    _check_folder_name(project_actor, kind, body.name)
     document = {"is_database": bool(body.is_database)}
-    return reply(folder_out(services.create(here, kind, body.name, document)), status=status)
+    return reply(folder_out(services.create(project_actor, kind, body.name, document)), status=status)
 
 
-def _change(actor: Actor, kind: str, folder_id: str, body: FolderChange) -> Response:
+def _change_folder(actor: Actor, kind: str, folder_id: str, body: FolderChange) -> Response:
     row = services.get(actor, kind, folder_id, "write", lock=True)
     if body.name is not None and body.name != row.name:
-        here = placed(actor, "write", row.project_id)
-        _check_name(here, kind, body.name, row)
+        project_actor = placed(actor, "write", row.project_id)
+        _check_folder_name(project_actor, kind, body.name, row)
         # Each rename commits by itself, the folder's own last: a call that is cut short can be repeated.
-        before = row.name
+        old_name = row.name
         db.session.commit()
-        for object_id, rename in _within(here, kind, before):
-            rename(object_id, before, body.name)
+        for object_id, rename in _objects_in_folder(project_actor, kind, old_name):
+            rename(object_id, old_name, body.name)
         row = services.get(actor, kind, folder_id, "write", lock=True)
     document = {} if body.is_database is None else {"is_database": body.is_database}
     return reply(folder_out(services.change(actor, row, name=body.name, document=document)))
@@ -502,8 +502,8 @@ def _change(actor: Actor, kind: str, folder_id: str, body: FolderChange) -> Resp
 Rename = Callable[[str, str, str], None]
 
 
-def _within(actor: Actor, kind: str, folder: str) -> Iterable[tuple[str, Rename]]:
-    """The objects in a folder, each with what renames it."""
+def _objects_in_folder(actor: Actor, kind: str, folder: str) -> Iterable[tuple[str, Rename]]:
+    """Return the ids of the objects in a folder, each with the function that renames it."""
 
     def inside(listing: Any, name_of: Callable[[Any], tuple[str, str]]) -> list[str]:
         found = [name_of(one) for one in everything(listing, actor)]
@@ -526,28 +526,28 @@ def _within(actor: Actor, kind: str, folder: str) -> Iterable[tuple[str, Rename]
 
     if kind == TEMPLATES:
         statement = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
-        named = db.session.execute(statement.order_by(Template.id.desc()))
-        return [(row.id, template) for row in named if row.name.startswith(f"{folder}/")]
-    held = [(one, endpoint) for one in inside(connections.list_endpoints, of_row)]
-    return [*held, *((one, connection) for one in inside(connections.listing, of_row))]
+        template_rows = db.session.execute(statement.order_by(Template.id.desc()))
+        return [(row.id, template) for row in template_rows if row.name.startswith(f"{folder}/")]
+    endpoint_renames = [(one, endpoint) for one in inside(connections.list_endpoints, of_row)]
+    return [*endpoint_renames, *((one, connection) for one in inside(connections.listing, of_row))]
 
 
 @call(f"{ROOT}/templateFolders", scope="read")
 def template_folders_list(actor: Actor, query: Anything) -> Response:
     """List the folders of templates of the project, newest first."""
-    return _list(actor, TEMPLATES, query)
+    return _list_folders(actor, TEMPLATES, query)
 
 
 @call(f"{ROOT}/templateFolders", ["POST"], scope="write", body=FolderIn, idempotent=True)
 def template_folder_create(actor: Actor, body: FolderIn) -> Response:
     """Create a folder of templates."""
-    return _create(actor, TEMPLATES, body, 200)
+    return _create_folder(actor, TEMPLATES, body, 200)
 
 
 @call(f"{ROOT}/templateFolders/<folder_id>", ["PUT"], scope="write", body=FolderChange)
 def template_folder_change(actor: Actor, folder_id: str, body: FolderChange) -> Response:
     """Rename a folder of templates, and with it the templates in it, each of which gets a new version."""
-    return _change(actor, TEMPLATES, folder_id, body)
+    return _change_folder(actor, TEMPLATES, folder_id, body)
 
 
 @call(f"{ROOT}/templateFolders/<folder_id>", ["DELETE"], scope="write")
@@ -562,44 +562,44 @@ def template_folder_delete(actor: Actor, folder_id: str) -> Response:
 @call(f"{ROOT}/endpointFolders", scope="read")
 def endpoint_folders_list(actor: Actor, query: Anything) -> Response:
     """List the folders of endpoints and connections of the project, newest first."""
-    return _list(actor, ENDPOINTS, query)
+    return _list_folders(actor, ENDPOINTS, query)
 
 
 @call(f"{ROOT}/endpointFolders", ["POST"], scope="write", body=FolderIn, status=201, idempotent=True)
 def endpoint_folder_create(actor: Actor, body: FolderIn) -> Response:
     """Create a folder of endpoints and connections."""
-    return _create(actor, ENDPOINTS, body, 201)
+    return _create_folder(actor, ENDPOINTS, body, 201)
 
 
 @call(f"{ROOT}/endpointFolders/<folder_id>", ["PUT"], scope="write", body=FolderChange)
 def endpoint_folder_change(actor: Actor, folder_id: str, body: FolderChange) -> Response:
     """Rename a folder of endpoints and connections, and with it what is in it."""
-    return _change(actor, ENDPOINTS, folder_id, body)
+    return _change_folder(actor, ENDPOINTS, folder_id, body)
 
 
 @call(f"{ROOT}/endpointFolders/<folder_id>", ["DELETE"], scope="write")
 def endpoint_folder_delete(actor: Actor, folder_id: str) -> Response:
     """Delete a folder of endpoints and connections. What is in it stays, and keeps the folder in its name."""
     row = services.get(actor, ENDPOINTS, folder_id, "write", lock=True)
-    shown = folder_out(row)
+    deleted = folder_out(row)
     services.delete_object(actor, row)
-    return reply(shown)
+    return reply(deleted)
 
 
 # --- Templates ----------------------------------------------------------------------------------------------
 
 ONE = f"{ROOT}/templates/<template_id>"
-_OURS = frozenset({"seed", "warnings", "references", "version", "deleted_at", "label"})
+_NATIVE_KEYS = frozenset({"seed", "warnings", "references", "version", "deleted_at", "label"})
 
 
 def template_out(template: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
     """A template in the compatible format. `folders`: the folders of its project, if they were loaded already."""
     folders = folders or Folders(TEMPLATES, template["project_id"])
-    shown = {
+    values = {
         key: value for key, value in template.items() if key not in ("fields", "deleted_at", "references")
     }
     return {
-        **camelled(shown),
+        **camelled(values),
         "fields": fields_out(template["fields"]),
         "seed": None,
         "simulationConfig": None,
@@ -608,37 +608,37 @@ def template_out(template: dict[str, Any], folders: Folders | None = None) -> di
     }
 
 
-def _said(body: Loose, *dropped: str) -> dict[str, Any]:
+def _body_values(body: Loose, *dropped: str) -> dict[str, Any]:
     return {key: value for key, value in body.said().items() if key not in dropped}
 
 
-def _put_fields(actor: Actor, said: dict[str, Any], present: Any = None) -> None:
-    """Convert the fields of the request to those of the native API, with the masking of the named policy. `present`:
-    the fields that a template has, which are masked if the request has none."""
-    policy_id = said.pop("masking_policy_id", None)
-    if "fields" in said:
-        said["fields"] = fields_in(actor, said["fields"])
+def _put_fields(actor: Actor, values: dict[str, Any], stored_fields: Any = None) -> None:
+    """Convert the fields of the request to those of the native API, with the masking of the named policy.
+    `stored_fields`: the fields that a template has, which are masked if the request has none."""
+    policy_id = values.pop("masking_policy_id", None)
+    if "fields" in values:
+        values["fields"] = fields_in(actor, values["fields"])
     if policy_id is not None:
-        said["fields"] = masked(actor, str(policy_id), said.get("fields", present))
+        values["fields"] = masked(actor, str(policy_id), values.get("fields", stored_fields))
 
 
 @call(f"{ROOT}/templates", scope="read")
 def templates_list(actor: Actor, query: Anything) -> Response:
     """List the templates of the project."""
-    here = placed(actor, "read", query.projectId)
-    folders = Folders(TEMPLATES, here.project_id or "")
-    return reply([template_out(one, folders) for one in everything(templates.listing, here)])
+    project_actor = placed(actor, "read", query.projectId)
+    folders = Folders(TEMPLATES, project_actor.project_id or "")
+    return reply([template_out(one, folders) for one in everything(templates.listing, project_actor)])
 
 
 @call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, idempotent=True)
 def template_create(actor: Actor, body: Loose) -> Response:
     """Create a template."""
-    said = _said(body, *_OURS)
-    here = settled(actor, "write", said)
-    _put_fields(here, said)
-    Folders(TEMPLATES, here.project_id or "").put(said, body)
-    given = read(TemplateIn, said, partial(more_of_template, here))
-    return reply(template_out(templates.create(here, **given.model_dump())))
+    values = _body_values(body, *_NATIVE_KEYS)
+    project_actor = settled(actor, "write", values)
+    _put_fields(project_actor, values)
+    Folders(TEMPLATES, project_actor.project_id or "").put(values, body)
+    parsed = read(TemplateIn, values, partial(more_of_template, project_actor))
+    return reply(template_out(templates.create(project_actor, **parsed.model_dump())))
 
 
 @call(ONE, scope="read")
@@ -651,28 +651,28 @@ def template_show(actor: Actor, template_id: str) -> Response:
 def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
     """Change a template, which creates its next version."""
     template = matched(actor, templates.KIND, template_id)
-    said = _said(body, *_OURS, "project_id", "team_id")
-    _put_fields(placed(actor, "write", template.project_id), said, templates.show(template)["fields"])
-    Folders(TEMPLATES, template.project_id).put(said, body, template.name)
+    values = _body_values(body, *_NATIVE_KEYS, "project_id", "team_id")
+    _put_fields(placed(actor, "write", template.project_id), values, templates.show(template)["fields"])
+    Folders(TEMPLATES, template.project_id).put(values, body, template.name)
     more = partial(more_of_template, actor, template_id=template_id)
-    changes = read(TemplatePatch, said, more).model_dump(exclude_unset=True)
+    changes = read(TemplatePatch, values, more).model_dump(exclude_unset=True)
     return reply(template_out(templates.change(actor, template, changes)))
 
 
 @call(ONE, ["DELETE"], scope="write")
 def template_delete(actor: Actor, template_id: str) -> Response:
     """Delete a template."""
-    gone = templates.delete(actor, matched(actor, templates.KIND, template_id))
-    return reply({"message": f"Template {gone['name']} deleted"})
+    deleted = templates.delete(actor, matched(actor, templates.KIND, template_id))
+    return reply({"message": f"Template {deleted['name']} deleted"})
 
 
 @call(f"{ROOT}/datamaker", ["POST"], scope="generate", body=Loose, reads=True)
 def rows(actor: Actor, body: Loose) -> Response:
     """Rows of the definition in the body, as one bare array."""
-    said = _said(body, "format", "warnings", "references", "label")
-    _put_fields(actor, said)
-    if isinstance(said.get("seed"), int | float):
-        said["seed"] = str(said["seed"])
-    made = generate.draft(actor, read(DraftIn, said, partial(more_of_draft, actor)), "json")
-    headers = {**made.recipe.headers(), "X-Accel-Buffering": "no"}
-    return Response(made.body, headers=headers, content_type=made.recipe.content_type)
+    values = _body_values(body, "format", "warnings", "references", "label")
+    _put_fields(actor, values)
+    if isinstance(values.get("seed"), int | float):
+        values["seed"] = str(values["seed"])
+    draft = generate.draft(actor, read(DraftIn, values, partial(more_of_draft, actor)), "json")
+    headers = {**draft.recipe.headers(), "X-Accel-Buffering": "no"}
+    return Response(draft.body, headers=headers, content_type=draft.recipe.content_type)

@@ -23,10 +23,10 @@ from webapp.web.responses import matching, reply
 
 MEMBER = f"{ROOT}/teamMembers/<member_id>"
 KEY = f"{ROOT}/apiKeys/<key_id>"
-_WORK: Final = ["read", "write", "generate", "push", "run"]
+_WORK_SCOPES: Final = ["read", "write", "generate", "push", "run"]
 # The clients' names of scopes. The last ones also name the level, which is determined by the key's project here.
 _SCOPES: Final[dict[str, list[str] | None]] = {
-    "read": ["read"], "read_write": _WORK, "scenario": _WORK,
+    "read": ["read"], "read_write": _WORK_SCOPES, "scenario": _WORK_SCOPES,
     "user": None, "team": None, "project": None, "workspace": None,
 }  # fmt: skip
 _ROLES: Final = {
@@ -63,7 +63,7 @@ def user_out(user: User) -> dict[str, Any]:
     }
 
 
-def _mine(actor: Actor) -> User:
+def _current_user(actor: Actor) -> User:
     if actor.user_id is None:
         raise tenancy.not_found("user", "me")
     return db.session.get_one(User, actor.user_id)
@@ -82,8 +82,8 @@ def users_list(actor: Actor) -> Response:
 @call(f"{ROOT}/users/me", scope="self")
 def user_me(actor: Actor) -> Response:
     """The authenticated user."""
-    where = {"teamId": actor.team_id, "projectId": actor.project_id, "role": actor.role}
-    return reply({**user_out(_mine(actor)), **where})
+    context = {"teamId": actor.team_id, "projectId": actor.project_id, "role": actor.role}
+    return reply({**user_out(_current_user(actor)), **context})
 
 
 @call(f"{ROOT}/users/<user_id>", ["PUT", "PATCH"], scope="self", body=Loose)
@@ -94,12 +94,12 @@ def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
     if actor.scopes is not None and "admin" not in actor.scopes:
         message = "This key is missing the `admin` scope, which changing an account requires."
         raise ApiError("forbidden", message, {"needs": "admin", "scope": "admin"})
-    user, said = _mine(actor), body.said()
-    shown = user_out(user)
-    first, last = said.get("first_name", shown["firstName"]), said.get("last_name", shown["lastName"])
-    name = said.get("name", f"{first} {last}")
+    user, values = _current_user(actor), body.said()
+    current = user_out(user)
+    first, last = values.get("first_name", current["firstName"]), values.get("last_name", current["lastName"])
+    name = values.get("name", f"{first} {last}")
     people.rename_self(actor, read(_KeyName, {"name": name}).name)
-    return reply(user_out(_mine(actor)))
+    return reply(user_out(_current_user(actor)))
 
 
 # --- Members ------------------------------------------------------------------------------------------------
@@ -113,12 +113,12 @@ def member_out(actor: Actor, member: Membership, team_id: str | None = None) -> 
     return {"id": member.id, "userId": member.user_id, "teamId": team, "role": role}
 
 
-def _role(said: dict[str, Any]) -> str:
-    word = str(said.get("role") or "MEMBER").upper()
-    if word not in _ROLES:
-        hint = did_you_mean(word, _ROLES) or f"There are {', '.join(_ROLES)}."
+def _requested_role(values: dict[str, Any]) -> str:
+    name = str(values.get("role") or "MEMBER").upper()
+    if name not in _ROLES:
+        hint = did_you_mean(name, _ROLES) or f"There are {', '.join(_ROLES)}."
         raise validation_error([Fault("role", "not_allowed", "There is no such role.", hint)])
-    return _ROLES[word]
+    return _ROLES[name]
 
 
 @call(f"{ROOT}/teamMembers", scope="member")
@@ -134,28 +134,30 @@ def members_list(actor: Actor) -> Response:
 def member_add(actor: Actor, body: Loose) -> Response:
     """Give a user of the workspace a role in a team."""
     # The user id is the subject of this call, not a reference sent back by the client.
-    user_id, said = str((body.model_extra or {}).get("userId") or ""), body.said()
-    here = tenancy.listing(actor, Membership).where(Membership.user_id == user_id)
-    if db.session.scalars(here).first() is None:
+    user_id, values = str((body.model_extra or {}).get("userId") or ""), body.said()
+    statement = tenancy.listing(actor, Membership).where(Membership.user_id == user_id)
+    if db.session.scalars(statement).first() is None:
         raise tenancy.not_found("user", user_id)
-    team = _team(actor, said)
-    member = people.add_member(actor, db.session.get_one(User, user_id), _role(said), team_id=team)
+    team = _requested_team(actor, values)
+    member = people.add_member(
+        actor, db.session.get_one(User, user_id), _requested_role(values), team_id=team
+    )
     return reply(member_out(actor, member))
 
 
-def _team(actor: Actor, said: dict[str, Any]) -> str | None:
-    wanted = said.get("team_id")
-    return tenancy.get(actor, Team, str(wanted), "admin").id if wanted else None
+def _requested_team(actor: Actor, values: dict[str, Any]) -> str | None:
+    team_id = values.get("team_id")
+    return tenancy.get(actor, Team, str(team_id), "admin").id if team_id else None
 
 
 @call(f"{ROOT}/teamMembers/invite", ["POST"], scope="admin", body=Loose, status=201, idempotent=True)
 def member_invite(actor: Actor, body: Loose) -> Response:
     """Invite an address. The service sends no mail: the answer holds the link to pass on."""
-    said = body.said()
-    email = said.get("email")
+    values = body.said()
+    email = values.get("email")
     if not isinstance(email, str):
         raise validation_error([Fault("email", "missing", "This is needed.")])
-    row, token = people.invite(actor, email, _role(said), team_id=_team(actor, said))
+    row, token = people.invite(actor, email, _requested_role(values), team_id=_requested_team(actor, values))
     role = "MEMBER" if row.role == "editor" else row.role.upper()
     # Not accepted yet: there is no user, and so no name.
     pending = {
@@ -171,7 +173,7 @@ def member_invite(actor: Actor, body: Loose) -> Response:
 def member_change(actor: Actor, member_id: str, body: Loose) -> Response:
     """Give a member another role."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
-    people.change_role(actor, row, _role(body.said()))
+    people.change_role(actor, row, _requested_role(body.said()))
     return reply(member_out(actor, row))
 
 
@@ -187,22 +189,22 @@ def member_remove(actor: Actor, member_id: str) -> Response:
 
 def key_out(key: ApiKey, text: str | None = None) -> dict[str, Any]:
     """Return a key in the form of the clients; its secret is shown once, when it is created."""
-    told = proper_keys.as_dict(key)
-    scopes = set(told["scopes"] or _WORK)
+    data = proper_keys.as_dict(key)
+    scopes = set(data["scopes"] or _WORK_SCOPES)
     role = "READ" if scopes == {"read"} else "READ_WRITE"
     return {
-        **camelled(told),
-        "key": text or told["prefix"],
+        **camelled(data),
+        "key": text or data["prefix"],
         "role": role,
         "teamId": key.team_id,
         "userId": key.created_by,
-        "updatedAt": told["created_at"],
+        "updatedAt": data["created_at"],
     }
 
 
 @call(f"{ROOT}/apiKeys", scope="self")
 def keys_list(actor: Actor) -> Response:
-    """List keys that are good: one's own, or all of the workspace for admins."""
+    """List the valid keys: the caller's own, or all of the workspace for admins."""
     statement = api_keys.listing(actor).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id.desc())
     return reply([key_out(one) for one in db.session.scalars(statement.limit(limits.COMPAT_LIST_ROWS))])
 
@@ -210,28 +212,28 @@ def keys_list(actor: Actor) -> Response:
 @call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, idempotent=True)
 def key_create(actor: Actor, body: Loose) -> Response:
     """Create a key. A proposed secret is ignored; the generated one is only in this response."""
-    said = body.said()
-    given = read(_KeyName, {"name": said.get("name") or "API key"})
+    values = body.said()
+    parsed = read(_KeyName, {"name": values.get("name") or "API key"})
     key, text = api_keys.create(
         actor,
-        given.name,
+        parsed.name,
         api_version=g.api_version,
-        scopes=_scopes(said.get("scope")),
-        project_id=said.get("project_id") if isinstance(said.get("project_id"), str) else None,
+        scopes=_scopes(values.get("scope")),
+        project_id=values.get("project_id") if isinstance(values.get("project_id"), str) else None,
     )
     return reply(key_out(key, text))
 
 
-def _scopes(word: Any) -> list[str] | None:
-    if word is None or word == "":
+def _scopes(value: Any) -> list[str] | None:
+    if value is None or value == "":
         return None
-    plain = str(word).strip().lower()
+    plain = str(value).strip().lower()
     if plain in _SCOPES:
         return _SCOPES[plain]
     if plain in KEY_SCOPES:
         return [plain]
-    known = [*KEY_SCOPES, *(name.upper() for name in _SCOPES)]
-    hint = did_you_mean(plain, known) or f"There are {', '.join(known)}."
+    choices = [*KEY_SCOPES, *(name.upper() for name in _SCOPES)]
+    hint = did_you_mean(plain, choices) or f"There are {', '.join(choices)}."
     raise validation_error([Fault("scope", "not_allowed", "There is no such scope.", hint)])
 
 
@@ -256,8 +258,8 @@ def key_delete(actor: Actor, key_id: str) -> Response:
 @call(f"{ROOT}/validate/apiKey", scope="self")
 def validate(actor: Actor) -> Response:
     """Return that the key is valid: other requests get 401."""
-    told = {"projectId": actor.project_id, "teamId": actor.team_id, "role": actor.role}
-    return reply({"message": "API key is valid", "valid": True, **told})
+    context = {"projectId": actor.project_id, "teamId": actor.team_id, "role": actor.role}
+    return reply({"message": "API key is valid", "valid": True, **context})
 
 
 # --- Projects and teams -------------------------------------------------------------------------------------
@@ -276,25 +278,25 @@ def team_out(team: Team) -> dict[str, Any]:
     return {**camelled(TeamOut.of(team)), "avatar": None}
 
 
-def _all(statement: Select[Any], newest: Any) -> list[Any]:
-    return list(db.session.scalars(statement.order_by(newest.desc()).limit(limits.COMPAT_LIST_ROWS)))
+def _newest_rows(statement: Select[Any], column: Any) -> list[Any]:
+    return list(db.session.scalars(statement.order_by(column.desc()).limit(limits.COMPAT_LIST_ROWS)))
 
 
 @call(f"{ROOT}/projects", scope="member")
 def projects_list(actor: Actor) -> Response:
     """List the projects that one reaches."""
-    found = _all(tenancy.listing(actor, Project, project=False), Project.id)
+    found = _newest_rows(tenancy.listing(actor, Project, project=False), Project.id)
     return reply([project_out(one) for one in found])
 
 
 @call(f"{ROOT}/projects", ["POST"], scope="admin", body=Loose, idempotent=True)
 def project_create(actor: Actor, body: Loose) -> Response:
     """Create a project."""
-    given = read(ProjectIn, body.said())
-    made = workspaces.create_project(
-        actor, given.name, team_id=given.team_id or None, description=given.description
+    parsed = read(ProjectIn, body.said())
+    project = workspaces.create_project(
+        actor, parsed.name, team_id=parsed.team_id or None, description=parsed.description
     )
-    return reply(project_out(made))
+    return reply(project_out(project))
 
 
 @call(PROJECT, scope="member")
@@ -308,10 +310,10 @@ def project_change(actor: Actor, project_id: str, body: Loose) -> Response:
     """Change a project's name or description."""
     row = tenancy.get(actor, Project, project_id, "admin", lock=True)
     matching(project_out(row))
-    said = body.said()
-    if said.pop("team_id", row.team_id) not in (row.team_id, ""):
+    values = body.said()
+    if values.pop("team_id", row.team_id) not in (row.team_id, ""):
         raise validation_error([Fault("teamId", "not_allowed", "A project stays in its team.")])
-    changes = read(ProjectPatch, said).model_dump(exclude_unset=True)
+    changes = read(ProjectPatch, values).model_dump(exclude_unset=True)
     if changes:
         workspaces.rename(actor, row, changes)
     return reply(project_out(row))
@@ -328,7 +330,9 @@ def project_delete(actor: Actor, project_id: str) -> Response:
 @call(f"{ROOT}/teams", scope="member")
 def teams_list(actor: Actor) -> Response:
     """List the teams that one belongs to."""
-    return reply([team_out(one) for one in _all(tenancy.listing(actor, Team, project=False), Team.id)])
+    return reply(
+        [team_out(one) for one in _newest_rows(tenancy.listing(actor, Team, project=False), Team.id)]
+    )
 
 
 @call(f"{ROOT}/teams", ["POST"], scope="admin", body=Loose, idempotent=True)
@@ -349,11 +353,11 @@ def team_change(actor: Actor, team_id: str, body: Loose) -> Response:
 @call(f"{ROOT}/setup/teams", ["POST"], scope="admin", body=Loose)
 def team_setup(actor: Actor, body: Loose) -> Response:
     """Create a team with its first project. The caller belongs to it through their role in the workspace."""
-    said = body.said()
-    project = said.pop("project_name", None) or "Default"
-    team = workspaces.create_team(actor, read(TeamIn, said).name)
-    made = workspaces.create_project(actor, read(ProjectIn, {"name": project}).name, team_id=team.id)
-    mine = db.session.scalars(
+    values = body.said()
+    project = values.pop("project_name", None) or "Default"
+    team = workspaces.create_team(actor, read(TeamIn, values).name)
+    created = workspaces.create_project(actor, read(ProjectIn, {"name": project}).name, team_id=team.id)
+    membership = db.session.scalars(
         tenancy.listing(actor, Membership).where(
             Membership.user_id == actor.user_id, Membership.team_id.is_(None)
         )
@@ -361,7 +365,7 @@ def team_setup(actor: Actor, body: Loose) -> Response:
     return reply(
         {
             "team": team_out(team),
-            "project": project_out(made),
-            "teamMember": member_out(actor, mine, team.id) if mine else None,
+            "project": project_out(created),
+            "teamMember": member_out(actor, membership, team.id) if membership else None,
         }
     )

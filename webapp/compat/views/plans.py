@@ -255,7 +255,7 @@ class PlanIn(PlanPatch):
     team_id: str | None = None
 
 
-_NEW: Final[dict[str, Any]] = {
+_DEFAULTS: Final[dict[str, Any]] = {
     "summary": None,
     "status": "draft",
     "origin": None,
@@ -271,35 +271,35 @@ _NULLABLE: Final = frozenset({"summary", "origin", "createdFrom", "owner", "env"
 
 def plan_out(row: CompatObject) -> dict[str, Any]:
     """Return a plan in the form of the clients. Plans are not run here, so none has generated rows."""
-    shown = {key: value for key, value in out(row).items() if key != "name"}
-    return {**shown, "title": row.name, "rows": 0, **row.document}
+    values = {key: value for key, value in out(row).items() if key != "name"}
+    return {**values, "title": row.name, "rows": 0, **row.document}
 
 
 def _document(body: PlanPatch) -> dict[str, Any]:
     """Return the input in the stored format: the parts of a plan without nulls, which the document does not allow."""
-    given = body.model_dump(by_alias=True, exclude_unset=True, exclude={"title", "project_id", "team_id"})
-    kept = {key: value for key, value in given.items() if value is not None or key in _NULLABLE}
+    values = body.model_dump(by_alias=True, exclude_unset=True, exclude={"title", "project_id", "team_id"})
+    document = {key: value for key, value in values.items() if value is not None or key in _NULLABLE}
     if body.spec is not None:
-        kept["spec"] = body.spec.model_dump(by_alias=True, exclude_none=True)
+        document["spec"] = body.spec.model_dump(by_alias=True, exclude_none=True)
     if body.history is not None:
-        kept["history"] = [event.model_dump(by_alias=True, exclude_none=True) for event in body.history]
-    return kept
+        document["history"] = [event.model_dump(by_alias=True, exclude_none=True) for event in body.history]
+    return document
 
 
 @call(f"{ROOT}/plans", scope="read")
 def plans_list(actor: Actor, query: Anything) -> Response:
     """List the plans of the project, newest first."""
-    here = placed(actor, "read", query.projectId, query.teamId)
-    return reply([plan_out(row) for row in services.listing(here, "plan")])
+    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    return reply([plan_out(row) for row in services.listing(project_actor, "plan")])
 
 
 @call(f"{ROOT}/plans/save", ["POST"], scope="write", body=PlanIn, idempotent=True)
 def plan_create(actor: Actor, body: PlanIn) -> Response:
     """Create a plan."""
-    here = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = placed(actor, "write", body.project_id, body.team_id)
     empty = Spec().model_dump(by_alias=True, exclude_none=True)
-    document = {**_NEW, "spec": empty, **_document(body)}
-    return reply(plan_out(services.create(here, "plan", body.title, document)))
+    document = {**_DEFAULTS, "spec": empty, **_document(body)}
+    return reply(plan_out(services.create(project_actor, "plan", body.title, document)))
 
 
 @call(PLAN, scope="read")

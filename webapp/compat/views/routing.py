@@ -35,8 +35,8 @@ from webapp.web.routing import route
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
-_LOW: Final = re.compile(r"_([a-z])")
+_CAPITAL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_UNDERSCORE: Final = re.compile(r"_([a-z])")
 # Keys of the hosted service without a counterpart here. Clients send them back unchanged.
 IGNORED: Final = frozenset(
     "id created_at updated_at created_by user_id avatar db_order_idx simulation_config template_folder_id "
@@ -61,13 +61,13 @@ class Loose(inputs.Input):
 
     def said(self, **renamed: str) -> dict[str, Any]:
         """Return the input with the names of the native API; nulls and unsupported attributes are removed."""
-        out = {}
+        values = {}
         for key, value in (self.model_extra or {}).items():
             name = snake(key)
             name = renamed.get(name, name)
             if value is not None and name not in IGNORED:
-                out[name] = value
-        return out
+                values[name] = value
+        return values
 
 
 class Wire(inputs.Input):
@@ -89,12 +89,12 @@ class Anything(inputs.Query):
 
 def snake(name: str) -> str:
     """`connectionString` -> `connection_string`."""
-    return _HUMP.sub(lambda found: f"_{found[1].lower()}", name)
+    return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", name)
 
 
 def camel(name: str) -> str:
     """`connection_string` -> `connectionString`."""
-    return _LOW.sub(lambda found: found[1].upper(), name)
+    return _UNDERSCORE.sub(lambda found: found[1].upper(), name)
 
 
 def camelled(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,15 +104,15 @@ def camelled(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def read(
     model: type[M],
-    said: Mapping[str, Any],
+    values: Mapping[str, Any],
     more: Callable[[ApiError, Mapping[str, Any]], ApiError] | None = None,
 ) -> M:
     """Parse the input with a model of the native API. `more` adds the errors of the rest to that of an invalid input.
     Error: validation_error with all errors."""
     try:
-        return inputs.parse(model, said)
+        return inputs.parse(model, values)
     except ApiError as error:
-        raise (error if more is None else more(error, said)) from None
+        raise (error if more is None else more(error, values)) from None
 
 
 def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None = None) -> Actor:
@@ -131,9 +131,9 @@ def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None
     return actor
 
 
-def settled(actor: Actor, scope: str, said: dict[str, Any]) -> Actor:
+def settled(actor: Actor, scope: str, values: dict[str, Any]) -> Actor:
     """Apply `placed` with the ids in a body, and remove these keys from it."""
-    return placed(actor, scope, said.pop("project_id", None) or None, said.pop("team_id", None) or None)
+    return placed(actor, scope, values.pop("project_id", None) or None, values.pop("team_id", None) or None)
 
 
 def everything(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
@@ -164,21 +164,21 @@ def fields_in(actor: Actor, fields: Any) -> Any:
     reject. A type that is not in the catalogue, but is a custom data type of the actor's project, is replaced by its
     definition."""
     types: Types = {}
-    if _names_unknown(fields):
+    if _has_unknown_type(fields):
         found = services.listing(actor, "custom_data_type")
         types = {one.name.casefold(): one.document["field_config"] for one in found}
     return _fields_in(fields, types)
 
 
-def _names_unknown(fields: Any) -> bool:
+def _has_unknown_type(fields: Any) -> bool:
     """Return whether a field, at any level, has a type that is not in the catalogue."""
     for field in fields if isinstance(fields, list) else ():
         if isinstance(field, Mapping):
             options = field.get("options")
             inner = options.get("fields") if isinstance(options, Mapping) else None
-            if catalogue.find(str(field.get("type", ""))) is None or _names_unknown(field.get("nested")):
+            if catalogue.find(str(field.get("type", ""))) is None or _has_unknown_type(field.get("nested")):
                 return True
-            if _names_unknown(inner):
+            if _has_unknown_type(inner):
                 return True
     return False
 
@@ -196,29 +196,32 @@ def _field_in(field: Any, types: Types) -> Any:
         and "type" in config
         and catalogue.find(str(field.get("type", ""))) is None
     ):
-        both = {**(config.get("options") or {}), **(field.get("options") or {})}
-        own = {
+        merged = {**(config.get("options") or {}), **(field.get("options") or {})}
+        overrides = {
             key: value for key, value in field.items() if key not in ("type", "options") and value is not None
         }
-        field = {**config, **own, "options": both}
-    out = {}
+        field = {**config, **overrides, "options": merged}
+    result = {}
     for key, value in field.items():
         name = snake(key) if snake(key) in _FIELD_KEYS else key
         # The hosted service keeps these with every field; empty, they say nothing.
         if value is None or (key in ("nested", "function", "optional") and not value):
             continue
-        out[name] = value
-    options, kind = out.get("options"), catalogue.find(str(out.get("type", "")))
-    if "nested" in out and "fields" not in (options or {}):
-        options = {**(options or {}), "fields": out.pop("nested")}
+        result[name] = value
+    options, kind = result.get("options"), catalogue.find(str(result.get("type", "")))
+    if "nested" in result and "fields" not in (options or {}):
+        options = {**(options or {}), "fields": result.pop("nested")}
     if isinstance(options, Mapping):
-        known = {*(kind.Options.model_fields if kind else ()), *_FIELD_KEYS}
-        named = {key: snake(key) if key not in known and snake(key) in known else key for key in options}
-        out["options"] = {
-            named[key]: _fields_in(value, types) if named[key] == "fields" else value
+        option_names = {*(kind.Options.model_fields if kind else ()), *_FIELD_KEYS}
+        names = {
+            key: snake(key) if key not in option_names and snake(key) in option_names else key
+            for key in options
+        }
+        result["options"] = {
+            names[key]: _fields_in(value, types) if names[key] == "fields" else value
             for key, value in options.items()
         }
-    return out
+    return result
 
 
 def fields_out(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -228,20 +231,20 @@ def fields_out(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _field_out(field: Mapping[str, Any]) -> dict[str, Any]:
     kind = catalogue.find(field["type"])
-    known = kind.Options.model_fields if kind else {}
+    option_fields = kind.Options.model_fields if kind else {}
     options = {
-        (camel(key) if key in known and snake(camel(key)) == key else key): fields_out(value)
+        (camel(key) if key in option_fields and snake(camel(key)) == key else key): fields_out(value)
         if key == "fields"
         else value
         for key, value in field["options"].items()
     }
-    said = {
+    common = {
         camel(key): field[key]
         for key, info in CommonKeys.model_fields.items()
         if key in field and key not in ("name", "type", "options", "hidden") and field[key] != info.default
     }
     return {
-        "name": field["name"], "type": field["type"], "options": options, "active": not field["hidden"], **said
+        "name": field["name"], "type": field["type"], "options": options, "active": not field["hidden"], **common
     }  # fmt: skip
 
 
@@ -249,7 +252,7 @@ def _field_out(field: Mapping[str, Any]) -> dict[str, Any]:
 
 ROOT: Final = "/compat"
 # How programs that call by `fetch` name themselves: Node (18 as undici), Deno, Bun, browsers.
-_FETCH: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")
+_FETCH_CLIENTS: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")
 bp = Blueprint("compat", __name__)
 
 # Not in /openapi.json, which describes the current API; no page; unknown query parameters are accepted.
@@ -280,8 +283,8 @@ def failed(error: Exception) -> ResponseReturnValue:
         return error
     found = hooks.as_api_error(error)
     body = {**found.as_dict(), "message": found.message}
-    if _FETCH.match(request.headers.get("User-Agent", "")):
-        # As in the document of the npm package: `error` and `details` are texts there, and the client creates its
+    if _FETCH_CLIENTS.match(request.headers.get("User-Agent", "")):
+        # As in the document of the npm package, where `error` and `details` are texts.
         details = json.dumps(found.details, ensure_ascii=False)
         body |= {"error": found.message, "code": found.code, "details": details}
     response = json_reply(body, found.status)
@@ -292,7 +295,7 @@ def failed(error: Exception) -> ResponseReturnValue:
 
 # Routes only of the hosted service, and unknown routes: 404 with similar routes.
 
-_PART: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
+_PARAMETER: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
 # Alternatives for calls of the clients that are not supported.
 INSTEAD: Final = {
     "plans": "Plans are stored but not run. Use a scenario instead.",
@@ -307,34 +310,40 @@ INSTEAD: Final = {
     "scenarios": "Use the native API for scenarios: POST {origin}/scenarios/{id}/run.",
 }
 _NONE: Final = ("compat.root", "compat.root_slash", "compat.unknown")
-_ALL: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+_METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
-@call(ROOT, _ALL, scope="self", endpoint="root")
-@call(f"{ROOT}/", _ALL, scope="self", endpoint="root_slash")
+@call(ROOT, _METHODS, scope="self", endpoint="root")
+@call(f"{ROOT}/", _METHODS, scope="self", endpoint="root_slash")
 def root() -> Response:
     """No call has an empty path."""
-    raise _unknown("")
+    raise _no_such_call("")
 
 
-@call(f"{ROOT}/<path:rest>", _ALL, scope="self")
+@call(f"{ROOT}/<path:rest>", _METHODS, scope="self")
 def unknown(rest: str) -> Response:
     """Reject unknown routes."""
-    raise _unknown(rest)
+    raise _no_such_call(rest)
 
 
-def _unknown(path: str) -> ApiError:
-    asked = f"{request.method} /{path}"[:200]
+def _no_such_call(path: str) -> ApiError:
+    requested = f"{request.method} /{path}"[:200]
     calls: dict[str, list[str]] = {}
     for rule in current_app.url_map.iter_rules():
         if rule.endpoint.startswith("compat.") and rule.endpoint not in _NONE:
-            shown = _PART.sub(r"{\1}", rule.rule.removeprefix(ROOT))
-            calls.setdefault(shown, []).extend(sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}))
-    wanted = f"/{path}".rstrip("/")
-    same = [one for one in calls if re.fullmatch(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(one)), wanted)]
-    alike = get_close_matches(wanted[:100], calls, n=3, cutoff=0.6)
-    found = dict.fromkeys([*same, *alike])
-    near = [f"{method} {one}" for one in found for method in dict.fromkeys(calls[one])][:5]
+            pattern = _PARAMETER.sub(r"{\1}", rule.rule.removeprefix(ROOT))
+            calls.setdefault(pattern, []).extend(sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}))
+    route_path = f"/{path}".rstrip("/")
+    same = [
+        one for one in calls if re.fullmatch(re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(one)), route_path)
+    ]
+    similar = get_close_matches(route_path[:100], calls, n=3, cutoff=0.6)
+    found = dict.fromkeys([*same, *similar])
+    suggestions = [f"{method} {one}" for one in found for method in dict.fromkeys(calls[one])][:5]
     instead = INSTEAD.get(path) or INSTEAD.get(path.partition("/")[0])
-    hint = instead or (f"Did you mean `{near[0]}`?" if near else "The guide lists the calls that are there.")
-    return ApiError("not_found", f"There is no call `{asked}`. {hint}", {"hint": hint, "near": near})
+    hint = instead or (
+        f"Did you mean `{suggestions[0]}`?" if suggestions else "The guide lists the calls that are there."
+    )
+    return ApiError(
+        "not_found", f"There is no call `{requested}`. {hint}", {"hint": hint, "near": suggestions}
+    )

@@ -55,7 +55,7 @@ _VALUE: Final = re.compile(
 )
 _BLANK: Final = frozenset(" \t\r\n\f\v-/")
 _FRACTION: Final = re.compile(r"[.eE]")
-_WORDS: Final = {"NULL": None, "TRUE": True, "FALSE": False}
+_LITERALS: Final = {"NULL": None, "TRUE": True, "FALSE": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def first_word(statement: str) -> str:
 def insert(statement: str, *, escapes: bool) -> Insert | None:
     """A plain INSERT as its rows; None for any other statement. `escapes`: the target reads a backslash in a text as
     the beginning of an escape (MySQL), so a text that holds one is not plain."""
-    at = _skip(statement, 0)
+    at = _skip_space(statement, 0)
     head = _HEAD.match(statement, at)
     if head is None:
         return None
@@ -85,45 +85,45 @@ def insert(statement: str, *, escapes: bool) -> Insert | None:
     rows: list[dict[str, Any]] = []
     at = head.end()
     while True:
-        found = _row(statement, _skip(statement, at), escapes)
+        found = _parse_row(statement, _skip_space(statement, at), escapes)
         if found is None or len(found[0]) != len(columns):
             return None
         rows.append(dict(zip(columns, found[0], strict=True)))
-        at = _skip(statement, found[1])
+        at = _skip_space(statement, found[1])
         if statement[at : at + 1] != ",":
             break
         at += 1
     if statement[at : at + 1] == ";":
-        at = _skip(statement, at + 1)
+        at = _skip_space(statement, at + 1)
     plain = at == len(statement) and len(set(columns)) == len(columns)
     return Insert(table, rows) if plain else None
 
 
-def _row(statement: str, at: int, escapes: bool) -> tuple[list[Any], int] | None:
+def _parse_row(statement: str, at: int, escapes: bool) -> tuple[list[Any], int] | None:
     if statement[at : at + 1] != "(":
         return None
     values: list[Any] = []
     while True:
-        at = _skip(statement, at + 1)
+        at = _skip_space(statement, at + 1)
         found = _VALUE.match(statement, at)
         if found is None or (escapes and found["text"] and "\\" in found["text"]):
             return None
         if found["word"]:
-            values.append(_WORDS[found["word"].upper()])
+            values.append(_LITERALS[found["word"].upper()])
         elif found["text"]:
             values.append(found["text"].lstrip("nN")[1:-1].replace("''", "'"))
         else:
             number = found["number"]
             values.append(float(number) if _FRACTION.search(number) else int(number))
-        at = _skip(statement, found.end())
-        mark = statement[at : at + 1]
-        if mark == ")":
+        at = _skip_space(statement, found.end())
+        separator = statement[at : at + 1]
+        if separator == ")":
             return values, at + 1
-        if mark != ",":
+        if separator != ",":
             return None
 
 
-def _skip(statement: str, at: int) -> int:
+def _skip_space(statement: str, at: int) -> int:
     if statement[at : at + 1] not in _BLANK:  # most tokens are adjacent
         return at
     found = _GAP.match(statement, at)
@@ -142,33 +142,33 @@ _NOT_PLAIN = (
     "Only admins carry out statements. What others may send are rows: a plain INSERT with its columns named and "
     "literal values, or `table` and `rows`."
 )
-_RENAMED = {"quantity": "count", "data": "rows", "payload": "rows", "table_name": "table"}
+_RENAMED_KEYS = {"quantity": "count", "data": "rows", "payload": "rows", "table_name": "table"}
 
 
 @call(f"{ROOT}/export/db", ["POST"], scope="push", body=Loose, idempotent=True)
 def export_db(actor: Actor, body: Loose) -> Response:
     """Rows into a table, or a statement; answered as the driver of the hosted service answers."""
-    said = _said(body)
-    if "query" not in said:
-        return reply(_counted(_sent(actor, _as(actor, ExportDbInput, said))))
-    statement = said.pop("query")
-    found = tenancy.get(actor, Connection, str(said.get("connection_id") or ""), "push")
+    values = _push_values(body)
+    if "query" not in values:
+        return reply(_insert_result(_run_push(actor, _parse(actor, ExportDbInput, values))))
+    statement = values.pop("query")
+    found = tenancy.get(actor, Connection, str(values.get("connection_id") or ""), "push")
     if not isinstance(statement, str) or not statement.strip():
         raise validation_error([Fault("query", "missing", "A statement is needed.")])
     plain = insert(statement, escapes=found.type == "mysql")
     if plain is not None:
         # Every column that the statement names is written, also a key that a push by names leaves to the target.
-        named = {column: column for column in plain.rows[0]}
+        mapping = {column: column for column in plain.rows[0]}
         rows = {"table": plain.table, "rows": plain.rows}
-        ask = _as(actor, ExportDbInput, {"on_error": "stop", "mapping": named, **said, **rows})
-        return reply(_counted(_sent(actor, ask)))
+        push_input = _parse(actor, ExportDbInput, {"on_error": "stop", "mapping": mapping, **values, **rows})
+        return reply(_insert_result(_run_push(actor, push_input)))
     if first_word(statement) in ("SELECT", "WITH"):
-        return reply(_answered(actor, found, statement))
+        return reply(_query_result(actor, found, statement))
     if not actor.can("admin"):
         raise ApiError("forbidden", _NOT_PLAIN, actor.lacks("admin") or {})
     require(actor, "admin")
     targets.usable(found)
-    confirm = said.get("confirm")
+    confirm = values.get("confirm")
     targets.confirmed(found, confirm if isinstance(confirm, str) else None)
     command = first_word(statement)
     audit_log.record(actor, "connection.execute", found, join=True, command=command)
@@ -181,57 +181,57 @@ def export_db(actor: Actor, body: Loose) -> Response:
 @call(f"{ROOT}/export/rest", ["POST"], scope="push", body=Loose, idempotent=True)
 def export_rest(actor: Actor, body: Loose) -> Response:
     """Send rows to an endpoint. The response has the form of the hosted service, and the push."""
-    said = _said(body)
-    ask = _as(actor, ExportRestInput, said)
-    if ask.endpoint_id is None and ask.connection_id is None:
+    values = _push_values(body)
+    push_input = _parse(actor, ExportRestInput, values)
+    if push_input.endpoint_id is None and push_input.connection_id is None:
         hint = (
             "Create an endpoint (POST /endpoints) and send its id. Rows can only be sent to saved endpoints."
         )
         raise validation_error([Fault("endpointId", "missing", "This is needed.", hint)])
-    push = _sent(actor, ask)
+    push = _run_push(actor, push_input)
     found = read.rows(push["id"], limit=1)
     status = found[0].status_code if found and found[0].status_code else 200
-    request: dict[str, Any] = {"method": "POST", "url": ask.target or "", "headers": {}}
-    if ask.endpoint_id is not None:
-        endpoint = endpoints.as_json(connections.get_endpoint(actor, ask.endpoint_id, "push"))
+    request: dict[str, Any] = {"method": "POST", "url": push_input.target or "", "headers": {}}
+    if push_input.endpoint_id is not None:
+        endpoint = endpoints.as_json(connections.get_endpoint(actor, push_input.endpoint_id, "push"))
         request |= {"method": endpoint["method"], "url": endpoint["url"] or endpoint["path"]}
     return reply(
         {
             "success": push["status"] == "completed",
             "request": request,
             "response": {
-                "status": status, "statusText": HTTPStatus(status).phrase if status in _KNOWN else "",
+                "status": status, "statusText": HTTPStatus(status).phrase if status in _STATUS_CODES else "",
                 "headers": {}, "body": None,
             },
-            **_beside(push),
+            **_push_summary(push),
         }
     )  # fmt: skip
 
 
-_KNOWN = {one.value for one in HTTPStatus}
+_STATUS_CODES = {one.value for one in HTTPStatus}
 
 
-def _said(body: Loose) -> dict[str, Any]:
-    said = body.said(**_RENAMED)
-    if isinstance(said.get("rows"), Mapping):
-        said["rows"] = [said["rows"]]
-    return {key: value for key, value in said.items() if key not in ("project_id", "team_id")}
+def _push_values(body: Loose) -> dict[str, Any]:
+    values = body.said(**_RENAMED_KEYS)
+    if isinstance(values.get("rows"), Mapping):
+        values["rows"] = [values["rows"]]
+    return {key: value for key, value in values.items() if key not in ("project_id", "team_id")}
 
 
-def _as(actor: Actor, model: type[ExportInput], said: dict[str, Any]) -> Any:
+def _parse(actor: Actor, model: type[ExportInput], values: dict[str, Any]) -> Any:
     """Return the request. Error: validation_error, with the errors of the rest of the push."""
     try:
-        return inputs.parse(model, said)
+        return inputs.parse(model, values)
     except ApiError as error:
-        raise with_more(error, said, model, lambda ask: prepared(actor, ask).faults()) from None
+        raise with_more(error, values, model, lambda ask: prepared(actor, ask).faults()) from None
 
 
-def _sent(actor: Actor, ask: ExportInput) -> dict[str, Any]:
+def _run_push(actor: Actor, push_input: ExportInput) -> dict[str, Any]:
     """Run the requested push; it may be unfinished after `EXPORT_DB_WAIT_SECONDS`. Error: target_failed with the first
     rows that did not arrive."""
-    planned = prepared(actor, ask)
+    planned = prepared(actor, push_input)
     push_id = planned.push_id
-    pushes.queue(actor, planned, "push.create" if ask.rows is not None else "template.push")
+    pushes.queue(actor, planned, "push.create" if push_input.rows is not None else "template.push")
     wait(push_id)
     push = pushes.as_json(pushes.get(actor, push_id, "push"))
     bad = push["counts"]["failed"] + push["counts"]["unknown"]
@@ -240,36 +240,36 @@ def _sent(actor: Actor, ask: ExportInput) -> dict[str, Any]:
             *read.rows(push_id, state="failed", limit=10),
             *read.rows(push_id, state="unknown", limit=10),
         ]
-        told = [one.as_json(push["tables"]) for one in failed]
-        why = told[0]["message"] if told else (push["error"] or {}).get("message", "The push failed.")
-        details = {"push_id": push_id, "status": push["status"], "counts": push["counts"], "rows": told}
-        raise ApiError("target_failed", f"{bad or 'The'} rows did not arrive: {why}", details)
+        rows = [one.as_json(push["tables"]) for one in failed]
+        reason = rows[0]["message"] if rows else (push["error"] or {}).get("message", "The push failed.")
+        details = {"push_id": push_id, "status": push["status"], "counts": push["counts"], "rows": rows}
+        raise ApiError("target_failed", f"{bad or 'The'} rows did not arrive: {reason}", details)
     return push
 
 
-def _beside(push: dict[str, Any]) -> dict[str, Any]:
+def _push_summary(push: dict[str, Any]) -> dict[str, Any]:
     return {"pushId": push["id"], "status": push["status"], "counts": push["counts"]}
 
 
-def _counted(push: dict[str, Any]) -> dict[str, Any]:
+def _insert_result(push: dict[str, Any]) -> dict[str, Any]:
     return {
         "command": "INSERT", "rowCount": push["counts"]["delivered"], "rows": [], "fields": [], "oid": None,
-        **_beside(push),
+        **_push_summary(push),
     }  # fmt: skip
 
 
 # --- Statements ---------------------------------------------------------------------------------------------
 
 
-def _answered(actor: Actor, connection: Connection, statement: str) -> dict[str, Any]:
-    """The rows of a query, which may read only."""
+def _query_result(actor: Actor, connection: Connection, statement: str) -> dict[str, Any]:
+    """Return the rows of a read-only query."""
     audit_log.record(actor, "connection.query", connection, join=True)
     db.session.commit()
-    most = limits.FETCHED_ROWS
+    limit = limits.FETCHED_ROWS
     with _open(connection) as session:
-        batch = session.query(statement, {}, most + 1)
-    if batch.num_rows > most:
-        text = f"The query answers more than {most:,} rows."
+        batch = session.query(statement, {}, limit + 1)
+    if batch.num_rows > limit:
+        text = f"The query answers more than {limit:,} rows."
         raise ApiError("target_failed", text, {"reason": "too_large", "hint": "Let it answer fewer."})
     rows = [{name: _json_value(value) for name, value in row.items()} for row in batch.to_pylist()]
     # Of the columns' types only the driver of one database knows more: the numbers of "nothing known".
@@ -280,7 +280,7 @@ def _answered(actor: Actor, connection: Connection, statement: str) -> dict[str,
 
 @contextmanager
 def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
-    """The database behind a connection. Its troubles are errors of the API, without what they repeat of secrets."""
+    """Open the database of a connection. Its errors are raised as errors of the API, with secrets redacted."""
     redact = access.connector_and_redactor(connection)[1]
     try:
         with access.open_reader(connection, limits.TARGET_QUERY_SECONDS) as session:
@@ -291,7 +291,7 @@ def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
 
 
 def _json_value(value: Any) -> Any:
-    """A value of a database as JSON has it."""
+    """Return a value of a database as a JSON value."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, datetime | date | time):

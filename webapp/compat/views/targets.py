@@ -50,39 +50,39 @@ def connection_out(connection: Connection, folders: Folders | None = None) -> di
     """Return a connection in the compatible format, with secrets masked. `folders`: the folders of its project, if they
     were loaded already."""
     folders = folders or Folders(ENDPOINTS, connection.project_id)
-    told = connections.as_json(connection)
-    text = told["settings"].get("connection_string")
-    return {**camelled(told), "connectionString": text, **folders.shown(connection.name)}
+    data = connections.as_json(connection)
+    text = data["settings"].get("connection_string")
+    return {**camelled(data), "connectionString": text, **folders.shown(connection.name)}
 
 
 @call(f"{ROOT}/connections", scope="read")
 def connections_list(actor: Actor, query: Anything) -> Response:
     """List the connections of the project."""
-    here = placed(actor, "read", query.projectId)
-    folders = Folders(ENDPOINTS, here.project_id or "")
-    return reply([connection_out(one, folders) for one in everything(connections.listing, here)])
+    project_actor = placed(actor, "read", query.projectId)
+    folders = Folders(ENDPOINTS, project_actor.project_id or "")
+    return reply([connection_out(one, folders) for one in everything(connections.listing, project_actor)])
 
 
 @call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
 def connection_create(actor: Actor, body: Loose) -> Response:
     """Create a connection and verify it."""
-    said = body.said()
-    here = settled(actor, "write", said)
-    Folders(ENDPOINTS, here.project_id or "").put(said, body)
-    given = read(ConnectionIn, said)
-    made = connections.create(
-        here,
-        name=given.name,
-        type=_kind(given),
-        settings=given.given(),
-        environment=given.environment,
-        read_only=given.is_read_only,
+    values = body.said()
+    project_actor = settled(actor, "write", values)
+    Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
+    parsed = read(ConnectionIn, values)
+    connection = connections.create(
+        project_actor,
+        name=parsed.name,
+        type=_connection_type(parsed),
+        settings=parsed.given(),
+        environment=parsed.environment,
+        read_only=parsed.is_read_only,
     )
-    return reply(connection_out(made), status=201)
+    return reply(connection_out(connection), status=201)
 
 
-def _kind(given: ConnectionIn) -> str:
-    kind = given.type or given.connection_type
+def _connection_type(values: ConnectionIn) -> str:
+    kind = values.type or values.connection_type
     if not kind:
         raise validation_error(
             [Fault("type", "missing", "This is needed: the kind of target, such as postgresql.")]
@@ -100,13 +100,13 @@ def connection_show(actor: Actor, connection_id: str) -> Response:
 def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response:
     """Change a connection. A masked connection string that is sent back keeps what it hides."""
     found = connections.get(actor, connection_id, "write", lock=True)
-    said = body.said()
-    kind = said.pop("type", None) or said.pop("connection_type", None)
+    values = body.said()
+    kind = values.pop("type", None) or values.pop("connection_type", None)
     if isinstance(kind, str) and connections.kind_of(kind) != found.type:
         text = f"A connection of type {found.type} stays one."
         raise validation_error([Fault("type", "not_allowed", text, "Create a new connection.")])
-    Folders(ENDPOINTS, found.project_id).put(said, body, found.name)
-    changes = read(ConnectionChange, said).model_dump(exclude_unset=True, by_alias=True)
+    Folders(ENDPOINTS, found.project_id).put(values, body, found.name)
+    changes = read(ConnectionChange, values).model_dump(exclude_unset=True, by_alias=True)
     string = changes.pop("connection_string", None)
     if string is not None:
         changes["settings"] = {**(changes.get("settings") or {}), "connection_string": string}
@@ -125,24 +125,24 @@ def connection_delete(actor: Actor, connection_id: str) -> Response:
 @call(f"{ROOT}/connections/test", ["POST"], scope="write", body=Loose)
 def connection_test(actor: Actor, body: Loose) -> Response:
     """Test settings without saving them. A target that does not answer is `target_failed`."""
-    said = body.said()
-    here = settled(actor, "write", said)
-    given = read(ConnectionIn, {"name": "test", **said})
-    kind = connections.kind_of(_kind(given))
-    settings = json_input.canonical(KINDS[kind].Settings, given.given())
-    connections_settings.check(here, here.project_id, KINDS[kind], settings, {})
+    values = body.said()
+    project_actor = settled(actor, "write", values)
+    parsed = read(ConnectionIn, {"name": "test", **values})
+    kind = connections.kind_of(_connection_type(parsed))
+    settings = json_input.canonical(KINDS[kind].Settings, parsed.given())
+    connections_settings.check(project_actor, project_actor.project_id, KINDS[kind], settings, {})
     # It is in no session, so it is never saved, and its secrets are not encrypted.
-    tried = Connection(
-        workspace_id=here.workspace_id,
-        project_id=here.project_id,
+    connection = Connection(
+        workspace_id=project_actor.workspace_id,
+        project_id=project_actor.project_id,
         type=kind,
         settings=settings,
         read_only=True,
     )
-    audit_log.record(here, "connection.test", join=True, connection_type=kind)
+    audit_log.record(project_actor, "connection.test", join=True, connection_type=kind)
     db.session.commit()
-    with sqlite_files.trial(tried) if kind == sqlite_files.KIND else nullcontext() as folder:
-        connector, redact = access.connector_and_redactor(tried)
+    with sqlite_files.trial(connection) if kind == sqlite_files.KIND else nullcontext() as folder:
+        connector, redact = access.connector_and_redactor(connection)
         connector.folder = folder or connector.folder
         stages = [
             {"name": one["name"], "ok": one["ok"], "code": one["code"], "message": redact(one["message"]),
@@ -160,28 +160,28 @@ def connection_test(actor: Actor, body: Loose) -> Response:
 def tables(actor: Actor, query: Asked) -> Response:
     """The tables of one connection, or of all databases of the project that answer."""
     if query.connectionId:
-        return reply(_tables(actor, connections.get(actor, query.connectionId)))
-    here = placed(actor, "read", query.projectId)
+        return reply(_tables_json(actor, connections.get(actor, query.connectionId)))
+    project_actor = placed(actor, "read", query.projectId)
     found: list[dict[str, Any]] = []
-    asked = [one for one in everything(connections.listing, here) if KINDS[one.type].can.sql]
-    for one in asked[: limits.COMPAT_TABLE_CONNECTIONS]:
+    candidates = [one for one in everything(connections.listing, project_actor) if KINDS[one.type].can.sql]
+    for one in candidates[: limits.COMPAT_TABLE_CONNECTIONS]:
         try:
-            found += _tables(here, one)
+            found += _tables_json(project_actor, one)
         except ApiError:  # one that is down says nothing of the others
             db.session.rollback()
     return reply(found)
 
 
-def _tables(actor: Actor, connection: Connection) -> list[dict[str, Any]]:
+def _tables_json(actor: Actor, connection: Connection) -> list[dict[str, Any]]:
     entities = inspection.metadata_json(actor, connection)["entities"]
     inbound: dict[str, list[dict[str, str]]] = {}
     for one in entities:
         for relation in one.get("relations", []):
             for column, referenced in zip(relation["columns"], relation["entity_columns"], strict=False):
-                told = {
+                dependency = {
                     "dependent_table": one["name"], "dependent_column": column, "referenced_column": referenced
                 }  # fmt: skip
-                inbound.setdefault(relation["entity"], []).append(told)
+                inbound.setdefault(relation["entity"], []).append(dependency)
     return [
         {
             "table_name": one["name"],
@@ -203,34 +203,34 @@ def _tables(actor: Actor, connection: Connection) -> list[dict[str, Any]]:
 @call(f"{ROOT}/endpoints", scope="read")
 def endpoints_list(actor: Actor, query: Anything) -> Response:
     """List the endpoints of the project."""
-    here = placed(actor, "read", query.projectId)
-    folders = Folders(ENDPOINTS, here.project_id or "")
-    found = everything(connections.list_endpoints, here)
+    project_actor = placed(actor, "read", query.projectId)
+    folders = Folders(ENDPOINTS, project_actor.project_id or "")
+    found = everything(connections.list_endpoints, project_actor)
     return reply([endpoint_out(endpoints.as_json(one), folders) for one in found])
 
 
-def endpoint_out(told: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
+def endpoint_out(data: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
     """Return an endpoint in the compatible format: null for missing headers, parameters or authentication, and a path
     as its address if it uses the host of a connection."""
-    folders = folders or Folders(ENDPOINTS, told["project_id"])
+    folders = folders or Folders(ENDPOINTS, data["project_id"])
     return {
-        **camelled(told),
-        "url": told["url"] or told["path"],
-        "headers": told["headers"] or None,
-        "queryParams": told["query_params"] or None,
-        "auth": None if (told["auth"] or {}).get("type", "none") == "none" else told["auth"],
-        **folders.shown(told["name"]),
+        **camelled(data),
+        "url": data["url"] or data["path"],
+        "headers": data["headers"] or None,
+        "queryParams": data["query_params"] or None,
+        "auth": None if (data["auth"] or {}).get("type", "none") == "none" else data["auth"],
+        **folders.shown(data["name"]),
     }
 
 
 @call(f"{ROOT}/endpoints", ["POST"], scope="write", body=Loose, idempotent=True)
 def endpoint_create(actor: Actor, body: Loose) -> Response:
     """Create an endpoint."""
-    said = body.said()
-    here = settled(actor, "write", said)
-    Folders(ENDPOINTS, here.project_id or "").put(said, body)
-    made = endpoints.create(here, read(EndpointIn, said).given())
-    return reply(endpoint_out(endpoints.as_json(made)))
+    values = body.said()
+    project_actor = settled(actor, "write", values)
+    Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
+    endpoint = endpoints.create(project_actor, read(EndpointIn, values).given())
+    return reply(endpoint_out(endpoints.as_json(endpoint)))
 
 
 @call(ENDPOINT, scope="read")
@@ -244,11 +244,13 @@ def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
     """Change an endpoint. A secret that comes back masked is kept."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     matching(endpoint_out(endpoints.as_json(found)))
-    said = {key: value for key, value in body.said().items() if key not in ("project_id", "team_id")}
-    if found.connection_id and said.get("url") == said.get("path"):
-        said.pop("url", None)  # of an endpoint on a connection the clients are shown the path as its address
-    Folders(ENDPOINTS, found.project_id).put(said, body, found.name)
-    changed = endpoints.change(actor, found, read(EndpointChange, said).given())
+    values = {key: value for key, value in body.said().items() if key not in ("project_id", "team_id")}
+    if found.connection_id and values.get("url") == values.get("path"):
+        values.pop(
+            "url", None
+        )  # of an endpoint on a connection the clients are shown the path as its address
+    Folders(ENDPOINTS, found.project_id).put(values, body, found.name)
+    changed = endpoints.change(actor, found, read(EndpointChange, values).given())
     return reply(endpoint_out(endpoints.as_json(changed)))
 
 
