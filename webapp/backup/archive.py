@@ -33,26 +33,26 @@ class BackupError(Exception):
 
 
 @contextmanager
-def told(doing: str, folder: Path) -> Iterator[None]:
-    """Convert exceptions of disks, storages and databases to `BackupError`. `doing`: "The backup was not created";
+def told(failure: str, folder: Path) -> Iterator[None]:
+    """Convert exceptions of disks, storages and databases to `BackupError`. `failure`: "The backup was not created";
     `folder`: where it writes."""
     try:
         yield
     except storage.StorageError as error:
         raise BackupError(
-            f"{doing}: the storage does not answer: {str(error).partition(chr(10))[0]}."
+            f"{failure}: the storage does not answer: {str(error).partition(chr(10))[0]}."
         ) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise BackupError(
-                f"{doing}: the disk of {folder} is full. Free some space, then try again."
+                f"{failure}: the disk of {folder} is full. Free some space, then try again."
             ) from error
-        raise BackupError(f"{doing}: {error.strerror or error} ({error.filename or folder}).") from error
+        raise BackupError(f"{failure}: {error.strerror or error} ({error.filename or folder}).") from error
     except DatabaseError as error:
-        said = str(error.orig).partition("\n")[0]
-        if "is full" in said:
-            said = f"the disk of {folder} is full"
-        raise BackupError(f"{doing}: the database says: {said}.") from error
+        message = str(error.orig).partition("\n")[0]
+        if "is full" in message:
+            message = f"the disk of {folder} is full"
+        raise BackupError(f"{failure}: the database says: {message}.") from error
 
 
 # --- The file -----------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def told(doing: str, folder: Path) -> Iterator[None]:
 FORMAT: Final = "rowsmith-backup"
 FORMAT_VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
-_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+_BROKEN_FILE_ERRORS: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 
 
 class Part(BaseModel):
@@ -121,11 +121,11 @@ class Writer:
         if not path.parent.is_dir():
             raise BackupError(f"There is no folder {path.parent}.")
         self.path, self.parts = path, dict[str, Part]()
-        self._beside = path.with_name(f".{path.name}.partial")
-        self._done = False
+        self._partial = path.with_name(f".{path.name}.partial")
+        self._finished = False
 
     def __enter__(self) -> Writer:
-        handle = os.open(self._beside, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(self._partial, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -139,56 +139,56 @@ class Writer:
         return self
 
     @contextmanager
-    def part(self, name: str) -> Iterator[_Counted]:
-        """A part to be written; one at a time."""
+    def part(self, name: str) -> Iterator[_PartWriter]:
+        """Open a part for writing; one at a time."""
         with self._zip.open(name, "w", force_zip64=True) as file:
-            counted = _Counted(file)
-            yield counted
-        self.parts[name] = Part(bytes=counted.bytes, sha256=counted.sha256)
+            part_writer = _PartWriter(file)
+            yield part_writer
+        self.parts[name] = Part(bytes=part_writer.bytes, sha256=part_writer.sha256)
 
     def finish(self, manifest: Manifest) -> None:
-        """The last part, and the backup is there."""
+        """Write the manifest and move the file to its destination."""
         with self.part(MANIFEST) as file:
             file.write(orjson.dumps(manifest.model_dump(), option=orjson.OPT_INDENT_2))
         self._zip.close()
         self._file.flush()
         os.fsync(self._file.fileno())
-        os.replace(self._beside, self.path)
-        self._done = True
+        os.replace(self._partial, self.path)
+        self._finished = True
         synced(self.path.parent)
 
     def __exit__(
         self, _kind: type[BaseException] | None, _value: object, _trace: TracebackType | None
     ) -> None:
         try:
-            if not self._done:
-                self._beside.unlink(missing_ok=True)
+            if not self._finished:
+                self._partial.unlink(missing_ok=True)
         finally:
-            if not self._done:
+            if not self._finished:
                 self._zip.fp = None  # closed, it would write its directory
             self._file.close()
 
 
-class _Counted:
+class _PartWriter:
     """A part that is being written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._hash, self.bytes = file, hashlib.sha256(), 0
 
     def write(self, data: bytes) -> None:
-        """Some more of it."""
+        """Append bytes."""
         self._file.write(data)
         self._hash.update(data)
         self.bytes += len(data)
 
     @property
     def sha256(self) -> str:
-        """Of what was written so far."""
+        """The digest of the bytes written so far."""
         return self._hash.hexdigest()
 
 
 def synced(folder: Path) -> None:
-    """Sees to it that what was renamed in a folder stays so when the power goes."""
+    """Sync a folder, so that a rename in it survives a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -208,7 +208,7 @@ class Reader:
             raise BackupError(f"There is no file {path}.") from None
         except KeyError:
             raise BackupError(f"{path} is no backup of Rowsmith: it has no manifest.") from None
-        except (*_BROKEN, orjson.JSONDecodeError) as error:
+        except (*_BROKEN_FILE_ERRORS, orjson.JSONDecodeError) as error:
             raise BackupError(f"{path} is no backup, or not a whole one: {error}.") from None
         if not isinstance(raw, dict) or raw.get("format") != FORMAT:
             raise BackupError(f"{path} is no backup of Rowsmith.")
@@ -231,10 +231,10 @@ class Reader:
 
     def check(self) -> None:
         """Read every part and compare its SHA-256. Error: BackupError with the first part that differs."""
-        there, told = set(self._zip.namelist()) - {MANIFEST}, set(self.manifest.parts)
-        if odd := sorted(there ^ told):
+        members, listed = set(self._zip.namelist()) - {MANIFEST}, set(self.manifest.parts)
+        if differing := sorted(members ^ listed):
             raise BackupError(
-                f"{self.path} was changed: {odd[0]} {'is missing' if odd[0] in told else 'is new'}."
+                f"{self.path} was changed: {differing[0]} {'is missing' if differing[0] in listed else 'is new'}."
             )
         for name, part in self.manifest.parts.items():
             digest = hashlib.sha256()
@@ -247,27 +247,27 @@ class Reader:
                 raise BackupError(f"{self.path} is broken: {name} has {found:,} rows, not {table.rows:,}.")
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """A part's bytes. Error: BackupError."""
+        """Yield a part's bytes. Error: BackupError."""
         try:
             with self._zip.open(name) as file:
                 while piece := file.read(limits.STORAGE_CHUNK_BYTES):
                     yield piece
         except KeyError:
             raise BackupError(f"{self.path} is not whole: {name} is missing.") from None
-        except _BROKEN as error:
+        except _BROKEN_FILE_ERRORS as error:
             raise BackupError(f"{self.path} is broken at {name}: {error}. Take another backup.") from None
 
     def lines(self, name: str) -> Iterator[bytes]:
-        """A part's lines. Error: BackupError."""
+        """Yield a part's lines. Error: BackupError."""
         rest = b""
         for piece in self.pieces(name):
-            *whole, rest = (rest + piece).split(b"\n")
-            yield from whole
+            *complete, rest = (rest + piece).split(b"\n")
+            yield from complete
         if rest:
             yield rest
 
     def extract(self, name: str, path: Path) -> None:
-        """A part as a file."""
+        """Write a part to a file."""
         with path.open("wb") as file:
             for piece in self.pieces(name):
                 file.write(piece)

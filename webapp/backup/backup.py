@@ -37,18 +37,18 @@ from webapp.work import batch_delete
 
 PLAIN: Final = "keys.env"
 SEALED: Final = "keys.sealed"
-_WORD: Final = "rowsmith"
+_KNOWN_TEXT: Final = "rowsmith"
 _PURPOSE: Final = "rowsmith.backup.mark"
 _MARK_CHARS: Final = 24
 
 
 def text_of(secret_key: str, vault_keys: Sequence[str]) -> str:
-    """The keys as a data folder's `keys.env` has them."""
+    """Return the keys in the format of a data folder's `keys.env`."""
     return f"SECRET_KEY={secret_key}\nVAULT_KEYS={','.join(vault_keys)}\n"
 
 
 def read_text(text: str) -> tuple[str, tuple[str, ...]]:
-    """SECRET_KEY and the ring, newest first, of a `keys.env`."""
+    """Return the SECRET_KEY and the key ring, newest first, of a `keys.env`."""
     found = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     ring = found.get("VAULT_KEYS", "").split(",")
     return found.get("SECRET_KEY", ""), tuple(key.strip() for key in ring if key.strip())
@@ -78,7 +78,7 @@ def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
     """Return the encrypted keys: JSON with the parameters for deriving the encryption key from the passphrase. `salt`
     is random."""
     cost = limits.UPKEEP_SCRYPT_COST
-    token = sealing.seal(_stretched(passphrase, salt, cost), text.encode())
+    token = sealing.seal(_derived_key(passphrase, salt, cost), text.encode())
     return orjson.dumps(
         {"kdf": "scrypt", "cost": cost, "salt": base64.b64encode(salt).decode(), "token": token.decode()}
     )
@@ -87,19 +87,23 @@ def sealed(text: str, passphrase: str, salt: bytes) -> bytes:
 def opened(raw: bytes, passphrase: str) -> str:
     """Decrypt the keys. Error: BackupError for a wrong passphrase."""
     try:
-        told = orjson.loads(raw)
-        salt, cost, token = base64.b64decode(told["salt"]), int(told["cost"]), told["token"].encode()
+        document = orjson.loads(raw)
+        salt, cost, token = (
+            base64.b64decode(document["salt"]),
+            int(document["cost"]),
+            document["token"].encode(),
+        )
     except (ValueError, KeyError, AttributeError, TypeError):
         raise BackupError("The keys in the backup cannot be read.") from None
     if not 0 < cost <= limits.UPKEEP_SCRYPT_COST_MAX:
         raise BackupError("The keys in the backup cannot be read: their cost parameter is out of range.")
-    found = sealing.unseal(_stretched(passphrase, salt, cost), token)
+    found = sealing.unseal(_derived_key(passphrase, salt, cost), token)
     if found is None:
         raise BackupError("The passphrase is not the one that the keys of this backup were sealed by.")
     return found.decode()
 
 
-def _stretched(passphrase: str, salt: bytes, cost: int) -> bytes:
+def _derived_key(passphrase: str, salt: bytes, cost: int) -> bytes:
     return Scrypt(salt=salt, length=32, n=cost, r=8, p=1).derive(passphrase.encode())
 
 
@@ -109,23 +113,23 @@ def mark(secret_key: str) -> str:
 
 
 def vault_mark(ring: Sequence[str]) -> str:
-    """A word sealed by the newest key of a ring; "" without one."""
-    return Vault(ring).seal(_WORD).decode() if ring else ""
+    """Return a known text sealed by the newest key of a ring; "" without one."""
+    return Vault(ring).seal(_KNOWN_TEXT).decode() if ring else ""
 
 
-def opens(ring: Sequence[str], told: str) -> bool:
+def opens(ring: Sequence[str], encrypted_word: str) -> bool:
     """Return whether a ring can decrypt what the newest key of the backup has encrypted."""
-    if not told:
+    if not encrypted_word:
         return True
     try:
-        return Vault(ring).open(told.encode()) == _WORD
+        return Vault(ring).open(encrypted_word.encode()) == _KNOWN_TEXT
     except (VaultError, ValueError):
         return False
 
 
 # All columns that are encrypted by the vault, to check whether a key ring can decrypt them.
 
-_BEGINS = "sealed"
+_SEALED_PREFIX = "sealed"
 """Prefix of the names of these columns in every table; checked in tests/upkeep."""
 
 
@@ -134,11 +138,13 @@ def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
     vault, opened, lost = Vault(ring), 0, 0
     for table in database.tables(connection):
         for name, kind in table.columns.items():
-            if kind != "binary" or not name.startswith(_BEGINS):
+            if kind != "binary" or not name.startswith(_SEALED_PREFIX):
                 continue
             column = sa.column(name, sa.LargeBinary)
-            read = sa.select(column).select_from(sa.table(table.name)).where(column.is_not(None))
-            for one in connection.execute(read.execution_options(yield_per=limits.UPKEEP_ROWS)).scalars():
+            statement = sa.select(column).select_from(sa.table(table.name)).where(column.is_not(None))
+            for one in connection.execute(
+                statement.execution_options(yield_per=limits.UPKEEP_ROWS)
+            ).scalars():
                 try:
                     vault.open(bytes(one))
                     opened += 1
@@ -151,7 +157,7 @@ def count(connection: sa.Connection, ring: Sequence[str]) -> tuple[int, int]:
 
 
 def engine(url: str) -> sa.Engine:
-    """An engine that keeps no connection. `url` as `Settings.sqlalchemy_url`."""
+    """Return an engine that keeps no connection. `url` as `Settings.sqlalchemy_url`."""
     if url.startswith("sqlite"):
         options = {"timeout": limits.SQLITE_BUSY_MS / 1000, "check_same_thread": False}
     else:
@@ -163,12 +169,12 @@ def engine(url: str) -> sa.Engine:
 def snapshot(settings: Settings) -> Iterator[sa.Connection]:
     """Open a transaction that reads the database as of its first query without blocking writers: on PostgreSQL
     REPEATABLE READ, on SQLite a reader of the WAL, which grows as long as the transaction is open."""
-    made = engine(settings.sqlalchemy_url)
+    database_engine = engine(settings.sqlalchemy_url)
     options: dict[str, Any] = {READS: True}
     if not settings.is_sqlite:
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     try:
-        with made.connect() as connection:
+        with database_engine.connect() as connection:
             connection = connection.execution_options(**options)
             with connection.begin():
                 # BEGIN alone does not take the snapshot, the first query does.
@@ -177,7 +183,7 @@ def snapshot(settings: Settings) -> Iterator[sa.Connection]:
                 )
                 yield connection
     finally:
-        made.dispose()
+        database_engine.dispose()
 
 
 # Data outside of the database: files in storage, vocabularies, and the files of SQLite connections.
@@ -190,9 +196,9 @@ LISTING: Final = "files.ndjson"
 """The part that maps each file in storage to the part that contains it: one `{key, part, size}` per line."""
 TARGETS: Final = "targets"
 """The folder of SQLite connections in the data folder, and in a backup."""
-_PASSING: Final = ("health/",)  # files that `Storage.usable` writes
-_BESIDE: Final = ("-wal", "-shm", "-journal")
-# The columns that name bytes which must be there. What is not here is a cache.
+_TEMPORARY_PREFIXES: Final = ("health/",)  # files that `Storage.usable` writes
+_SIDE_FILES: Final = ("-wal", "-shm", "-journal")
+# The columns with storage keys of files that must exist. The files of other columns are caches.
 NAMED: Final = (
     ("connections", "document_key"),
     ("export_parts", "storage_key"),
@@ -214,19 +220,19 @@ class Files:
 
     def __init__(self, store: Storage, writer: Writer) -> None:
         self._store, self._writer = store, writer
-        self._held: dict[str, tuple[str, int, str | None]] = {}
+        self._copied: dict[str, tuple[str, int, str | None]] = {}
         self._number = 0
 
     def copy_new(self) -> None:
         """Copy the files that were not copied yet, and skip those that are deleted in the meantime."""
         for one in self._store.walk():
-            held = self._held.get(one.key)
-            if not one.key.startswith(_PASSING) and (held is None or held[2] != one.tag):
+            copied = self._copied.get(one.key)
+            if not one.key.startswith(_TEMPORARY_PREFIXES) and (copied is None or copied[2] != one.tag):
                 self._copy(one)
 
-    def copy_named(self, connection: sa.Connection, there: Iterable[Table]) -> None:
-        """Copy what rows of a snapshot name first: it may be gone sooner than the rest."""
-        for one in self.lacking(connection, there):
+    def copy_named(self, connection: sa.Connection, tables: Iterable[Table]) -> None:
+        """Copy the files that rows of a snapshot refer to before the others, which are less likely to be deleted."""
+        for one in self.lacking(connection, tables):
             try:
                 self._copy(self._store.head(one.key))
             except (MissingError, ValueError):  # gone, or none of our keys
@@ -246,88 +252,88 @@ class Files:
         with self._writer.part(part) as file:
             for piece in pieces:
                 file.write(piece)
-            self._held[key] = (part, file.bytes, tag)
+            self._copied[key] = (part, file.bytes, tag)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._held
+        return key in self._copied
 
-    def lacking(self, connection: sa.Connection, there: Iterable[Table]) -> list[Lacking]:
+    def lacking(self, connection: sa.Connection, tables: Iterable[Table]) -> list[Lacking]:
         """Return the files that rows of a snapshot refer to and that were not copied."""
-        columns = {one.name: one.columns for one in there}
+        columns = {one.name: one.columns for one in tables}
         found = []
         for table, column in NAMED:
             if column not in columns.get(table, ()):
                 continue  # of an earlier revision
-            named: sa.Select[str] = (
+            statement: sa.Select[str] = (
                 sa.select(sa.column(column, sa.String))
                 .select_from(sa.table(table))
                 .where(sa.column(column).is_not(None))
             )
             if table in _EXPORT_ID and "file_removed_at" in columns["exports"]:
                 removed = sa.table("exports", sa.column("id"), sa.column("file_removed_at"))
-                gone = sa.select(removed.c.id).where(removed.c.file_removed_at.is_not(None))
-                named = named.where(sa.column(_EXPORT_ID[table]).not_in(gone))
+                removed_ids = sa.select(removed.c.id).where(removed.c.file_removed_at.is_not(None))
+                statement = statement.where(sa.column(_EXPORT_ID[table]).not_in(removed_ids))
             keys = connection.execute(
-                named.distinct().execution_options(yield_per=limits.UPKEEP_ROWS)
+                statement.distinct().execution_options(yield_per=limits.UPKEEP_ROWS)
             ).scalars()
-            found += [Lacking(table=table, key=key) for key in keys if key not in self._held]
+            found += [Lacking(table=table, key=key) for key in keys if key not in self._copied]
         return found
 
     def write_listing(self) -> tuple[int, int]:
-        """Write which part has which file. How many there are, and their bytes."""
+        """Write which part has which file. Return the number of files and their total size in bytes."""
         with self._writer.part(LISTING) as file:
-            for key, (part, size, _) in sorted(self._held.items()):
+            for key, (part, size, _) in sorted(self._copied.items()):
                 line = {"key": key, "part": part, "size": size}
                 file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-        return len(self._held), sum(size for _, size, _ in self._held.values())
+        return len(self._copied), sum(size for _, size, _ in self._copied.values())
 
 
 def put_back(reader: Reader, store: Storage) -> set[str]:
-    """Put the files of a backup into a storage; their keys."""
+    """Store the files of a backup in a storage, and return their keys."""
     keys = set()
     for line in reader.lines(LISTING):
-        told = orjson.loads(line)
-        store.put(told["key"], reader.pieces(told["part"]))
-        keys.add(told["key"])
+        entry = orjson.loads(line)
+        store.put(entry["key"], reader.pieces(entry["part"]))
+        keys.add(entry["key"])
     return keys
 
 
 def is_empty(store: Storage) -> bool:
     """Return whether a storage contains only vocabularies, which are the same everywhere."""
-    passing = (*_PASSING, f"{vocabularies.FOLDER}/")
+    passing = (*_TEMPORARY_PREFIXES, f"{vocabularies.FOLDER}/")
     return all(one.key.startswith(passing) for one in store.walk())
 
 
 def keep_only(store: Storage, keys: set[str]) -> int:
-    """Remove the files of a storage that are not among `keys`; how many."""
-    gone = [
+    """Remove the files of a storage that are not among `keys`, and return their number."""
+    keys_to_delete = [
         one.key
         for one in store.walk()
         if one.key not in keys and not one.key.startswith(f"{vocabularies.FOLDER}/")
     ]
-    for key in gone:
+    for key in keys_to_delete:
         store.delete(key)
-    return len(gone)
+    return len(keys_to_delete)
 
 
 # --- Vocabularies ---------------------------------------------------------------------------------------------
 
 
-def pinned_vocabularies(connection: sa.Connection, there: Iterable[Table]) -> set[str]:
-    """The vocabularies that the versions of templates pin."""
-    if "template_versions" not in {one.name for one in there}:
+def pinned_vocabularies(connection: sa.Connection, tables: Iterable[Table]) -> set[str]:
+    """Return the vocabularies that the versions of templates pin."""
+    if "template_versions" not in {one.name for one in tables}:
         return set()
-    which = sa.column("pins", sa.JSON)["vocabulary"].as_string()
+    vocabulary_id = sa.column("pins", sa.JSON)["vocabulary"].as_string()
     found = connection.execute(
-        sa.select(which).select_from(sa.table("template_versions")).distinct()
+        sa.select(vocabulary_id).select_from(sa.table("template_versions")).distinct()
     ).scalars()
     return {one for one in found if one}
 
 
-def add_vocabularies(files: Files, wanted: Iterable[str]) -> list[str]:
+def add_vocabularies(files: Files, vocabulary_ids: Iterable[str]) -> list[str]:
     """Copy the vocabularies that are only on the disk of this machine; return the ids of those that are missing."""
     missing = []
-    for one in sorted(wanted):
+    for one in sorted(vocabulary_ids):
         if vocabularies.key_of(one) in files:
             continue
         path = vocabularies.local(one)
@@ -369,30 +375,30 @@ def add_targets(writer: Writer, data_dir: Path) -> int:
 
 
 def put_targets_back(reader: Reader, data_dir: Path) -> int:
-    """Put the files of SQLite connections into a data folder, in place of those that are there; how many."""
+    """Replace the files of SQLite connections in a data folder by those of a backup, and return their number."""
     names = [name for name in reader.manifest.parts if name.startswith(f"{TARGETS}/")]
     for name in names:
         path = data_dir / name
         if ".." in Path(name).parts:
             continue  # not written by us
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.restoring")
-        reader.extract(name, beside)
-        for suffix in _BESIDE:
+        new_file = path.with_name(f".{path.name}.restoring")
+        reader.extract(name, new_file)
+        for suffix in _SIDE_FILES:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
-        os.replace(beside, path)
-    kept = {data_dir / name for name in names}
+        os.replace(new_file, path)
+    restored = {data_dir / name for name in names}
     for path in targets_of(data_dir):
-        if path not in kept and not path.name.endswith(".restoring"):
+        if path not in restored and not path.name.endswith(".restoring"):
             path.unlink()
     return len(names)
 
 
 def targets_of(data_dir: Path) -> list[Path]:
-    """The files of SQLite connections in a data folder."""
+    """Return the files of SQLite connections in a data folder."""
     folder = data_dir / TARGETS
     found = sorted([*folder.glob("*/*"), *folder.glob("*/*/*")])
-    return [path for path in found if path.is_file() and not path.name.endswith(_BESIDE)]
+    return [path for path in found if path.is_file() and not path.name.endswith(_SIDE_FILES)]
 
 
 Tell = Callable[[str], None]
@@ -411,28 +417,28 @@ def make(
     """Write a backup of the service with these settings to `path`, and return its manifest. Needs the application
     context. Without `files`, it contains only the database. Error: BackupError; nothing has changed then."""
     with told("The backup was not created", path.parent), Writer(path, replace=replace) as writer:
-        held = Files(storage.of(current_app), writer)
+        copied_files = Files(storage.of(current_app), writer)
         if files:
-            held.copy_new()  # most of them, before the snapshot begins
+            copied_files.copy_new()  # most of them, before the snapshot begins
         with ExitStack() as stack:
-            connection, there, lacking = _moment(settings, held, stack, files)
+            connection, tables, lacking = _open_snapshot(settings, copied_files, stack, files)
             revision = database.revision(connection)
             if revision is None:
                 raise BackupError("There is nothing to back up: the database has no tables of Rowsmith.")
-            tell(f"revision {revision}, {len(there)} tables")
+            tell(f"revision {revision}, {len(tables)} tables")
             made_at = clock.to_text(clock.now())
-            written = {one.name: _table(connection, one, writer) for one in there}
-            pinned = pinned_vocabularies(connection, there)
+            table_parts = {one.name: _write_table(connection, one, writer) for one in tables}
+            pinned = pinned_vocabularies(connection, tables)
         ring = ring_now(
             settings
         )  # after the snapshot: a key rotation in the meantime has added its key in front
-        missing = add_vocabularies(held, pinned) if files else []
-        count, size = held.write_listing()
+        missing = add_vocabularies(copied_files, pinned) if files else []
+        count, size = copied_files.write_listing()
         manifest = Manifest(
             made_at=made_at or "",
             revision=revision,
             database="sqlite" if settings.is_sqlite else "postgresql",
-            tables=written,
+            tables=table_parts,
             files=count,
             file_bytes=size,
             targets=add_targets(writer, settings.data_dir) if files else 0,
@@ -449,7 +455,7 @@ def make(
 
 
 def note(manifest: Manifest) -> None:
-    """An entry in the trail of each workspace: all of its data has left. Needs the application's context."""
+    """Record the backup in the audit log of each workspace. Needs the application's context."""
     if manifest.revision != database.head():
         return  # older releases have different audit tables; `upgrade` creates such backups
     for workspace_id in db.session.scalars(select(Workspace.id)).all():
@@ -457,30 +463,30 @@ def note(manifest: Manifest) -> None:
     db.session.commit()
 
 
-def _moment(
-    settings: Settings, held: Files, stack: ExitStack, files: bool
+def _open_snapshot(
+    settings: Settings, copied_files: Files, stack: ExitStack, files: bool
 ) -> tuple[sa.Connection, list[database.Table], list[Lacking]]:
     """Open a snapshot until the stack closes, with all of its files copied. If files are deleted in the meantime, try
     again until none are missing, the same ones are missing as before, or the attempts are used up. Report missing
     files."""
-    before: list[Lacking] | None = None
+    previous: list[Lacking] | None = None
     for last in (*[False] * limits.UPKEEP_SNAPSHOTS, True):
         with batch_delete.holding(), ExitStack() as trial:
             connection = trial.enter_context(snapshot(settings))
-            there = database.tables(connection)
+            tables = database.tables(connection)
             lacking: list[Lacking] = []
             if files:
-                held.copy_named(connection, there)
-                held.copy_new()
-                lacking = held.lacking(connection, there)
-            if not lacking or lacking == before or last:
+                copied_files.copy_named(connection, tables)
+                copied_files.copy_new()
+                lacking = copied_files.lacking(connection, tables)
+            if not lacking or lacking == previous or last:
                 stack.push(trial.pop_all())
                 break
-            before = lacking
-    return connection, there, lacking
+            previous = lacking
+    return connection, tables, lacking
 
 
-def _table(connection: sa.Connection, table: database.Table, writer: Writer) -> TablePart:
+def _write_table(connection: sa.Connection, table: database.Table, writer: Writer) -> TablePart:
     part, rows = f"tables/{table.name}.ndjson", 0
     with writer.part(part) as file:
         for line in database.lines(connection, table):
@@ -513,16 +519,16 @@ def verify(path: Path) -> Manifest:
 
 
 def found(settings: Settings) -> str:
-    """The revision of the database. Error: BackupError, for one without tables, or of a newer release."""
+    """Return the revision of the database. Error: BackupError for one without tables, or of a newer release."""
     with told("The database was not checked", settings.data_dir), snapshot(settings) as connection:
-        there = database.revision(connection)
-    if there is None:
+        revision = database.revision(connection)
+    if revision is None:
         raise BackupError(
             "The database has no tables yet. To create them, run ./rowsmith up or ./rowsmith migrate."
         )
-    if not database.known(there):
+    if not database.known(revision):
         raise BackupError(
-            f"The database is at revision {there}, of a newer release; this one knows up to {database.head()}. "
+            f"The database is at revision {revision}, of a newer release; this one knows up to {database.head()}. "
             "Install the newer release again, or restore a backup of this one."
         )
-    return there
+    return revision

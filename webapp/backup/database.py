@@ -46,7 +46,7 @@ def init_app(app: Flask) -> Migrate:
 
 
 def head() -> str:
-    """The revision of this release."""
+    """Return the revision of this release."""
     found = ScriptDirectory(str(FOLDER)).get_current_head()
     assert found
     return found
@@ -61,7 +61,7 @@ def known(revision: str) -> bool:
 
 
 def on(settings: Settings, url: str) -> Settings:
-    """The settings with another database."""
+    """Return the settings with another database."""
     return dataclasses.replace(settings, database_url=url)
 
 
@@ -85,7 +85,7 @@ def bring(settings: Settings, revision: str = "head") -> None:
 # --- Tables -------------------------------------------------------------------------------------------------
 
 REVISION: Final = "alembic_version"
-"""The table that says which revision a database has; no part of a backup's rows."""
+"""The table with the revision of a database. Backups do not include its rows."""
 _KINDS: Final[tuple[tuple[str, Any], ...]] = (
     ("boolean", sa.Boolean),
     ("time", sa.DateTime),
@@ -95,7 +95,7 @@ _KINDS: Final[tuple[tuple[str, Any], ...]] = (
     ("number", sa.Numeric),
     ("text", sa.String),
 )
-_READ: Final[Mapping[str, Any]] = MappingProxyType(
+_COLUMN_TYPES: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "boolean": sa.Boolean(),
         "time": sa.DateTime(timezone=True),
@@ -106,7 +106,7 @@ _READ: Final[Mapping[str, Any]] = MappingProxyType(
         "text": sa.Text(),
     }
 )
-_NUL: Final = (
+_REPLACEMENT: Final = (
     "\ufffd"  # PostgreSQL's text holds no NUL: Unicode, "Specials", the character that stands for another
 )
 
@@ -121,7 +121,7 @@ class Table:
 
 
 def tables(connection: sa.Connection) -> list[Table]:
-    """The tables of a database, by name. Error: BackupError for a column of a kind that we have none of."""
+    """Return the tables of a database, by name. Error: BackupError for a column of an unknown type."""
     inspector = sa.inspect(connection)
     found = []
     for name in sorted(inspector.get_table_names()):
@@ -142,7 +142,7 @@ def _kind(table: str, column: Mapping[str, Any]) -> str:
 
 
 def revision(connection: sa.Connection) -> str | None:
-    """The revision of a database; None for one without our tables."""
+    """Return the revision of a database; None for one without our tables."""
     if not sa.inspect(connection).has_table(REVISION):
         return None
     version = sa.column("version_num", sa.String)
@@ -154,33 +154,35 @@ def revision(connection: sa.Connection) -> str | None:
 
 
 def lines(connection: sa.Connection, table: Table) -> Iterator[bytes]:
-    """The rows of a table in the order of its key, each a line of JSON; a few at a time are in memory."""
+    """Yield the rows of a table in the order of its key, each a line of JSON. Few are in memory at a time."""
     columns: list[Any] = []
     for name, kind in table.columns.items():
         if kind == "json" and connection.dialect.name == "postgresql":
             columns.append(sa.cast(sa.column(name), sa.Text).label(name))
         else:
-            columns.append(sa.column(name, _READ[kind]))
-    stated = sa.select(*columns).select_from(sa.table(table.name))
-    stated = stated.order_by(*(sa.column(name) for name in table.key))
-    found = connection.execute(stated.execution_options(yield_per=limits.UPKEEP_ROWS))
-    turned = [(at, _OUT[kind]) for at, kind in enumerate(table.columns.values()) if kind in _OUT]
+            columns.append(sa.column(name, _COLUMN_TYPES[kind]))
+    statement = sa.select(*columns).select_from(sa.table(table.name))
+    statement = statement.order_by(*(sa.column(name) for name in table.key))
+    found = connection.execute(statement.execution_options(yield_per=limits.UPKEEP_ROWS))
+    converters = [
+        (at, _CONVERSIONS[kind]) for at, kind in enumerate(table.columns.values()) if kind in _CONVERSIONS
+    ]
     for row in found:
         values = list(row)
-        for at, turn in turned:
+        for at, convert in converters:
             if values[at] is not None:
-                values[at] = turn(values[at])
+                values[at] = convert(values[at])
         yield orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _time_out(value: datetime) -> str:
+def _time_text(value: datetime) -> str:
     aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     return aware.isoformat().replace("+00:00", "Z")
 
 
-_OUT: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+_CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     {
-        "time": _time_out,
+        "time": _time_text,
         # SQLite converts texts that look like numbers.
         "json": lambda value: value if isinstance(value, str) else json.dumps(value),
         "binary": lambda value: base64.b64encode(value).decode(),
@@ -192,18 +194,20 @@ _OUT: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
 
 
 def rows(
-    table: Table, read: Iterator[bytes], turns: Mapping[str, Callable[[Any], Any]]
+    table: Table, json_lines: Iterator[bytes], conversions: Mapping[str, Callable[[Any], Any]]
 ) -> Iterator[list[Any]]:
-    """Rows of lines, each value turned by what `turns` has for its kind."""
-    turned = [(at, turns[kind]) for at, kind in enumerate(table.columns.values()) if kind in turns]
+    """Yield the rows of JSON lines, with each value converted by the function for its kind."""
+    converters = [
+        (at, conversions[kind]) for at, kind in enumerate(table.columns.values()) if kind in conversions
+    ]
     width = len(table.columns)
-    for line in read:
+    for line in json_lines:
         values = orjson.loads(line)
         if len(values) != width:
             raise BackupError(f"A row of {table.name} in the backup has {len(values)} values, not {width}.")
-        for at, turn in turned:
+        for at, convert in converters:
             if values[at] is not None:
-                values[at] = turn(values[at])
+                values[at] = convert(values[at])
         yield values
 
 
@@ -215,16 +219,16 @@ INTO_SQLITE: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     }
 )
 INTO_POSTGRESQL: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
-    {"text": lambda text: text.replace("\0", _NUL), "binary": base64.b64decode}
+    {"text": lambda text: text.replace("\0", _REPLACEMENT), "binary": base64.b64decode}
 )
 
 
-def matching(ours: Sequence[Table], theirs: Sequence[Table]) -> None:
-    """That the tables of a backup are those of the database that it goes to. Error: BackupError."""
-    here = {one.name: one.columns for one in ours}
-    there = {one.name: one.columns for one in theirs}
-    for name in sorted({*here, *there}):
-        if here.get(name, {}).items() ^ there.get(name, {}).items():
+def matching(database_tables: Sequence[Table], backup_tables: Sequence[Table]) -> None:
+    """Check that the tables of a backup match those of the database. Error: BackupError."""
+    database_columns = {one.name: one.columns for one in database_tables}
+    backup_columns = {one.name: one.columns for one in backup_tables}
+    for name in sorted({*database_columns, *backup_columns}):
+        if database_columns.get(name, {}).items() ^ backup_columns.get(name, {}).items():
             raise BackupError(
                 f"The table {name} of the backup is not the one of its revision here. Was the database changed by "
                 "hand? Restore it with the release that made the backup."

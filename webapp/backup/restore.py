@@ -48,17 +48,17 @@ def migrate(settings: Settings) -> None:
     """Migrate to this release's revision. Error: BackupError; the database is unchanged then."""
     try:
         if settings.is_sqlite:
-            _on_a_copy(settings)
+            _migrate_copy(settings)
         else:
             database.bring(settings)
     except BackupError:
         raise
     except Exception as error:  # a migration may raise any exception
-        said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        raise BackupError(f"The migration failed. The database is unchanged: {said}.") from error
+        reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        raise BackupError(f"The migration failed. The database is unchanged: {reason}.") from error
 
 
-def _on_a_copy(settings: Settings) -> None:
+def _migrate_copy(settings: Settings) -> None:
     place = SqlitePlace(settings)
     with told("The migration failed. The database is unchanged", settings.data_dir):
         place.copy()
@@ -74,7 +74,7 @@ def _on_a_copy(settings: Settings) -> None:
 # --- Restoring ----------------------------------------------------------------------------------------------
 
 SCHEMA: Final = "rowsmith_restoring"
-_BESIDE: Final = ("-wal", "-shm", "-journal")
+_SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 
 
 class Place(Protocol):
@@ -89,8 +89,8 @@ class Place(Protocol):
     def begin(self) -> None:
         """Create the empty database, replacing the remains of an earlier attempt."""
 
-    def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
-        """Load rows into tables that are empty; how many each has. Error: BackupError, for rows that cannot be."""
+    def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+        """Load rows into empty tables, and return the number of rows by table. Error: BackupError for invalid rows."""
 
     def take_over(self) -> None:
         """Replace the existing database atomically."""
@@ -104,7 +104,7 @@ def place_of(settings: Settings) -> Place:
     return SqlitePlace(settings) if settings.is_sqlite else PostgresqlPlace(settings)
 
 
-def _counted(rows: Iterator[list[Any]], counts: dict[str, int], name: str) -> Iterator[list[Any]]:
+def _count_rows(rows: Iterator[list[Any]], counts: dict[str, int], name: str) -> Iterator[list[Any]]:
     counts.setdefault(name, 0)
     for row in rows:
         counts[name] += 1
@@ -122,43 +122,43 @@ class SqlitePlace:
     """A new file next to the database file."""
 
     def __init__(self, settings: Settings) -> None:
-        self._final = Path(sa.make_url(settings.sqlalchemy_url).database or "")
-        self._beside = self._final.with_name(f".{self._final.name}.restoring")
-        self.url = f"sqlite:///{self._beside}"
+        self._file = Path(sa.make_url(settings.sqlalchemy_url).database or "")
+        self._new_file = self._file.with_name(f".{self._file.name}.restoring")
+        self.url = f"sqlite:///{self._new_file}"
 
     def is_empty(self) -> bool:
         """Return whether the file is missing, or has no rows."""
-        return not self._final.exists() or _empty(f"sqlite:///{self._final}")
+        return not self._file.exists() or _has_no_rows(f"sqlite:///{self._file}")
 
     def begin(self) -> None:
-        """A file of no bytes."""
-        self._final.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Create an empty file."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.give_up()
-        os.close(os.open(self._beside, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.close(os.open(self._new_file, os.O_CREAT | os.O_WRONLY, 0o600))
 
     def copy(self) -> None:
-        """A file with all that the database has now."""
+        """Copy the current database to the file."""
         self.begin()
         with (
-            closing(sqlite3.connect(self._final, timeout=limits.SQLITE_BUSY_MS / 1000)) as source,
-            closing(sqlite3.connect(self._beside)) as sink,
+            closing(sqlite3.connect(self._file, timeout=limits.SQLITE_BUSY_MS / 1000)) as source,
+            closing(sqlite3.connect(self._new_file)) as sink,
         ):
             source.backup(sink)
 
     def look(self) -> None:
-        """That its rows refer to each other, and its pages are in order. Error: BackupError."""
-        with closing(sqlite3.connect(self._beside)) as connection:
-            self._look(connection)
+        """Check the foreign keys and the integrity of the file. Error: BackupError."""
+        with closing(sqlite3.connect(self._new_file)) as connection:
+            self._check(connection)
 
     def give_up(self) -> None:
         """Remove the file."""
-        for suffix in ("", *_BESIDE):
-            self._beside.with_name(self._beside.name + suffix).unlink(missing_ok=True)
+        for suffix in ("", *_SIDE_FILES):
+            self._new_file.with_name(self._new_file.name + suffix).unlink(missing_ok=True)
 
-    def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+    def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
         """Load all rows in one transaction, then check the file."""
-        counts = {one.name: 0 for one in there}
-        with closing(sqlite3.connect(self._beside, isolation_level=None)) as connection:
+        counts = {one.name: 0 for one in tables}
+        with closing(sqlite3.connect(self._new_file, isolation_level=None)) as connection:
             connection.execute("PRAGMA synchronous=OFF")  # the whole file is synced before it takes its place
             connection.execute("PRAGMA foreign_keys=OFF")
             connection.execute("BEGIN")
@@ -168,42 +168,44 @@ class SqlitePlace:
             for name, _ in triggers:  # the rows that triggers would add are in the backup
                 connection.execute(f"DROP TRIGGER {_quoted(name)}")
             for table, lines in rows:
-                marks = ", ".join("?" * len(table.columns))
-                insert = f"INSERT INTO {_quoted(table.name)} ({_quoted(*table.columns)}) VALUES ({marks})"  # noqa: S608
-                read = _counted(database.rows(table, lines, database.INTO_SQLITE), counts, table.name)
+                placeholders = ", ".join("?" * len(table.columns))
+                insert = (
+                    f"INSERT INTO {_quoted(table.name)} ({_quoted(*table.columns)}) VALUES ({placeholders})"  # noqa: S608
+                )
+                values = _count_rows(database.rows(table, lines, database.INTO_SQLITE), counts, table.name)
                 try:
-                    connection.executemany(insert, read)
+                    connection.executemany(insert, values)
                 except (sqlite3.IntegrityError, OverflowError) as error:
-                    raise _unfit(table.name, counts[table.name], str(error)) from error
-            for _, stated in triggers:
-                connection.execute(stated)
+                    raise _row_error(table.name, counts[table.name], str(error)) from error
+            for _, definition in triggers:
+                connection.execute(definition)
             connection.execute("COMMIT")
-            self._look(connection)
+            self._check(connection)
         return counts
 
     @staticmethod
-    def _look(connection: sqlite3.Connection) -> None:
+    def _check(connection: sqlite3.Connection) -> None:
         if broken := connection.execute("PRAGMA foreign_key_check").fetchmany(3):
             message = "; ".join(f"{table} row {row} to {parent}" for table, row, parent, _ in broken)
             raise BackupError(f"Rows of the backup refer to missing rows: {message}.")
-        said = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if said != "ok":
-            raise BackupError(f"The database could not be created: {said}.")
+        result = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if result != "ok":
+            raise BackupError(f"The database could not be created: {result}.")
 
     def take_over(self) -> None:
         """Fold the WAL in, sync, and rename. The old file's WAL goes first: it must not be read into the new one."""
-        fold(self._beside)
-        handle = os.open(self._beside, os.O_RDONLY)
+        fold(self._new_file)
+        handle = os.open(self._new_file, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
-        if self._final.exists():
-            fold(self._final)
-        for suffix in _BESIDE:
-            self._final.with_name(self._final.name + suffix).unlink(missing_ok=True)
-        os.replace(self._beside, self._final)
-        synced(self._final.parent)
+        if self._file.exists():
+            fold(self._file)
+        for suffix in _SIDE_FILES:
+            self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+        os.replace(self._new_file, self._file)
+        synced(self._file.parent)
 
 
 def fold(path: Path) -> None:
@@ -216,40 +218,40 @@ def fold(path: Path) -> None:
             raise BackupError(f"{path} is in use: stop Rowsmith first.") from error
 
 
-def _empty(url: str) -> bool:
+def _has_no_rows(url: str) -> bool:
     """Return whether no table of ours in a database has a row. An unreadable database counts as full."""
-    made = engine(url)
+    database_engine = engine(url)
     try:
-        with made.connect() as connection:
-            there = set(sa.inspect(connection).get_table_names()) & set(models.Base.metadata.tables)
+        with database_engine.connect() as connection:
+            names = set(sa.inspect(connection).get_table_names()) & set(models.Base.metadata.tables)
             return not any(
                 connection.execute(sa.select(sa.literal(1)).select_from(sa.table(name)).limit(1)).first()
-                for name in sorted(there)
+                for name in sorted(names)
             )
     except DatabaseError as error:
         if isinstance(error.orig, sqlite3.DatabaseError):
             return False
         raise
     finally:
-        made.dispose()
+        database_engine.dispose()
 
 
-def _unfit(table: str, row: int, said: str) -> BackupError:
-    return BackupError(f"Row {row:,} of {table} does not fit into this database: {said.splitlines()[0]}.")
+def _row_error(table: str, row: int, reason: str) -> BackupError:
+    return BackupError(f"Row {row:,} of {table} does not fit into this database: {reason.splitlines()[0]}.")
 
 
 # --- PostgreSQL -------------------------------------------------------------------------------------------------
 
-_KEYS: Final = """
+_FOREIGN_KEYS: Final = """
 SELECT c.relname, k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 WHERE k.contype = 'f' AND c.relnamespace = current_schema()::regnamespace ORDER BY 1, 2
 """
-_SERIAL: Final = """
+_SERIAL_COLUMNS: Final = """
 SELECT table_name, column_name FROM information_schema.columns
 WHERE table_schema = current_schema() AND (left(column_default, 8) = 'nextval(' OR is_identity = 'YES')
 """
 # Our tables, and those that refer to them: of a newer release, say.
-_OURS: Final = """
+_OUR_TABLES: Final = """
 WITH RECURSIVE ours AS (
     SELECT c.oid FROM pg_class c
     WHERE c.relkind = 'r' AND c.relnamespace = to_regnamespace(:schema) AND c.relname = ANY(:names)
@@ -263,11 +265,11 @@ SELECT c.relname FROM ours JOIN pg_class c ON c.oid = ours.oid ORDER BY 1
 
 
 # Functions of triggers: those of a schema, and those that tables are guarded by.
-_FUNCTIONS: Final = """
+_SCHEMA_FUNCTIONS: Final = """
 SELECT p.proname, pg_get_function_identity_arguments(p.oid) FROM pg_proc p
 WHERE p.pronamespace = to_regnamespace(:schema) ORDER BY 1, 2
 """
-_GUARDS: Final = """
+_TRIGGER_FUNCTIONS: Final = """
 SELECT DISTINCT p.proname, pg_get_function_identity_arguments(p.oid) FROM pg_trigger t
 JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_class c ON c.oid = t.tgrelid
 WHERE NOT t.tgisinternal AND c.relname = ANY(:names)
@@ -279,56 +281,56 @@ class PostgresqlPlace:
     """A new schema next to the schema of the service's tables."""
 
     def __init__(self, settings: Settings) -> None:
-        self._plain = settings.sqlalchemy_url
-        here = sa.make_url(settings.database_url)
-        options = f"{here.query.get('options', '')} -csearch_path={SCHEMA}".strip()
-        self.url = here.update_query_dict({"options": options}).render_as_string(hide_password=False)
-        self._there = driven(self.url)
+        self._service_url = settings.sqlalchemy_url
+        url = sa.make_url(settings.database_url)
+        options = f"{url.query.get('options', '')} -csearch_path={SCHEMA}".strip()
+        self.url = url.update_query_dict({"options": options}).render_as_string(hide_password=False)
+        self._schema_url = driven(self.url)
 
     def is_empty(self) -> bool:
         """Return whether the service's schema has no row of our tables."""
-        return _empty(self._plain)
+        return _has_no_rows(self._service_url)
 
     def begin(self) -> None:
-        """An empty schema."""
-        with self._opened(self._plain) as connection:
+        """Create an empty schema."""
+        with self._transaction(self._service_url) as connection:
             connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
             connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
 
     def give_up(self) -> None:
         """Remove the schema."""
-        with self._opened(self._plain) as connection:
+        with self._transaction(self._service_url) as connection:
             connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
 
     @contextmanager
-    def _opened(self, url: str) -> Iterator[sa.Connection]:
-        made = engine(url)
+    def _transaction(self, url: str) -> Iterator[sa.Connection]:
+        database_engine = engine(url)
         try:
-            with made.begin() as connection:
+            with database_engine.begin() as connection:
                 yield connection
         finally:
-            made.dispose()
+            database_engine.dispose()
 
-    def load(self, there: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
-        """By COPY, in one transaction. Foreign keys are taken off and put back, which checks every row."""
-        counts = {one.name: 0 for one in there}
-        with self._opened(self._there) as connection:
-            keys = connection.exec_driver_sql(_KEYS).all()
+    def load(self, tables: Sequence[Table], rows: Iterable[tuple[Table, Iterator[bytes]]]) -> dict[str, int]:
+        """Load all rows by COPY, in one transaction. Creating the dropped foreign keys again checks every row."""
+        counts = {one.name: 0 for one in tables}
+        with self._transaction(self._schema_url) as connection:
+            keys = connection.exec_driver_sql(_FOREIGN_KEYS).all()
             for table, name, _ in keys:
                 connection.exec_driver_sql(f"ALTER TABLE {_quoted(table)} DROP CONSTRAINT {_quoted(name)}")
             for table, lines in rows:
                 self._copy(connection, table, lines, counts)
-            for table, name, stated in keys:
+            for table, name, definition in keys:
                 try:
                     connection.exec_driver_sql(
-                        f"ALTER TABLE {_quoted(table)} ADD CONSTRAINT {_quoted(name)} {stated}"
+                        f"ALTER TABLE {_quoted(table)} ADD CONSTRAINT {_quoted(name)} {definition}"
                     )
                 except sa.exc.IntegrityError as error:
-                    said = str(error.orig).splitlines()
+                    reason = str(error.orig).splitlines()
                     raise BackupError(
-                        f"Rows of the backup refer to missing rows: {said[-1].strip()}"
+                        f"Rows of the backup refer to missing rows: {reason[-1].strip()}"
                     ) from error
-            self._count_on(connection)
+            self._continue_sequences(connection)
         return counts
 
     @staticmethod
@@ -340,55 +342,59 @@ class PostgresqlPlace:
         # The rows that its triggers would add are in the backup.
         connection.exec_driver_sql(f"ALTER TABLE {_quoted(table.name)} DISABLE TRIGGER USER")
         raw: Any = connection.connection.dbapi_connection
-        read = _counted(database.rows(table, lines, database.INTO_POSTGRESQL), counts, table.name)
-        stated = f"COPY {_quoted(table.name)} ({_quoted(*table.columns)}) FROM STDIN"
+        values = _count_rows(database.rows(table, lines, database.INTO_POSTGRESQL), counts, table.name)
+        statement = f"COPY {_quoted(table.name)} ({_quoted(*table.columns)}) FROM STDIN"
         try:
-            with raw.cursor() as cursor, cursor.copy(stated) as copy:
-                for row in read:
+            with raw.cursor() as cursor, cursor.copy(statement) as copy:
+                for row in values:
                     copy.write_row(row)
         except (psycopg.DataError, psycopg.IntegrityError) as error:
-            raise _unfit(table.name, counts[table.name], str(error)) from error
+            raise _row_error(table.name, counts[table.name], str(error)) from error
         connection.exec_driver_sql(f"ALTER TABLE {_quoted(table.name)} ENABLE TRIGGER USER")
 
     @staticmethod
-    def _count_on(connection: sa.Connection) -> None:
+    def _continue_sequences(connection: sa.Connection) -> None:
         """Continue generated numbers after the highest existing one."""
-        for table, column in connection.exec_driver_sql(_SERIAL).all():
+        for table, column in connection.exec_driver_sql(_SERIAL_COLUMNS).all():
             connection.exec_driver_sql(
                 f"SELECT setval(pg_get_serial_sequence('{_quoted(table)}', '{column}'), "  # noqa: S608 - names of ours
                 f"coalesce(max({_quoted(column)}), 1), max({_quoted(column)}) IS NOT NULL) FROM {_quoted(table)}"
             )
 
     def take_over(self) -> None:
-        """The old tables go and the new ones come in one transaction."""
-        with self._opened(self._plain) as connection:
+        """Replace the old tables by the new ones in one transaction."""
+        with self._transaction(self._service_url) as connection:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(limits.UPKEEP_CONNECT_SECONDS)}s'")
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
-            fresh = self._named(connection)
-            names = sorted({*models.Base.metadata.tables, *fresh, REVISION})
-            old = connection.execute(sa.text(_OURS), {"schema": schema, "names": names}).scalars().all()
-            guards = connection.execute(sa.text(_GUARDS), {"schema": schema, "names": list(old)}).all()
-            if old:
-                listed = ", ".join(f"{_quoted(schema)}.{_quoted(name)}" for name in old)
-                connection.exec_driver_sql(f"DROP TABLE {listed} CASCADE")
-            for name in fresh:
+            new_tables = self._new_table_names(connection)
+            names = sorted({*models.Base.metadata.tables, *new_tables, REVISION})
+            old_tables = (
+                connection.execute(sa.text(_OUR_TABLES), {"schema": schema, "names": names}).scalars().all()
+            )
+            trigger_functions = connection.execute(
+                sa.text(_TRIGGER_FUNCTIONS), {"schema": schema, "names": list(old_tables)}
+            ).all()
+            if old_tables:
+                qualified_names = ", ".join(f"{_quoted(schema)}.{_quoted(name)}" for name in old_tables)
+                connection.exec_driver_sql(f"DROP TABLE {qualified_names} CASCADE")
+            for name in new_tables:
                 connection.exec_driver_sql(
                     f"ALTER TABLE {SCHEMA}.{_quoted(name)} SET SCHEMA {_quoted(schema)}"
                 )
-            for name, given in guards:
-                connection.exec_driver_sql(f"DROP FUNCTION {_quoted(schema)}.{_quoted(name)}({given})")
-            for name, given in connection.execute(sa.text(_FUNCTIONS), {"schema": SCHEMA}).all():
-                fresh_one = f"{SCHEMA}.{_quoted(name)}({given})"
-                connection.exec_driver_sql(f"ALTER FUNCTION {fresh_one} SET SCHEMA {_quoted(schema)}")
+            for name, arguments in trigger_functions:
+                connection.exec_driver_sql(f"DROP FUNCTION {_quoted(schema)}.{_quoted(name)}({arguments})")
+            for name, arguments in connection.execute(sa.text(_SCHEMA_FUNCTIONS), {"schema": SCHEMA}).all():
+                function = f"{SCHEMA}.{_quoted(name)}({arguments})"
+                connection.exec_driver_sql(f"ALTER FUNCTION {function} SET SCHEMA {_quoted(schema)}")
             connection.exec_driver_sql(f"DROP SCHEMA {SCHEMA}")
 
     @staticmethod
-    def _named(connection: sa.Connection) -> list[str]:
+    def _new_table_names(connection: sa.Connection) -> list[str]:
         return sorted(sa.inspect(connection).get_table_names(schema=SCHEMA))
 
 
 def driven(url: str) -> str:
-    """A DATABASE_URL as SQLAlchemy wants it."""
+    """Return a DATABASE_URL in the form that SQLAlchemy needs."""
     if url.startswith("sqlite"):
         return url
     return sa.make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
@@ -396,16 +402,16 @@ def driven(url: str) -> str:
 
 def columns_of(url: str) -> list[Table]:
     """Return the tables of a database that is being created."""
-    made = engine(driven(url))
+    database_engine = engine(driven(url))
     try:
-        with made.connect() as connection:
+        with database_engine.connect() as connection:
             return database.tables(connection)
     finally:
-        made.dispose()
+        database_engine.dispose()
 
 
-_OPEN: Final = ("queued", "running")
-_WHY: Final = {
+_UNFINISHED: Final = ("queued", "running")
+_ENDED_MESSAGES: Final = {
     Run: (
         "The service was restored from a backup that was taken while this run was running or queued. Its program may "
         "have run since; it is not repeated."
@@ -425,15 +431,17 @@ def settle(made_at: str) -> dict[str, list[str]]:
     """
     now = clock.now()
     with writing() as session:
-        open_exports = select(Export.id, Export.file_name, Export.format).where(Export.status.in_(_OPEN))
+        open_exports = select(Export.id, Export.file_name, Export.format).where(
+            Export.status.in_(_UNFINISHED)
+        )
         exports = [f"{row.id} {row.file_name or row.format}" for row in session.execute(open_exports)]
         for model in (Export, ExportPart, ImportJob):
             # Any worker can take it then, and its previous worker can no longer write.
-            held = update(model).where(model.status == "running")
-            held = held.values(epoch=model.epoch + 1, lease_owner=None, lease_until=None)
-            session.execute(held.execution_options(synchronize_session=False))
-        runs = _end(session, Run, now, made_at)
-        pushes = _end(session, Push, now, made_at)
+            statement = update(model).where(model.status == "running")
+            statement = statement.values(epoch=model.epoch + 1, lease_owner=None, lease_until=None)
+            session.execute(statement.execution_options(synchronize_session=False))
+        runs = _mark_ended(session, Run, now, made_at)
+        pushes = _mark_ended(session, Push, now, made_at)
         for push in session.scalars(select(Push).where(Push.id.in_(pushes))):
             # Rows of the hour are counted in Redis, which no backup has: there is nothing to give back.
             push.request = {name: value for name, value in push.request.items() if name != "quota"}
@@ -453,21 +461,21 @@ def settle(made_at: str) -> dict[str, list[str]]:
             scenario.next_run_at = schedules.next_run(scenario.schedule, now)
         # Unsent mails may have been sent since, or are outdated. (Deliveries of webhooks are sent again: receivers
         # recognize each by its id.)
-        why = "The service was restored from a backup. It is unknown whether this e-mail was sent."
+        reason = "The service was restored from a backup. It is unknown whether this e-mail was sent."
         unsent = update(Mail).where(Mail.status == "queued")
-        unsent = unsent.values(status="failed", ended_at=now, claimed_until=None, sealed=None, reason=why)
+        unsent = unsent.values(status="failed", ended_at=now, claimed_until=None, sealed=None, reason=reason)
         session.execute(unsent.execution_options(synchronize_session=False))
     for push_id in pushes:
         completion.settle(push_id)
     return ended
 
 
-def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]:
+def _mark_ended(session: Session, model: Any, now: datetime, made_at: str) -> list[str]:
     """Mark work that must not be repeated as ended. The sweeper completes the rest for runs."""
-    error = {"code": "worker_lost", "message": _WHY[model], "details": {"backup": made_at}}
-    ended = (
+    error = {"code": "worker_lost", "message": _ENDED_MESSAGES[model], "details": {"backup": made_at}}
+    statement = (
         update(model)
-        .where(model.status.in_(_OPEN))
+        .where(model.status.in_(_UNFINISHED))
         .values(
             status="failed",
             error=error,
@@ -479,7 +487,7 @@ def _end(session: Session, model: Any, now: datetime, made_at: str) -> list[str]
         .returning(model.id)
         .execution_options(synchronize_session=False)
     )
-    return list(session.scalars(ended))
+    return list(session.scalars(statement))
 
 
 Tell = Callable[[str], None]
@@ -498,7 +506,7 @@ class Restored:
 
 
 def look(reader: Reader) -> None:
-    """That a backup is whole, and not of a newer release. Error: BackupError."""
+    """Check that a backup is complete, and not of a newer release. Error: BackupError."""
     if not database.known(reader.manifest.revision):
         raise BackupError(
             f"{reader.path} was created by a newer release of Rowsmith (revision {reader.manifest.revision}; this one "
@@ -536,7 +544,7 @@ def restore(
                 f"database: {done.rows:,} rows in {len(manifest.tables)} tables, revision {manifest.revision}"
             )
             database.bring(database.on(settings, place.url))
-            _settle(settings, place, done)
+            _prepare_database(settings, place, done)
             keys = backup.put_back(reader, storage.of(current_app))
             done.files = len(keys)
             tell(f"files: {done.files:,}")
@@ -554,19 +562,19 @@ def restore(
 
 
 def _load(settings: Settings, reader: Reader, place: Place) -> int:
-    """The tables at the revision of the backup, with its rows in them; how many."""
+    """Create the tables of the backup's revision, load its rows, and return their number."""
     manifest = reader.manifest
     database.bring(database.on(settings, place.url), manifest.revision)
-    wanted = [database.Table(name, one.columns, tuple(one.key)) for name, one in manifest.tables.items()]
-    database.matching(columns_of(place.url), wanted)
-    counts = place.load(wanted, ((one, reader.lines(manifest.tables[one.name].part)) for one in wanted))
+    tables = [database.Table(name, one.columns, tuple(one.key)) for name, one in manifest.tables.items()]
+    database.matching(columns_of(place.url), tables)
+    counts = place.load(tables, ((one, reader.lines(manifest.tables[one.name].part)) for one in tables))
     for name, one in manifest.tables.items():
         if counts[name] != one.rows:
             raise BackupError(f"{name} has {counts[name]:,} rows after loading, not {one.rows:,}.")
     return sum(counts.values())
 
 
-def _settle(settings: Settings, place: Place, done: Restored) -> None:
+def _prepare_database(settings: Settings, place: Place, done: Restored) -> None:
     """Prepare the new database before it is used: unfinished work, the audit log, a check of the secrets."""
     app = create_app(database.on(settings, place.url), routes=False)
     with app.app_context():

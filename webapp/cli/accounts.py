@@ -45,7 +45,7 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
 
 
 def sign_in_link(settings: Settings, user: User) -> str:
-    """A fresh one-time link for a user; commits. CliError if the address of the service is unknown."""
+    """Return a new one-time sign-in link for a user; commits. CliError if the address of the service is unknown."""
     if not settings.public_url:
         raise CliError("Set PUBLIC_URL, so that links have an address.")
     return f"{settings.public_url}/sign-in/{sign_in.make_link(user)}"
@@ -169,7 +169,7 @@ def run_workspace(arguments: argparse.Namespace) -> int:
 
 
 def _workspace_line(workspace: Workspace) -> str:
-    """One workspace."""
+    """Return a workspace as one line."""
     state = f"deleted {workspace.deleted_at:%Y-%m-%d %H:%M} UTC" if workspace.deleted_at else workspace.plan
     return f"{workspace.id}  {workspace.name}  {state}"
 

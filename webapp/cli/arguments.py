@@ -47,14 +47,14 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one sentence with a link to the help."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave with status 2, as argparse does, without the usage block."""
+        """Exit with status 2, as argparse does, without the usage block."""
         self.exit(
             2, f"rowsmith: {message}. See: ./rowsmith help {self.prog.partition(' ')[2]}".rstrip() + "\n"
         )
 
 
 def port(text: str) -> int:
-    """A TCP port; 0 means any free one."""
+    """Parse a TCP port; 0 means any free one."""
     number = int(text) if text.isdigit() else -1
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
@@ -62,7 +62,7 @@ def port(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1."""
+    """Parse a whole number of at least 1."""
     number = int(text) if text.isdigit() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
@@ -70,7 +70,7 @@ def positive(text: str) -> int:
 
 
 def hours(text: str) -> float:
-    """A time in hours, more than nothing and at most a week."""
+    """Parse a number of hours: more than 0, at most a week."""
     try:
         number = float(text)
     except ValueError:

@@ -166,7 +166,7 @@ def _npm_ci(npm: Sequence[str], scratch: Path) -> str | None:
 
 
 def _error_reason(text: str) -> str:
-    """The first line of an error output that gives a reason."""
+    """Return the first line of an error output, or a message about a missing network connection."""
     if any(
         marker in text
         for marker in ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "name resolution")

@@ -164,7 +164,7 @@ class KeyRing:
             )
 
     def _keys_in_backup(self, arguments: argparse.Namespace, reader: Reader) -> dict[str, str]:
-        """The keys in the backup."""
+        """Return the keys in the backup."""
         if self._manifest.keys == "none" or len(self._configured_keys) == len(_KEY_NAMES):
             return {}
         if self._manifest.keys == "plain":

@@ -54,7 +54,7 @@ def load_arguments() -> ModuleType:
 
 
 def say(text: str) -> None:
-    """A line for the person who waits; standard output is left to the command."""
+    """Print a line to standard error: standard output belongs to the command."""
     print(f"rowsmith: {text}", file=sys.stderr, flush=True)
 
 
@@ -65,7 +65,7 @@ def venv_dir() -> Path:
 
 
 def python_of(venv: Path) -> Path:
-    """The environment's interpreter."""
+    """Return the environment's interpreter."""
     return venv / "bin" / "python"
 
 
@@ -84,7 +84,7 @@ def installed(venv: Path, lock: str) -> bool:
 
 
 def ensure(lock: str) -> Path:
-    """The environment's interpreter, after installing `lock` if it must be."""
+    """Install `lock` if necessary, and return the environment's interpreter."""
     venv = venv_dir()
     if not installed(venv, lock):
         with alone(venv):
@@ -115,7 +115,7 @@ def alone(venv: Path) -> Iterator[None]:
 
 
 def unwritable(folder: Path, error: OSError) -> str:
-    """The sentence for a folder that cannot be written."""
+    """Return the message for a folder that cannot be written."""
     if error.errno == errno.ENOSPC:
         return f"The disk is full: {folder} could not be written."
     return (
@@ -225,7 +225,7 @@ def offline(log: Path) -> bool:
 
 
 def last_line(log: Path) -> str:
-    """The last line that says something, without pip's decoration."""
+    """Return the last line of an error or a message, without pip's prefix."""
     lines = [line.strip() for line in read(log).splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return (errors or lines or ["no reason was given"])[-1].rstrip(".") + "."

@@ -30,7 +30,7 @@ class Running:
 
 
 def resolve(option: str | None, env: Mapping[str, str]) -> Path:
-    """The data folder: the option, else ROWSMITH_DATA_DIR, else `var` of the clone; relative to the caller."""
+    """Return the data folder: the option, else ROWSMITH_DATA_DIR, else `var` of the clone; relative to the caller."""
     configured = option or env.get("ROWSMITH_DATA_DIR")
     if not configured:
         return Path.cwd() / "var"
@@ -83,7 +83,7 @@ class DataDir:
         self._state.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Let the next `up` in."""
+        """Allow the next `up` to start."""
         if self._lock_handle is not None:
             self._state.unlink(missing_ok=True)
             os.close(self._lock_handle)
@@ -154,7 +154,7 @@ class DataDir:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file atomically, readable only by its owner."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

@@ -100,7 +100,7 @@ UNSEEN: Final = (
 
 
 def run_test(arguments: argparse.Namespace) -> int:
-    """Returns 0 when all is well. Arguments for pytest narrow the run to pytest."""
+    """Run the checks and tests, or with arguments for pytest only pytest. Return 0 if everything passed."""
     assets.ensure()
     env = {name: value for name, value in os.environ.items() if name not in (*UNSEEN, *LAUNCHER_NAMES)}
     # Where lint-imports finds the packages of sdk/.
@@ -115,7 +115,7 @@ def run_test(arguments: argparse.Namespace) -> int:
 
 
 def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
-    """Name and command of each step."""
+    """Return name and command of each step."""
     tests = ("tests", [sys.executable, "-m", "pytest", *pytest_arguments(everything, rest)])
     if rest:
         return [tests]
@@ -147,7 +147,7 @@ def steps(everything: bool, rest: list[str]) -> list[tuple[str, list[str]]]:
 
 
 def pytest_arguments(everything: bool, rest: list[str]) -> list[str]:
-    """A process more than processors, and without --all none of the long directories, unless one is named."""
+    """Return the arguments of pytest: one process more than processors; without --all, no long tests unless named."""
     has_processes = any(argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in rest)
     # Tests wait a fifth of the time for their servers, and each process imports the application and collects all tests:
     # on two processors three take about a minute less than four. `worksteal` gives each process neighbouring tests,
@@ -179,7 +179,7 @@ TEST: Final = "tests/soak/test_mixed_load.py"
 
 
 def run_soak(arguments: argparse.Namespace) -> int:
-    """Returns 0 when all held. The measurements are written to `--out` in any case."""
+    """Run the load test. Return 0 if all checks passed. The measurements are written to `--out` in any case."""
     if not (ROOT / TEST).is_file():
         raise CliError(f"There is no {TEST} here: the soak is run from a clone of the project.")
     assets.ensure()

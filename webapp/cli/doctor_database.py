@@ -21,7 +21,7 @@ from webapp.security.sealing import Vault
 
 @contextmanager
 def reading(patient: Patient) -> Iterator[sa.Connection]:
-    """A connection that reads."""
+    """Open a read-only connection."""
     database_engine = engine(patient.settings.sqlalchemy_url)
     try:
         with database_engine.connect().execution_options(**{READS: True}) as connection:
@@ -109,11 +109,17 @@ def agrees(patient: Patient) -> Iterator[Finding]:
         yield skew("PostgreSQL", database_time - (started + time.time()) / 2)
 
 
-def skew(whose: str, seconds: float) -> Finding:
+def skew(owner: str, seconds: float) -> Finding:
     """Report the difference between two clocks, which matters for leases and rate limits."""
-    off = abs(seconds)
-    state = FAIL if off >= limits.SKEW_FAIL_SECONDS else WARN if off >= limits.SKEW_WARN_SECONDS else OK
-    message = f"{whose}'s clock and this machine's differ by {off:.1f} s."
+    difference = abs(seconds)
+    state = (
+        FAIL
+        if difference >= limits.SKEW_FAIL_SECONDS
+        else WARN
+        if difference >= limits.SKEW_WARN_SECONDS
+        else OK
+    )
+    message = f"{owner}'s clock and this machine's differ by {difference:.1f} s."
     return Finding(
         state, "clock", message, "" if state == OK else "set both by NTP (timedatectl set-ntp true)"
     )

@@ -25,7 +25,7 @@ _STALE_PATTERNS: Final = (".*.restoring", ".*.partial", "backups/.*.partial", "k
 
 
 def python(_patient: Patient) -> Iterator[Finding]:
-    """The interpreter."""
+    """Check the version of Python."""
     now = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < LEAST_PYTHON:
         minimum = ".".join(map(str, LEAST_PYTHON))
@@ -67,7 +67,7 @@ def packages(patient: Patient) -> Iterator[Finding]:
 
 
 def _wrong(lock: Path) -> list[str]:
-    """Packages of the lock file that are missing or of another version. Those for other machines do not count."""
+    """Return the packages of the lock file that are missing or have another version, except for other platforms."""
     found = []
     for line in lock.read_text().splitlines():
         pin = _PIN.match(line)
@@ -94,7 +94,7 @@ def _applies_here(marker: str | None) -> bool:
 
 
 def browser_code(patient: Patient) -> Iterator[Finding]:
-    """static/vendor."""
+    """Check the browser code in static/vendor."""
     from webapp.cli import assets
     from webapp.paths import STATIC_COPY
 
@@ -127,7 +127,7 @@ def settings(patient: Patient) -> Iterator[Finding]:
 
 
 def data_folder(patient: Patient) -> Iterator[Finding]:
-    """Rights of the folder and of the keys in it."""
+    """Check the permissions of the folder and of the keys in it."""
     folder = patient.folder
     if not folder.is_dir():
         yield Finding(
@@ -154,7 +154,7 @@ def data_folder(patient: Patient) -> Iterator[Finding]:
 
 
 def disk(patient: Patient) -> Iterator[Finding]:
-    """Free space where data and files go."""
+    """Check the free space for data and files."""
     folders = {"data folder": patient.folder}
     if patient.settings is not None and patient.settings.storage_url.startswith("file:"):
         folders["storage"] = Path(unquote(urlsplit(patient.settings.storage_url).path))
@@ -172,7 +172,7 @@ def disk(patient: Patient) -> Iterator[Finding]:
 
 
 def left_behind(patient: Patient) -> Iterator[Finding]:
-    """Files of commands that were killed, and an `up.json` without its `up`."""
+    """Check for files of killed commands, and for an `up.json` without a running `up`."""
     from webapp.cli.datadir import DataDir
 
     folder = patient.folder

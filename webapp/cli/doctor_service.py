@@ -19,7 +19,7 @@ from webapp.net import clamd
 
 
 def queue(patient: Patient) -> Iterator[Finding]:
-    """Redis or Valkey: whether it answers, what it does when it is full, its clock."""
+    """Check Redis or Valkey: the connection, the eviction policy, the clock."""
     if patient.settings is None:
         return
     if not patient.env.get("REDIS_URL"):

@@ -27,7 +27,7 @@ class Finding:
     mend: str = ""
 
     def as_json(self) -> dict[str, str]:
-        """As `--json` prints it."""
+        """Return the finding as `--json` prints it."""
         return asdict(self)
 
 
@@ -88,5 +88,5 @@ def looked(patient: Patient, checks: Sequence[tuple[str, Check]]) -> list[Findin
 
 
 def worst(findings: Iterable[Finding]) -> str:
-    """The state of the whole."""
+    """Return the worst state."""
     return max((one.state for one in findings), key=STATES.index, default=OK)

@@ -36,7 +36,7 @@ def from_caller(name: str) -> Path:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turns `BackupError` into `CliError`."""
+    """Convert `BackupError` to `CliError`."""
     try:
         yield
     except BackupError as error:
@@ -54,7 +54,7 @@ def installed(data: DataDir, env: Mapping[str, str]) -> None:
 
 @contextmanager
 def application_for(env: Mapping[str, str]) -> Iterator[Settings]:
-    """The application's context for an environment. Refusals become one sentence."""
+    """Enter the application's context for an environment. Errors of a backup become a `CliError`."""
     settings = Settings.from_env(env)
     with create_app(settings, routes=False).app_context(), sentences():
         try:
@@ -98,14 +98,14 @@ def _check_no_heartbeat(url: str) -> None:
 
 
 def megabytes(size: int) -> str:
-    """A size for people."""
+    """Return a size in MB as text."""
     return f"{size / limits.MB:,.1f} MB"
 
 
 @contextmanager
 def application(data_dir: str | None, *, running: bool = True) -> Iterator[Settings]:
-    """The application's context; `running`: only where Redis is known. Refusals of the services become one sentence
-    (`CliError`)."""
+    """Enter the application's context. `running`: require a Redis address. Errors of the services become a
+    `CliError`."""
     data = DataDir(resolve(data_dir, os.environ))
     env = data.environment(os.environ)
     if running and "REDIS_URL" not in env:
@@ -140,14 +140,14 @@ def application(data_dir: str | None, *, running: bool = True) -> Iterator[Setti
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A user and the workspace, team and project their things go to."""
+    """A user, with the workspace, team and project for new objects."""
 
     user: User
     actor: Actor  # the service itself, in that workspace and project
 
 
 def owner(email: str | None = None, project_id: str | None = None) -> Owner:
-    """A user by their address, or the owner of the oldest workspace; in the project named, or the oldest."""
+    """Return a user by address, or the owner of the oldest workspace, in the given project or the oldest one."""
     statement = select(Membership).order_by(Membership.workspace_id, Membership.id).limit(1)
     if email:
         user = people.find_user(email)
@@ -173,7 +173,7 @@ def owner(email: str | None = None, project_id: str | None = None) -> Owner:
 
 
 def workspace(id_or_name: str) -> Workspace:
-    """A workspace by its id or its name."""
+    """Return a workspace by its id or its name."""
     statement = (
         select(Workspace).where((Workspace.id == id_or_name) | (Workspace.name == id_or_name)).limit(2)
     )

@@ -30,7 +30,7 @@ from webapp.row_templates.services import vocabularies
 
 
 def migrate(settings: Settings) -> None:
-    """Bring the database to this version's schema. What is there already stays."""
+    """Migrate the database to this version's schema. Existing data stays."""
     if settings.is_sqlite:
         file = Path(make_url(settings.sqlalchemy_url).database or "")
         try:

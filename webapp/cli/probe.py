@@ -20,36 +20,36 @@ def redis_answers(url: str) -> Callable[[], bool]:
     """Return whether Redis answers a ping and has loaded its data."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 
-    def ask() -> bool:
+    def check() -> bool:
         try:
             return bool(client.ping())
         except redis.RedisError:
             return False
 
-    return ask
+    return check
 
 
 def beats(url: str, part: str, minimum: int, since: float) -> Callable[[], bool]:
     """Return whether at least `minimum` processes of a kind have sent a heartbeat since `since` (epoch seconds)."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 
-    def ask() -> bool:
+    def check() -> bool:
         try:
             return health.alive(client, part, since) >= minimum
         except redis.RedisError:
             return False
 
-    return ask
+    return check
 
 
 def work_waits(url: str, kinds: Iterable[str]) -> Callable[[], bool]:
-    """Return whether work of these kinds waits in the queue, now and when this was asked before: a single answer may
+    """Return whether work of these kinds waits in the queue, now and at the previous check: a single result may
     be from the moment before an idle worker takes it."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
     queues = [jobs_queue.queue_of(client, kind) for kind in kinds]
     has_work = False
 
-    def ask() -> bool:
+    def check() -> bool:
         nonlocal has_work
         had_work = has_work
         try:
@@ -58,7 +58,7 @@ def work_waits(url: str, kinds: Iterable[str]) -> Callable[[], bool]:
             has_work = False
         return had_work and has_work
 
-    return ask
+    return check
 
 
 def http_ok(url: str, path: str) -> Callable[[], bool]:
@@ -72,7 +72,7 @@ def http_ok(url: str, path: str) -> Callable[[], bool]:
     host, port = parts.hostname or "127.0.0.1", parts.port
     expected = {http.client.OK} if is_loopback(host) else {http.client.OK, http.client.FORBIDDEN}
 
-    def ask() -> bool:
+    def check() -> bool:
         if parts.scheme == "https":
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -89,11 +89,11 @@ def http_ok(url: str, path: str) -> Callable[[], bool]:
         finally:
             connection.close()
 
-    return ask
+    return check
 
 
 def port_is_free(host: str, port: int) -> str | None:
-    """None if a server may listen there, else why not."""
+    """Return None if a server can listen there, else the reason why it cannot."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:

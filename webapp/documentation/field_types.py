@@ -26,16 +26,16 @@ from webapp.web import row_tables
 from webapp.web.forms.from_model import label_of
 
 Schema = Mapping[str, Any]
-_WORDS = {"integer": "whole number", "boolean": "true or false", "string": "text", "null": "null"}
+_TYPE_NAMES = {"integer": "whole number", "boolean": "true or false", "string": "text", "null": "null"}
 
 
 def options_of(model: type[BaseModel]) -> list[dict[str, Any]]:
-    """`{name, kind, default, text, required}` of every key of a model."""
+    """Return `{name, kind, default, text, required}` of every key of a model."""
     return keys_of(model.model_json_schema(by_alias=True))
 
 
 def keys_of(schema: Schema) -> list[dict[str, Any]]:
-    """The same of an object's JSON Schema."""
+    """Return the same for an object's JSON Schema."""
     required = schema.get("required", ())
     found = []
     for name, part in schema.get("properties", {}).items():
@@ -53,7 +53,7 @@ def keys_of(schema: Schema) -> list[dict[str, Any]]:
 
 
 def kind_of(schema: Schema, defs: Schema) -> str:
-    """A schema in a few words: `whole number, 0 to 10`, `a, b or c`, `list of text`."""
+    """Return a schema in a few words: `whole number, 0 to 10`, `a, b or c`, `list of text`."""
     if "$ref" in schema:
         return kind_of(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
     for key in ("anyOf", "oneOf", "allOf"):
@@ -66,19 +66,19 @@ def kind_of(schema: Schema, defs: Schema) -> str:
         )
     name: str = schema.get("type", "any")
     if name == "array":
-        return f"list of {kind_of(schema.get('items', {}), defs)}" + _sizes(
+        return f"list of {kind_of(schema.get('items', {}), defs)}" + _size_text(
             schema, "minItems", "maxItems", " values"
         )
     if name == "object":
         inner = schema.get("properties")
         return "object with " + ", ".join(inner) if inner else "object"
-    return _WORDS.get(name, name) + _bounds(schema)
+    return _TYPE_NAMES.get(name, name) + _bounds_text(schema)
 
 
-def _bounds(schema: Schema) -> str:
+def _bounds_text(schema: Schema) -> str:
     if schema.get("type") == "string":
-        return _sizes(schema, "minLength", "maxLength", " characters")
-    low, high, above = (_told(schema.get(key)) for key in ("minimum", "maximum", "exclusiveMinimum"))
+        return _size_text(schema, "minLength", "maxLength", " characters")
+    low, high, above = (_bound_text(schema.get(key)) for key in ("minimum", "maximum", "exclusiveMinimum"))
     if above:
         return f", more than {above}" + (f", at most {high}" if high else "")
     if low and high:
@@ -88,7 +88,7 @@ def _bounds(schema: Schema) -> str:
     return f", at most {high}" if high else ""
 
 
-def _told(bound: float | None) -> str:
+def _bound_text(bound: float | None) -> str:
     """Return a bound in digits; "" without a bound, and for bounds that are meaningless for users, such as those of 64
     bits."""
     if bound is None or abs(bound) >= 1e9:
@@ -96,8 +96,8 @@ def _told(bound: float | None) -> str:
     return f"{int(bound):,}" if bound == int(bound) else f"{bound:,}"
 
 
-def _sizes(schema: Schema, least: str, most: str, unit: str = "") -> str:
-    low, high = schema.get(least), schema.get(most)
+def _size_text(schema: Schema, minimum_key: str, maximum_key: str, unit: str = "") -> str:
+    low, high = schema.get(minimum_key), schema.get(maximum_key)
     if low and high:
         return f", {low:,}{unit}" if low == high else f", {low:,} to {high:,}{unit}"
     if high:
@@ -217,11 +217,11 @@ def families() -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for one in catalogue.entries():
         name = one["category"]
-        made = found.setdefault(name, {"name": name, "label": label_of(name), "types": []})
+        family = found.setdefault(name, {"name": name, "label": label_of(name), "types": []})
         # The picker ranks by whole aliases, so words that the description contains are kept.
-        known = {plain(one["name"]), plain(one["label"])}
-        others = {plain(alias): alias.lower() for alias in one["aliases"] if plain(alias) not in known}
-        made["types"].append({**one, "find": ",".join(others.values())})
+        own_names = {plain(one["name"]), plain(one["label"])}
+        others = {plain(alias): alias.lower() for alias in one["aliases"] if plain(alias) not in own_names}
+        family["types"].append({**one, "find": ",".join(others.values())})
     return list(found.values())
 
 
@@ -230,7 +230,7 @@ def index(q: str = "") -> str:
     types = catalogue.search(q)
     if q.strip():
         listed = (
-            _listed(types)
+            _type_list(types)
             if types
             else "No matching type. Use `custom` for a list of values or `regexp` for a pattern.\n"
         )
@@ -242,7 +242,7 @@ def index(q: str = "") -> str:
         "[Every field](/docs/field-types/every-field) also has keys that do not depend on its type. The same"
         " pages are in the source repository, in `docs/reference/types`.\n\n",
         *(
-            f"## [{one['label']}](/docs/field-types/{one['name']})\n\n{_listed(one['types'])}\n"
+            f"## [{one['label']}](/docs/field-types/{one['name']})\n\n{_type_list(one['types'])}\n"
             for one in families()
         ),
     ]
@@ -266,7 +266,7 @@ def every_field() -> str:
     )
 
 
-def _listed(types: list[dict[str, Any]]) -> str:
+def _type_list(types: list[dict[str, Any]]) -> str:
     lines = (
         f"- [{code(one['name'])}](/docs/field-types/{one['category']}#{one['name']}): {text(one['description'])}"
         for one in types
@@ -281,10 +281,10 @@ def family(one: dict[str, Any]) -> str:
         f" [common keys](/docs/field-types/every-field). The sample rows use the seed `{SEED}` and the time"
         f" `{NOW}`.\n"
     ]
-    return "".join([*parts, *(_type(entry) for entry in one["types"])])
+    return "".join([*parts, *(_type_section(entry) for entry in one["types"])])
 
 
-def _type(entry: dict[str, Any]) -> str:
+def _type_section(entry: dict[str, Any]) -> str:
     name = entry["name"]
     kind = find(name)
     assert kind is not None  # from the catalogue
@@ -316,31 +316,31 @@ def _type(entry: dict[str, Any]) -> str:
             for one in options
         ]
         parts.append(table(("Option", "Value", "Default", "Meaning"), rows) + "\n")
-    parts.append(_live(entry))
+    parts.append(_sample_rows(entry))
     return "".join(parts)
 
 
-def _live(entry: dict[str, Any]) -> str:
+def _sample_rows(entry: dict[str, Any]) -> str:
     """Return sample rows of a type with default options, or with `OPTIONS` if some are required."""
     name = entry["name"]
     if name in ELSEWHERE:
-        shown = code(row_tables.cell(entry["example"])["text"])
-        return f"The values come from {ELSEWHERE[name]}, for example {shown}.\n"
+        example = code(row_tables.cell(entry["example"])["text"])
+        return f"The values come from {ELSEWHERE[name]}, for example {example}.\n"
     options = OPTIONS.get(name)
-    beside = BESIDE.get(name, ())
-    columns = [*(one["name"] for one in beside), "value"]
+    read_fields = BESIDE.get(name, ())
+    columns = [*(one["name"] for one in read_fields), "value"]
     rows = [
         (str(number), *(code(row_tables.cell(row[column])["text"]) for column in columns))
         for number, row in enumerate(rows_of(name), 1)
     ]
-    asked = f"With `{json.dumps(options, ensure_ascii=False)}`:\n\n" if options else ""
-    return asked + table(("Row", *(code(one) if beside else "Value" for one in columns)), rows)
+    introduction = f"With `{json.dumps(options, ensure_ascii=False)}`:\n\n" if options else ""
+    return introduction + table(("Row", *(code(one) if read_fields else "Value" for one in columns)), rows)
 
 
 @lru_cache(maxsize=1024)
 def rows_of(name: str) -> list[dict[str, Any]]:
     """Return the first rows of a type in `value`, with the fields it reads. The result is cached: do not modify it."""
     field = {"name": "value", "type": name, "options": OPTIONS.get(name, {})}
-    ask = DraftInput(fields=[*BESIDE.get(name, ()), field], seed=SEED, now=datetime.fromisoformat(NOW))
-    found: list[dict[str, Any]] = orjson.loads(generate.preview_draft(None, ask).rows)
+    draft = DraftInput(fields=[*BESIDE.get(name, ()), field], seed=SEED, now=datetime.fromisoformat(NOW))
+    found: list[dict[str, Any]] = orjson.loads(generate.preview_draft(None, draft).rows)
     return found

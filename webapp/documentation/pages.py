@@ -1,4 +1,4 @@
-"""One page of the documentation: found by its address, read or written as Markdown, drawn once and remembered."""
+"""Pages of the documentation: found by path, read or generated as Markdown, rendered once and cached."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def names() -> tuple[str, ...]:
-    """The locales of the present vocabulary."""
+    """Return the locales of the current vocabulary."""
     return compilation.vocabulary().locales
 
 
 @cache
 def title(name: str) -> str:
-    """The English name of a locale, such as German (Austria)."""
+    """Return the English name of a locale, such as German (Austria)."""
     try:
         return Locale.parse(name).get_display_name("en") or name
     except UnknownLocaleError:
@@ -83,12 +83,12 @@ def page(name: str) -> str:
         " one person at one place.\n"
     ]
     for heading, kinds in COLUMNS.items():
-        shown = [kind for kind in kinds if kind in columns]
+        visible = [kind for kind in kinds if kind in columns]
         rows = [
-            tuple("" if columns[kind][row] is None else text(str(columns[kind][row])) for kind in shown)
+            tuple("" if columns[kind][row] is None else text(str(columns[kind][row])) for kind in visible)
             for row in range(ROWS)
         ]
-        parts.append(f"\n## {heading}\n\n{table([code(kind) for kind in shown], rows)}")
+        parts.append(f"\n## {heading}\n\n{table([code(kind) for kind in visible], rows)}")
     lacking = [(code(kind), text(message)) for kind, message in catalogue.lacking(name).items()]
     found = table(("Field type", "What is missing"), lacking) if lacking else "Nothing.\n"
     parts.append(f"\n## What this locale lacks\n\n{found}")
@@ -134,57 +134,57 @@ class Page:
 
 def resolved(file: str, link: str) -> str:
     """Return the path in the application for a link of a file; links to elsewhere are unchanged."""
-    path, mark, anchor = link.partition("#")
+    path, hash, anchor = link.partition("#")
     if not path or "://" in path or path.startswith(("/", "mailto:")):
         return link
     found = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
     if found.startswith(f"{PICTURES}/"):
         return f"/{found}"
     page = by_file().get(found)
-    return f"{page.href}{mark}{anchor}" if page else link
+    return f"{page.href}{hash}{anchor}" if page else link
 
 
 def find(address: str) -> Page | None:
-    """The page at an address below /docs."""
+    """Return the page at a path below /docs, or None."""
     return all_pages().get(address)
 
 
 @lru_cache(maxsize=1)
 def all_pages() -> dict[str, Page]:
-    """Every page of Markdown by its address, in the order in which they are read."""
+    """Return all Markdown pages by path, in reading order."""
     found: dict[str, Page] = {}
     for entry in registry.ENTRIES:
         if entry.plain:
             continue
-        read = _WRITTEN[entry.address] if entry.address in _WRITTEN else _reader(entry.file)
+        read = _GENERATED[entry.address] if entry.address in _GENERATED else _reader(entry.file)
         coded = entry.address in _ANCHORS_ARE_CODE
         found[entry.address] = Page(entry.address, entry.title, read, entry.file, coded)
-        found.update({page.address: page for page in _below(entry)})
+        found.update({page.address: page for page in _pages_below(entry)})
     return found
 
 
 @lru_cache(maxsize=1)
 def by_file() -> dict[str, Page]:
-    """The pages that come from files, by the file."""
+    """Return the pages that come from files, by file."""
     found = {page.file: page for page in all_pages().values() if page.file}
     types = (page for page in all_pages().values() if page.address.partition("/")[0] == "field-types")
     return found | {_types_file(page.address): page for page in types}
 
 
-def _below(entry: registry.Entry) -> list[Page]:
-    """The pages that the list shows under another one, or not at all."""
-    above = ((entry.address, entry.title),)
+def _pages_below(entry: registry.Entry) -> list[Page]:
+    """Return the pages below an entry, which the list of pages shows under it or not at all."""
+    crumbs = ((entry.address, entry.title),)
     if entry.address == "field-types":
         return [
-            _types_page("every-field", "Every field", above, anchors_are_code=False),
-            *(_types_page(one["name"], one["label"], above) for one in field_types.families()),
+            _types_page("every-field", "Every field", crumbs, anchors_are_code=False),
+            *(_types_page(one["name"], one["label"], crumbs) for one in field_types.families()),
         ]
     if entry.address == "locales":
-        return [Page(f"locales/{name}", title(name), partial(page, name), crumbs=above) for name in names()]
+        return [Page(f"locales/{name}", title(name), partial(page, name), crumbs=crumbs) for name in names()]
     if entry.address == "adr":
         files = [f"{DECISIONS}/{path.name}" for path in sorted((ROOT / DECISIONS).glob("[0-9]*.md"))]
         return [
-            Page(f"adr/{posixpath.basename(name)[:-3]}", _heading(name), _reader(name), name, crumbs=above)
+            Page(f"adr/{posixpath.basename(name)[:-3]}", _heading(name), _reader(name), name, crumbs=crumbs)
             for name in files
         ]
     return []
@@ -200,12 +200,12 @@ def _types_file(address: str) -> str:
     return f"{TYPES}/{address.partition('/')[2] or 'README'}.md"
 
 
-def _types_page(name: str, title: str, above: Crumbs, *, anchors_are_code: bool = True) -> Page:
+def _types_page(name: str, title: str, crumbs: Crumbs, *, anchors_are_code: bool = True) -> Page:
     address = f"field-types/{name}"
-    return Page(address, title, partial(_of_types, address), "", anchors_are_code, above)
+    return Page(address, title, partial(_types_markdown, address), "", anchors_are_code, crumbs)
 
 
-def _of_types(address: str) -> str:
+def _types_markdown(address: str) -> str:
     """Return a page of the catalogue, with links that lead to other pages as they do from files."""
     file = _types_file(address)
     text = _reader(file)().partition("\n\n")[2]  # without the remark that it is generated
@@ -220,10 +220,10 @@ def _heading(file: str) -> str:
     return _reader(file)().partition("\n")[0].removeprefix("# ").strip()
 
 
-_WRITTEN: Final[dict[str, Callable[[], str]]] = {
+_GENERATED: Final[dict[str, Callable[[], str]]] = {
     "errors": reference.error_codes_page,
     "limits": reference.limits_page,
-    "field-types": partial(_of_types, "field-types"),
+    "field-types": partial(_types_markdown, "field-types"),
     "locales": index,
 }
 _ANCHORS_ARE_CODE: Final = frozenset({"errors"})

@@ -15,21 +15,22 @@ from typing import Final
 from webapp import limits
 from webapp.errors import CODES
 
-_MARKS: Final = re.compile(r"([\\*\[<|])")
+_SPECIAL: Final = re.compile(r"([\\*\[<|])")
 _CODE: Final = re.compile(r"(`[^`]*`)")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already."""
-    lines = [heads, ["---"] * len(heads), *rows]
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table. Its cells are already Markdown."""
+    lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def text(plain: str) -> str:
     """Escape a sentence for Markdown, except for code in backticks."""
-    parts = _CODE.split(" ".join(plain.split()))
+    pieces = _CODE.split(" ".join(plain.split()))
     return "".join(
-        _cell(part) if part.startswith("`") and len(part) > 1 else _MARKS.sub(r"\\\1", part) for part in parts
+        _cell(part) if part.startswith("`") and len(part) > 1 else _SPECIAL.sub(r"\\\1", part)
+        for part in pieces
     )
 
 
@@ -39,9 +40,9 @@ def code(plain: str) -> str:
     if not one_line:
         return ""
     longest = max((len(run) for run in re.findall(r"`+", one_line)), default=0)
-    marks = "`" * (longest + 1)
+    backticks = "`" * (longest + 1)
     padding = " " if one_line[0] in "` " or one_line[-1] in "` " else ""
-    return _cell(f"{marks}{padding}{one_line}{padding}{marks}")
+    return _cell(f"{backticks}{padding}{one_line}{padding}{backticks}")
 
 
 def _cell(markdown: str) -> str:
@@ -199,7 +200,7 @@ ADVICE: Final = MappingProxyType(
         ),
     }
 )
-_HEAD: Final = """\
+_ERRORS_INTRODUCTION: Final = """\
 # Error codes
 
 Every error is one JSON object. Programs go by `code`, which never changes its meaning; messages are for people and may.
@@ -216,14 +217,14 @@ the service.
 
 
 def error_codes_page() -> str:
-    """The page as Markdown: an overview, then a section for each code."""
-    rows = [(f"[`{name}`](#{name})", str(status), text(said)) for name, (status, said) in CODES.items()]
-    parts = [_HEAD, table(("Code", "Status", "Message"), rows)]
-    for name, (status, said) in CODES.items():
-        when, then = ADVICE[name]
+    """Return the page as Markdown: an overview, then a section for each code."""
+    rows = [(f"[`{name}`](#{name})", str(status), text(message)) for name, (status, message) in CODES.items()]
+    parts = [_ERRORS_INTRODUCTION, table(("Code", "Status", "Message"), rows)]
+    for name, (status, message) in CODES.items():
+        cause, solution = ADVICE[name]
         parts.append(
-            f"\n## {code(name)}\n\n**{status} {HTTPStatus(status).phrase}.** {text(said)}\n\n"
-            f"**When.** {text(when)}\n\n**What to do.** {text(then)}\n"
+            f"\n## {code(name)}\n\n**{status} {HTTPStatus(status).phrase}.** {text(message)}\n\n"
+            f"**When.** {text(cause)}\n\n**What to do.** {text(solution)}\n"
         )
     return "".join(parts)
 
@@ -234,8 +235,8 @@ def error_codes_page() -> str:
 def _bytes(number: float) -> str:
     if number % 1024:
         return f"{number:,.0f} bytes"
-    whole, unit = (number / 1024, "kB") if number < limits.MB else (number / limits.MB, "MB")
-    return f"{whole:,.0f} {unit}"
+    number_in_unit, unit = (number / 1024, "kB") if number < limits.MB else (number / limits.MB, "MB")
+    return f"{number_in_unit:,.0f} {unit}"
 
 
 def _seconds(number: float) -> str:
@@ -374,15 +375,19 @@ TOLD: Final = {
 def value(name: str) -> str:
     """Return a limit of webapp/limits.py with its unit, which is the suffix of its name."""
     number = getattr(limits, name)
-    unit = next((told for end, told in _UNITS if name.endswith(end)), lambda plain: f"{plain:,}")
+    unit = next((formatter for end, formatter in _UNITS if name.endswith(end)), lambda plain: f"{plain:,}")
     return unit(number)
 
 
-_KEPT: Final = ("Logs of runs and pushes", "Files of exports", "Runs, pushes with their ledgers, exports")
+_RETENTION_HEADINGS: Final = (
+    "Logs of runs and pushes",
+    "Files of exports",
+    "Runs, pushes with their ledgers, exports",
+)
 
 
 def limits_page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     plans = [
         (
             name.capitalize(),
@@ -394,29 +399,36 @@ def limits_page() -> str:
         )
         for name, one in limits.PLANS.items()
     ]
-    heads = ("Plan", "Requests per minute", "Rows per hour", "Rows per call", "Parallel runs", "Runs waiting")
+    headings = (
+        "Plan",
+        "Requests per minute",
+        "Rows per hour",
+        "Rows per call",
+        "Parallel runs",
+        "Runs waiting",
+    )
     parts = [
         "# Limits\n\nThe limits of a workspace depend on its plan. A request over a limit gets a "
         "[code](/docs/errors) with the number in `details`, and `Retry-After` where waiting helps.\n\n## Plans\n\n",
-        table(heads, plans),
+        table(headings, plans),
         "\nRequests are counted over any 60 seconds, rows over any hour. The numbers of Enterprise hold until a "
         "contract says others. Previews spend no rows. The page Limits and usage shows what is left, and so do "
         "the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.\n",
     ]
     stored = limits.STORED_JSON_BYTES.items()
-    most = ", ".join(f"{size // limits.MB:,} MB on {name.capitalize()}" for name, size in stored)
+    sizes = ", ".join(f"{size // limits.MB:,} MB on {name.capitalize()}" for name, size in stored)
     parts.append(
         "\n## Definitions and their versions\n\nEvery change of a template, dataset or scenario is a version. All "
-        f"versions of a workspace, and the requests of its exports and pushes, take at most {most}, as JSON. Beyond "
+        f"versions of a workspace, and the requests of its exports and pushes, take at most {sizes}, as JSON. Beyond "
         "that, saving answers `quota_exceeded`. What was deleted counts until it leaves the trash.\n"
     )
-    kept = [
+    retention = [
         (name.capitalize(), *(f"{days:,} days" for days in (one.log_days, one.file_days, one.work_days)))
         for name, one in limits.RETENTION.items()
     ]
-    parts.append("\n## What is kept, and for how long\n\n" + table(("Plan", *_KEPT), kept))
+    parts.append("\n## What is kept, and for how long\n\n" + table(("Plan", *_RETENTION_HEADINGS), retention))
     parts.append("\nCounted from the end of the work. [More of it](/docs/guide/operation).\n")
     for title, rows in TOLD.items():
-        told = [(text(what), value(name)) for what, name in rows]
-        parts.append(f"\n## {title}\n\n" + table(("What", "Limit"), told))
+        limit_rows = [(text(label), value(name)) for label, name in rows]
+        parts.append(f"\n## {title}\n\n" + table(("What", "Limit"), limit_rows))
     return "".join(parts)

@@ -23,7 +23,7 @@ from pygments.util import ClassNotFound
 from webapp.paths import ROOT
 
 Resolve = Callable[[str], str]
-_DEEPEST: Final = 3  # levels of headings that the contents of a page list
+_MAX_CONTENTS_LEVEL: Final = 3  # levels of headings that the contents of a page list
 _CLASSES: Final = {
     kinds.Comment: "c",
     kinds.Keyword: "k",
@@ -65,15 +65,15 @@ class RenderedPage:
     @property
     def contents(self) -> tuple[Section, ...]:
         """An entry of the table of contents."""
-        return tuple(one for one in self.sections if 1 < one.level <= _DEEPEST)
+        return tuple(one for one in self.sections if 1 < one.level <= _MAX_CONTENTS_LEVEL)
 
 
 def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> RenderedPage:
-    """Markdown drawn. `resolve` gives a link's or a picture's address in the application. With `anchors_are_code`
-    the anchor of a heading is the code in it, unchanged: for headings that name a key."""
+    """Render Markdown as HTML. `resolve` returns the URL of a link or a picture in the application. With
+    `anchors_are_code`, the anchor of a heading is the code in it, unchanged: for headings that name a key."""
     tokens = _parser().parse(text)
     sections = list(_sections(tokens, anchors_are_code))
-    for one in _each(tokens):
+    for one in _each_token(tokens):
         for name in ("href", "src"):
             if name in one.attrs:
                 one.attrs[name] = resolve(str(one.attrs[name]))
@@ -83,8 +83,8 @@ def draw(text: str, resolve: Resolve, *, anchors_are_code: bool = False) -> Rend
 
 
 def size_of(address: str) -> tuple[int, int] | None:
-    """Width and height in pixels of a picture of the documentation, so that a page leaves its room before it is there;
-    None for an external one or one without a size."""
+    """Return width and height in pixels of a picture of the documentation, so that the page can reserve its space
+    before it is loaded; None for an external picture or one without a size."""
     path = ROOT / address.removeprefix("/")
     if not address.startswith("/docs/img/") or not path.is_file():
         return None
@@ -96,10 +96,10 @@ def size_of(address: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _each(tokens: Sequence[Token]) -> Iterator[Token]:
+def _each_token(tokens: Sequence[Token]) -> Iterator[Token]:
     for one in tokens:
         yield one
-        yield from _each(one.children or ())
+        yield from _each_token(one.children or ())
 
 
 def anchor_of(title: str, taken: set[str]) -> str:
@@ -115,7 +115,7 @@ def anchor_of(title: str, taken: set[str]) -> str:
 
 
 def _sections(tokens: list[Token], anchors_are_code: bool) -> Iterator[Section]:
-    """The sections, while each heading gets its anchor."""
+    """Yield the sections, and set the anchor of each heading."""
     taken: set[str] = set()
     head: tuple[int, str, str, str] | None = None
     texts: list[str] = []
@@ -142,7 +142,7 @@ def _sections(tokens: list[Token], anchors_are_code: bool) -> Iterator[Section]:
 
 
 def _plain(inline: Token) -> str:
-    """An inline token as text, without marks."""
+    """Return an inline token as text, without markup."""
     return "".join(
         " " if one.type in ("softbreak", "hardbreak") else one.content for one in inline.children or ()
     )
@@ -177,23 +177,24 @@ def _table_open(_self: Any, tokens: Sequence[Token], place: int, _options: Any, 
     """Render the start of a table that scrolls horizontally. On narrow screens, a table with many columns whose first
     column is a key shows each row as a list, unless its columns contain numbers, which users compare."""
     end = next(at for at in range(place, len(tokens)) if tokens[at].type == "table_close")
-    whole = tokens[place:end]
-    heads = [whole[at + 1].content for at, one in enumerate(whole) if one.type == "th_open"]
-    cells = [at for at, one in enumerate(whole) if one.type == "td_open"]
-    numbers = all(_is_right(whole[at]) for at in cells[1 : len(heads)])
-    stacks = (
-        len(heads) > 2
+    table_tokens = tokens[place:end]
+    headings = [table_tokens[at + 1].content for at, one in enumerate(table_tokens) if one.type == "th_open"]
+    cells = [at for at, one in enumerate(table_tokens) if one.type == "td_open"]
+    numbers = all(_is_right(table_tokens[at]) for at in cells[1 : len(headings)])
+    is_stacked = (
+        len(headings) > 2
         and not numbers
-        and all(whole[at + 1].content.startswith(("`", "[")) for at in cells[:: len(heads)])
+        and all(table_tokens[at + 1].content.startswith(("`", "[")) for at in cells[:: len(headings)])
     )
-    if stacks:
+    if is_stacked:
         for number, at in enumerate(cells):
-            column = number % len(heads)
-            if 0 < column < len(heads) - 1 and len(heads) > 3 and whole[at + 1].content:
-                whole[at].attrs["data-label"] = heads[column]
-    more = " stacks" if stacks else ""
+            column = number % len(headings)
+            if 0 < column < len(headings) - 1 and len(headings) > 3 and table_tokens[at + 1].content:
+                table_tokens[at].attrs["data-label"] = headings[column]
+    class_suffix = " stacks" if is_stacked else ""
     return (
-        f'<div class="card scroll" tabindex="0" role="group" aria-label="Table"><table class="table{more}">\n'
+        '<div class="card scroll" tabindex="0" role="group" aria-label="Table">'
+        f'<table class="table{class_suffix}">\n'
     )
 
 

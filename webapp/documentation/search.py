@@ -24,16 +24,16 @@ from webapp.engine.types.registry import plain
 from webapp.row_templates.services import catalogue
 from webapp.web import openapi
 
-_KEPT: Final = "rowsmith.docs.index"
-_MAKING: Final = threading.Lock()
-_MOST: Final = 20  # results
-_BEFORE: Final = 60  # characters of an excerpt before the first match
+_CACHE_KEY: Final = "rowsmith.docs.index"
+_INDEX_LOCK: Final = threading.Lock()
+_MAX_RESULTS: Final = 20  # results
+_CHARS_BEFORE: Final = 60  # characters of an excerpt before the first match
 _EXCERPT: Final = 180  # characters of an excerpt
 _WORDS: Final = re.compile(r"[\w./{}-]+")
 # Weight of a match by its position; whole words count double. A match in the title of a page outweighs one in a
 # heading, which outweighs any number of matches in the text.
 _NAMED, _TITLE, _HEADING, _TEXT = 60, 24, 10, 1
-_MOST_TIMES: Final = 4  # occurrences of a word in a text that count
+_MAX_OCCURRENCES: Final = 4  # occurrences of a word in a text that count
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +62,39 @@ class Result:
 
 
 def search(app: Flask, q: str) -> list[Result]:
-    """The parts that fit `q`, best first; none for an empty one."""
+    """Return the results for `q`, best match first; none for an empty one."""
     words = list(dict.fromkeys(_WORDS.findall(q.casefold())))
     if not words:
         return []
-    whole, named = plain(q), [(word, plain(word)) for word in words]
-    ranked = [(_score(part, named, whole), part) for part in _index(app)]
-    best = sorted((one for one in ranked if one[0]), key=lambda one: -one[0])[:_MOST]
+    whole_name, names = plain(q), [(word, plain(word)) for word in words]
+    ranked = [(_score(part, names, whole_name), part) for part in _index(app)]
+    best = sorted((one for one in ranked if one[0]), key=lambda one: -one[0])[:_MAX_RESULTS]
     return [
-        Result(part.href, part.page, _marked(part.heading, words), _marked(_excerpt(part, words), words))
+        Result(
+            part.href,
+            part.page,
+            _highlighted(part.heading, words),
+            _highlighted(_excerpt(part, words), words),
+        )
         for _, part in best
     ]
 
 
-def _score(part: Part, words: list[tuple[str, str]], whole: str) -> int:
+def _score(part: Part, words: list[tuple[str, str]], whole_name: str) -> int:
     """Return the rank of a part; 0 if it does not match. ``words``: each as it is written and as names have it."""
-    named = whole in part.names
+    is_named = whole_name in part.names
     found = []
     for word, name in words:
-        rank = _in(part.title, word) * _TITLE + _in(part.low_heading, word) * _HEADING
+        rank = _match_weight(part.title, word) * _TITLE + _match_weight(part.low_heading, word) * _HEADING
         if name in part.names:
             rank += _NAMED
-        found.append(rank + min(part.low_text.count(word), _MOST_TIMES) * _TEXT)
-    if not named and not all(found):
+        found.append(rank + min(part.low_text.count(word), _MAX_OCCURRENCES) * _TEXT)
+    if not is_named and not all(found):
         return 0
-    return sum(found) + (_NAMED * 2 if named else 0)
+    return sum(found) + (_NAMED * 2 if is_named else 0)
 
 
-def _in(text: str, word: str) -> int:
+def _match_weight(text: str, word: str) -> int:
     """Return 2 if a text contains the whole word, 1 if one of its words begins with it, else 0."""
     if not text or word not in text:
         return 0
@@ -98,33 +103,33 @@ def _in(text: str, word: str) -> int:
 
 def _excerpt(part: Part, words: list[str]) -> str:
     places = [place for place in (part.low_text.find(word) for word in words) if place >= 0]
-    first = max(0, min(places, default=0) - _BEFORE)
+    first = max(0, min(places, default=0) - _CHARS_BEFORE)
     # Start at the beginning of a word if the match is inside it.
-    begin = (part.text.find(" ", first, first + _BEFORE) + 1 or first) if first else 0
+    begin = (part.text.find(" ", first, first + _CHARS_BEFORE) + 1 or first) if first else 0
     cut = part.text[begin : begin + _EXCERPT]
     if begin + _EXCERPT < len(part.text):
         cut = cut.rpartition(" ")[0] + " …"
     return f"… {cut}" if begin else cut
 
 
-def _marked(text: str, words: Iterable[str]) -> Markup:
+def _highlighted(text: str, words: Iterable[str]) -> Markup:
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     parts = re.split(f"({pattern})", text, flags=re.IGNORECASE)
-    made = "".join(
+    html = "".join(
         f"<mark>{escape(part)}</mark>" if place % 2 else escape(part) for place, part in enumerate(parts)
     )
-    return Markup(made)  # noqa: S704 - every part is escaped
+    return Markup(html)  # noqa: S704 - every part is escaped
 
 
 def _index(app: Flask) -> tuple[Part, ...]:
     """Return all sections, created once: the search runs for every typed letter, and concurrent requests wait for the
     first."""
-    with _MAKING:
-        kept: tuple[Part, ...] | None = app.extensions.get(_KEPT)
-        if kept is None:
+    with _INDEX_LOCK:
+        sections: tuple[Part, ...] | None = app.extensions.get(_CACHE_KEY)
+        if sections is None:
             with processor_time.shared():
-                kept = app.extensions[_KEPT] = (*_of_pages(), *_of_api(app))
-    return kept
+                sections = app.extensions[_CACHE_KEY] = (*_page_parts(), *_api_parts(app))
+    return sections
 
 
 def _part(href: str, page: str, heading: str, text: str, **more: Any) -> Part:
@@ -132,11 +137,11 @@ def _part(href: str, page: str, heading: str, text: str, **more: Any) -> Part:
     low_text = one_line.lower()
     if len(low_text) != len(one_line):  # excerpts are cut at the positions of matches
         low_text = "".join(one.lower()[:1] for one in one_line)
-    told: dict[str, Any] = {"low_heading": heading.lower(), "low_text": low_text, **more}
-    return Part(href, page, heading, one_line, **told)
+    details: dict[str, Any] = {"low_heading": heading.lower(), "low_text": low_text, **more}
+    return Part(href, page, heading, one_line, **details)
 
 
-def _of_pages() -> Iterator[Part]:
+def _page_parts() -> Iterator[Part]:
     names = {
         one["name"]: frozenset(plain(name) for name in (one["name"], one["label"], *one["aliases"]))
         for one in catalogue.entries()
@@ -160,7 +165,7 @@ def _of_pages() -> Iterator[Part]:
             )
 
 
-def _of_api(app: Flask) -> Iterator[Part]:
+def _api_parts(app: Flask) -> Iterator[Part]:
     for rule, declaration in openapi.declared(app):
         if not declaration.hidden:
             path = openapi.path_of(rule)

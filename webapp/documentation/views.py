@@ -1,7 +1,7 @@
 """The documentation in the application: guide, references, field types, error codes, limits, changes, search.
 
 `registry` lists the pages, `pages` finds them, `render` draws them; every page is Markdown first, at its address
-with `.md`. All of it is open to everybody.
+with `.md`. The documentation is public.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from webapp.web.routing import route
 
 bp = Blueprint("docs", __name__)
 _MARKDOWN: Final = "text/markdown"
-_MOST_BELOW: Final = 80
+_MAX_PAGES_BELOW: Final = 80
 """Pages that the list of pages shows below an entry. Where there are more, the entry's own page lists them."""
 _PICTURES: Final = {".png": "image/png", ".svg": "image/svg+xml"}
 
@@ -37,7 +37,7 @@ def _nav_for_templates(state: BlueprintSetupState) -> None:
 
 
 def nav() -> list[dict[str, Any]]:
-    """The list of pages as the frame of a page draws it: `[{title, pages: [{href, title, level, here}]}]`."""
+    """Return the list of pages for the navigation: `[{title, pages: [{href, title, level, here}]}]`."""
     return [
         {"title": group.title, "pages": [line for entry in group.entries for line in _lines(entry)]}
         for group in registry.GROUPS
@@ -45,18 +45,18 @@ def nav() -> list[dict[str, Any]]:
 
 
 def _lines(entry: registry.Entry) -> list[dict[str, Any]]:
-    """A page of the list, and below it the pages it opens when one is there."""
+    """Return an entry of the list of pages; if it or a page below it is open, also the pages below it."""
     path = request.path
-    within = path == entry.href or path.startswith(f"{entry.href}/")
-    if not (entry.opens and within):
-        return [{"href": entry.href, "title": entry.title, "level": 0, "here": within}]
+    is_open = path == entry.href or path.startswith(f"{entry.href}/")
+    if not (entry.opens and is_open):
+        return [{"href": entry.href, "title": entry.title, "level": 0, "here": is_open}]
     below = [one for one in pages.all_pages().values() if one.address.startswith(f"{entry.address}/")]
-    if len(below) > _MOST_BELOW:
+    if len(below) > _MAX_PAGES_BELOW:
         below = [one for one in below if path == one.href]
-    shown: list[tuple[int, registry.Entry | pages.Page]] = [(0, entry), *((1, one) for one in below)]
+    entries: list[tuple[int, registry.Entry | pages.Page]] = [(0, entry), *((1, one) for one in below)]
     return [
         {"href": one.href, "title": one.title, "level": level, "here": path == one.href}
-        for level, one in shown
+        for level, one in entries
     ]
 
 
@@ -99,8 +99,8 @@ def field_types(query: SearchQuery) -> Response:
     page = pages.find("field-types")
     assert page is not None  # it is in the registry
     if not query.q.strip():
-        return _drawn(page)
-    return _shown(page, rendering.draw(documentation_field_types.index(query.q), str), q=query.q)
+        return _page_response(page)
+    return _rendered_response(page, rendering.draw(documentation_field_types.index(query.q), str), q=query.q)
 
 
 @route(bp, "/docs/img/<name>", scope="public", hidden=True)
@@ -110,10 +110,10 @@ def picture(name: str) -> Response:
     kind = _PICTURES.get(path.suffix)
     if kind is None or not path.is_file():
         raise ApiError("not_found", "There is no such picture.", {"id": name[:100]})
-    answer = Response(path.read_bytes(), mimetype=kind)
-    answer.add_etag()
-    answer.make_conditional(request)
-    return answer
+    response = Response(path.read_bytes(), mimetype=kind)
+    response.add_etag()
+    response.make_conditional(request)
+    return response
 
 
 @route(bp, "/docs/<path:address>", scope="public", hidden=True)
@@ -126,26 +126,26 @@ def page(address: str) -> Response:
         raise ApiError("not_found", text, {"id": address[:100]})
     if address.endswith(".md"):
         return Response(found.markdown, mimetype=_MARKDOWN)
-    return _drawn(found)
+    return _page_response(found)
 
 
-def _drawn(found: pages.Page) -> Response:
-    return _shown(found, found.drawn)
+def _page_response(found: pages.Page) -> Response:
+    return _rendered_response(found, found.drawn)
 
 
-def _shown(found: pages.Page, drawn: rendering.RenderedPage, **context: Any) -> Response:
+def _rendered_response(found: pages.Page, drawn: rendering.RenderedPage, **context: Any) -> Response:
     listed = [one for one in registry.ENTRIES if not one.plain]
     place = next((at for at, one in enumerate(listed) if one.address == found.address), None)
-    before = listed[place - 1] if place else None
-    after = listed[place + 1] if place is not None and place + 1 < len(listed) else None
+    previous_page = listed[place - 1] if place else None
+    next_page = listed[place + 1] if place is not None and place + 1 < len(listed) else None
     body = Markup(drawn.html)  # noqa: S704 - drawn from our own files, raw HTML in them is escaped
     return _page(
         "docs/page.html",
         page=found,
         body=body,
         contents=drawn.contents,
-        before=before,
-        after=after,
+        before=previous_page,
+        after=next_page,
         **context,
     )
 
@@ -164,7 +164,7 @@ BLURB = (
 
 
 def listing(origin: str = "") -> str:
-    """Every page with its address as Markdown, by group."""
+    """Return the list of all pages with their URLs as Markdown, by group."""
     parts = []
     for group in registry.GROUPS:
         parts.append(f"\n## {group.title}\n\n")
@@ -176,12 +176,12 @@ def listing(origin: str = "") -> str:
 
 
 def front_page() -> str:
-    """The first page as Markdown."""
+    """Return the first page as Markdown."""
     return f"# Rowsmith: documentation\n\n{BLURB}\n{listing()}"
 
 
 def llms_text(origin: str) -> str:
-    """/llms.txt: title, blurb, and links to the pages as Markdown."""
+    """Return /llms.txt: title, blurb, and links to the pages as Markdown."""
     return (
         f"# Rowsmith\n\n> {BLURB}\n\n"
         f"[{origin}/docs]({origin}/docs) is the documentation for people; each of its pages is Markdown at its address"

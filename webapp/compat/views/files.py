@@ -59,13 +59,13 @@ class ByKey(Anything):
 
 
 def _used_bytes(workspace_id: str) -> int:
-    """The bytes of a workspace's files, sets and key maps."""
+    """Return the size in bytes of a workspace's files, sets and key maps."""
     used = files.usage(workspace_id)
     return used.bytes + used.compat_bytes
 
 
 def out(file: WorkspaceFile, scenario_id: str) -> dict[str, Any]:
-    """A file in the compatible format. `scenario_id` is empty if the call does not name a scenario."""
+    """Return a file in the compatible format. `scenario_id` is empty if the call does not name a scenario."""
     data = files.as_json(file)
     folder = "outputs" if file.name.startswith(f"{names.OUTPUTS}/") else "uploads"
     name = file.name.removeprefix(f"{names.OUTPUTS}/")
@@ -133,7 +133,7 @@ def scenario_show(actor: Actor, scenario_id: str) -> Response:
 
 
 def _scenario_out(scenario: dict[str, Any], used: int) -> dict[str, Any]:
-    """A scenario as the clients know it. Its code is in `code`: there are no addresses of scripts, and no diagrams."""
+    """Return a scenario in the compatible format. Its code is in `code`; there are no script URLs and no diagrams."""
     return {
         **camelled(scenario),
         "presignedUrl": None,

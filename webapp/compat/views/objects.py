@@ -59,7 +59,7 @@ POLICY: Final = f"{ROOT}/masking-policies/<policy_id>"
 
 
 def out(row: CompatObject) -> dict[str, Any]:
-    """Attributes that all objects of this kind have in the compatible format."""
+    """Return the attributes that all these objects have in the compatible format."""
     return {
         "id": row.id,
         "name": row.name,
@@ -110,7 +110,7 @@ class SetPatch(Patch):
 
 
 def set_out(row: CompatObject, *, data: bool) -> dict[str, Any]:
-    """A set as the clients know it; lists leave `data` out."""
+    """Return a set in the compatible format; lists leave `data` out."""
     summary = {
         **out(row),
         "description": row.document["description"],
@@ -196,7 +196,7 @@ class TypeChange(Patch):
 
 
 def type_out(row: CompatObject) -> dict[str, Any]:
-    """A custom data type as the clients know it."""
+    """Return a custom data type in the compatible format."""
     return {**out(row), "createdBy": row.created_by or "", "fieldConfig": row.document["field_config"]}
 
 
@@ -293,7 +293,7 @@ def _rules_json(fields: list[Rule] | None) -> list[dict[str, Any]]:
 
 
 def policy_out(row: CompatObject) -> dict[str, Any]:
-    """A masking policy as the clients know it."""
+    """Return a masking policy in the compatible format."""
     document = row.document
     return {
         **out(row),
@@ -449,7 +449,7 @@ class FolderChange(Patch):
 
 
 def folder_out(row: CompatObject) -> dict[str, Any]:
-    """A folder as the clients know it."""
+    """Return a folder in the compatible format."""
     result = {
         "id": row.id,
         "name": row.name,
@@ -593,7 +593,7 @@ _NATIVE_KEYS = frozenset({"seed", "warnings", "references", "version", "deleted_
 
 
 def template_out(template: dict[str, Any], folders: Folders | None = None) -> dict[str, Any]:
-    """A template in the compatible format. `folders`: the folders of its project, if they were loaded already."""
+    """Return a template in the compatible format. `folders`: the folders of its project, if they are loaded already."""
     folders = folders or Folders(TEMPLATES, template["project_id"])
     values = {
         key: value for key, value in template.items() if key not in ("fields", "deleted_at", "references")

@@ -46,7 +46,7 @@ class _KeyName(Input):
 
 
 def user_out(user: User) -> dict[str, Any]:
-    """A user in the compatible format."""
+    """Return a user in the compatible format."""
     first, _, last = user.name.partition(" ")
     return {
         "id": user.id,
@@ -106,8 +106,8 @@ def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
 
 
 def member_out(actor: Actor, member: Membership, team_id: str | None = None) -> dict[str, Any]:
-    """A membership as the clients know it. One of the whole workspace is shown in a team in which it counts: the given
-    one, or the caller's."""
+    """Return a membership in the compatible format. One of the whole workspace is shown with a team: the given one, or
+    the caller's."""
     role = "MEMBER" if member.role == "editor" else member.role.upper()
     team = member.team_id or team_id or actor.team_id or ""
     return {"id": member.id, "userId": member.user_id, "teamId": team, "role": role}
@@ -269,12 +269,12 @@ TEAM = f"{ROOT}/teams/<team_id>"
 
 
 def project_out(project: Project) -> dict[str, Any]:
-    """A project as the clients know it."""
+    """Return a project in the compatible format."""
     return {**camelled(ProjectOut.of(project)), "avatar": None, "createdBy": ""}
 
 
 def team_out(team: Team) -> dict[str, Any]:
-    """A team as the clients know it."""
+    """Return a team in the compatible format."""
     return {**camelled(TeamOut.of(team)), "avatar": None}
 
 

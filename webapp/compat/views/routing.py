@@ -137,8 +137,8 @@ def settled(actor: Actor, scope: str, values: dict[str, Any]) -> Actor:
 
 
 def everything(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
-    """All of a list that the API proper gives in pages: the newest of them, at most `COMPAT_LIST_ROWS`, and no more
-    after the page with which they reach `PAGE_BYTES`."""
+    """Return all items of a paged list of the native API, newest first: at most `COMPAT_LIST_ROWS`, and none after the
+    page that reaches `PAGE_BYTES`."""
     found: list[T] = []
     cursor = None
     size = 0

@@ -74,8 +74,8 @@ def first_word(statement: str) -> str:
 
 
 def insert(statement: str, *, escapes: bool) -> Insert | None:
-    """A plain INSERT as its rows; None for any other statement. `escapes`: the target reads a backslash in a text as
-    the beginning of an escape (MySQL), so a text that holds one is not plain."""
+    """Return the rows of a plain INSERT; None for any other statement. `escapes`: the target reads a backslash in a
+    text as the beginning of an escape (MySQL), so a text with one is not plain."""
     at = _skip_space(statement, 0)
     head = _HEAD.match(statement, at)
     if head is None:
@@ -223,7 +223,9 @@ def _parse(actor: Actor, model: type[ExportInput], values: dict[str, Any]) -> An
     try:
         return inputs.parse(model, values)
     except ApiError as error:
-        raise with_more(error, values, model, lambda ask: prepared(actor, ask).faults()) from None
+        raise with_more(
+            error, values, model, lambda push_input: prepared(actor, push_input).faults()
+        ) from None
 
 
 def _run_push(actor: Actor, push_input: ExportInput) -> dict[str, Any]:

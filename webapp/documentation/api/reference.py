@@ -31,7 +31,7 @@ _TITLES: Final = {
     "trash": "Trash, uses and moves",
 }
 """Names of groups whose tags are not clear."""
-_WORDS: Final = {
+_TYPE_NAMES: Final = {
     "integer": "whole number",
     "boolean": "true or false",
     "string": "text",
@@ -39,7 +39,7 @@ _WORDS: Final = {
     "null": "null",
 }
 _FORMATS: Final = {"date-time": "time (RFC 3339)", "binary": "file"}
-_DEEPEST: Final = 6
+_MAX_DEPTH: Final = 6
 """Documented levels of nested objects; recursive schemas end here."""
 
 
@@ -117,91 +117,93 @@ class Group:
         return self.tag.replace("_", "-")
 
     def objects_of(self, operation: Operation) -> dict[str, tuple[str, tuple[Row, ...]]]:
-        """Those of the objects that an operation answers."""
+        """Return the objects that an operation returns."""
         models = {answer.model for answer in operation.answers}
-        return {name: told for name, told in self.objects.items() if name in models}
+        return {name: description for name, description in self.objects.items() if name in models}
 
 
 def slug_of(method: str, path: str) -> str:
-    """`get-templates-template-id` for GET /templates/{template_id}."""
+    """Return `get-templates-template-id` for GET /templates/{template_id}."""
     return "-".join([method.lower(), *_PARTS.findall(path.lower())])
 
 
 def groups(document: Mapping[str, Any]) -> dict[str, Group]:
-    """Every group by its slug, in the order of their titles; operations by path, then as one reads methods."""
+    """Return all groups by slug, ordered by title; their operations are ordered by path, then by `METHODS`."""
     schemas = document["components"]["schemas"]
     found: dict[str, Group] = {}
     for path, methods in document["paths"].items():
         for method in METHODS:
             if method.lower() not in methods:
                 continue
-            told = methods[method.lower()]
-            tag = told["tags"][0]
+            described = methods[method.lower()]
+            tag = described["tags"][0]
             group = found.setdefault(tag, Group(tag, _TITLES.get(tag) or label_of(tag)))
-            operation = _operation(method, path, told, schemas)
+            operation = _operation(method, path, described, schemas)
             group.operations.append(operation)
             for answer in operation.answers:
                 if answer.model and answer.model not in group.objects:
                     schema = schemas[answer.model]
-                    group.objects[answer.model] = _text(schema), tuple(rows(schema, schemas))
+                    group.objects[answer.model] = _description(schema), tuple(rows(schema, schemas))
     for group in found.values():
         group.objects = dict(sorted(group.objects.items()))
     return {one.slug: one for one in sorted(found.values(), key=lambda one: one.title.lower())}
 
 
-def _operation(method: str, path: str, told: Schema, schemas: Schema) -> Operation:
-    content: dict[str, Schema] = told.get("requestBody", {}).get("content", {})
+def _operation(method: str, path: str, described: Schema, schemas: Schema) -> Operation:
+    content: dict[str, Schema] = described.get("requestBody", {}).get("content", {})
     nothing: tuple[str, Schema] = ("", {})
     kind, inner = next(iter(content.items()), nothing)
     schema = inner.get("schema", {})
-    good = {int(status): one for status, one in told["responses"].items() if int(status) < 400}
-    bad = {int(status): one for status, one in told["responses"].items() if int(status) >= 400}
-    every = {name for one in told["responses"].values() for name in one.get("headers", {})}
+    successes = {int(status): one for status, one in described["responses"].items() if int(status) < 400}
+    failures = {int(status): one for status, one in described["responses"].items() if int(status) >= 400}
+    header_names = {name for one in described["responses"].values() for name in one.get("headers", {})}
     # The two request headers are flags; their description is on the first page.
-    paragraphs = [one for one in told.get("description", "").split("\n\n") if not one.startswith("Header `")]
+    paragraphs = [
+        one for one in described.get("description", "").split("\n\n") if not one.startswith("Header `")
+    ]
     return Operation(
         key=f"{method} {path}",
         method=method,
         path=path,
-        id=told["operationId"],
-        summary=told["summary"],
+        id=described["operationId"],
+        summary=described["summary"],
         told=tuple(filter(None, paragraphs)),
-        scope=told["x-scope"],
+        scope=described["x-scope"],
         parameters=tuple(
             (one["in"], _row(one["name"], one["schema"], one["required"], schemas))
-            for one in told["parameters"]
+            for one in described["parameters"]
         ),
-        body=_name(schema),
+        body=_schema_name(schema),
         body_kind=kind,
-        body_required=bool(told.get("requestBody", {}).get("required")),
-        body_rows=tuple(rows(_resolved(schema, schemas), schemas)) if schema else (),
-        answers=tuple(_answer(status, one, schemas) for status, one in sorted(good.items())),
+        body_required=bool(described.get("requestBody", {}).get("required")),
+        body_rows=tuple(rows(_resolve(schema, schemas), schemas)) if schema else (),
+        answers=tuple(_answer(status, one, schemas) for status, one in sorted(successes.items())),
         errors=tuple(
-            (status, tuple(_CODE.findall(one["description"]))) for status, one in sorted(bad.items())
+            (status, tuple(_CODE.findall(one["description"]))) for status, one in sorted(failures.items())
         ),
-        headers=tuple(sorted(every)),
-        idempotent=bool(told.get("x-idempotency-key")),
-        if_match=bool(told.get("x-if-match")),
+        headers=tuple(sorted(header_names)),
+        idempotent=bool(described.get("x-idempotency-key")),
+        if_match=bool(described.get("x-if-match")),
     )
 
 
-def _answer(status: int, told: Schema, schemas: Schema) -> Answer:
-    content = told.get("content", {})
+def _answer(status: int, response: Schema, schemas: Schema) -> Answer:
+    content = response.get("content", {})
     schema = content.get(JSON, {}).get("schema", {})
     inner = schema.get("properties", {}).get("items", {}).get("items", {})
     each = bool(inner)
-    model = _name(inner if each else schema)
-    paged = "next_cursor" in _resolved(schema, schemas).get("properties", {})
-    own = () if model else tuple(rows(schema, schemas))
-    return Answer(status, told["description"], tuple(content), model, each, paged, own)
+    model = _schema_name(inner if each else schema)
+    paged = "next_cursor" in _resolve(schema, schemas).get("properties", {})
+    unnamed_rows = () if model else tuple(rows(schema, schemas))
+    return Answer(status, response["description"], tuple(content), model, each, paged, unnamed_rows)
 
 
 def rows(schema: Schema, schemas: Schema, prefix: str = "", depth: int = 0) -> Iterator[Row]:
-    """The keys of an object, those of the objects in it after each, as `csv.delimiter` and `fields[].name`."""
+    """Yield the keys of an object, each followed by those of nested objects, as `csv.delimiter` and `fields[].name`."""
     required = schema.get("required", ())
     for name, part in schema.get("properties", {}).items():
         yield _row(prefix + name, part, name in required, schemas)
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             continue
         for inner, mark in _objects(part, schemas):
             yield from rows(inner, schemas, f"{prefix}{name}{mark}.", depth + 1)
@@ -209,7 +211,7 @@ def rows(schema: Schema, schemas: Schema, prefix: str = "", depth: int = 0) -> I
 
 def _objects(part: Schema, schemas: Schema, mark: str = "") -> Iterator[tuple[Schema, str]]:
     """Return the objects that a schema can be, each with `[]` for every enclosing list."""
-    part = _resolved(part, schemas)
+    part = _resolve(part, schemas)
     for one in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
         yield from _objects(one, schemas, mark)
     if part.get("type") == "array":
@@ -220,29 +222,29 @@ def _objects(part: Schema, schemas: Schema, mark: str = "") -> Iterator[tuple[Sc
 
 def _row(name: str, part: Schema, required: bool, schemas: Schema) -> Row:
     default = part.get("default")
-    shown = "" if required or default is None else json.dumps(default, ensure_ascii=False)
+    default_text = "" if required or default is None else json.dumps(default, ensure_ascii=False)
     limits = "; ".join(dict.fromkeys(_limits(part, schemas)))
-    return Row(name, kind(part, schemas), required, shown, limits, _text(part))
+    return Row(name, kind(part, schemas), required, default_text, limits, _description(part))
 
 
 def kind(part: Schema, schemas: Schema) -> str:
-    """A schema in a few words: `whole number or null`, `list of text`."""
-    part = _resolved(part, schemas)
+    """Return a schema in a few words: `whole number or null`, `list of text`."""
+    part = _resolve(part, schemas)
     choices = [*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())]
     if choices:
         return " or ".join(dict.fromkeys(kind(one, schemas) for one in choices))
     values = part.get("enum", [part["const"]] if "const" in part else [])
     if values:
         return " or ".join(dict.fromkeys(_kind_of(one) for one in values))
-    told: str | list[str] = part.get("type", "any")
-    if isinstance(told, list):
-        return " or ".join(_WORDS.get(one, one) for one in told)
-    if told == "array":
+    type_name: str | list[str] = part.get("type", "any")
+    if isinstance(type_name, list):
+        return " or ".join(_TYPE_NAMES.get(one, one) for one in type_name)
+    if type_name == "array":
         items = part.get("items")
         return f"list of {kind(items, schemas)}" if items else "list"
-    if told == "object" and isinstance(part.get("additionalProperties"), dict):
+    if type_name == "object" and isinstance(part.get("additionalProperties"), dict):
         return f"object of {kind(part['additionalProperties'], schemas)}"
-    return _FORMATS.get(part.get("format", ""), "") or _WORDS.get(told, told)
+    return _FORMATS.get(part.get("format", ""), "") or _TYPE_NAMES.get(type_name, type_name)
 
 
 def _kind_of(value: Any) -> str:
@@ -252,41 +254,41 @@ def _kind_of(value: Any) -> str:
 
 
 def _limits(part: Schema, schemas: Schema) -> Iterator[str]:
-    part = _resolved(part, schemas)
+    part = _resolve(part, schemas)
     for one in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
         yield from _limits(one, schemas)
     values = part.get("enum", [part["const"]] if "const" in part else [])
     if values:
         yield ", ".join(f"`{one if isinstance(one, str) else json.dumps(one)}`" for one in values)
-    yield from _between(part, "minimum", "maximum", "")
-    yield from _between(part, "minLength", "maxLength", " characters")
-    yield from _between(part, "minItems", "maxItems", " items")
-    yield from _between(part, "minProperties", "maxProperties", " keys")
+    yield from _range_text(part, "minimum", "maximum", "")
+    yield from _range_text(part, "minLength", "maxLength", " characters")
+    yield from _range_text(part, "minItems", "maxItems", " items")
+    yield from _range_text(part, "minProperties", "maxProperties", " keys")
     if "pattern" in part:
         yield "not blank" if part["pattern"] == r"\S" else f"as `{part['pattern']}`"
-    if isinstance(part.get("items"), dict) and not _resolved(part["items"], schemas).get("properties"):
+    if isinstance(part.get("items"), dict) and not _resolve(part["items"], schemas).get("properties"):
         yield from (f"each {one}" for one in _limits(part["items"], schemas))
 
 
-def _between(part: Schema, low: str, high: str, unit: str) -> Iterator[str]:
-    least, most = part.get(low), part.get(high)
-    if least is not None and most is not None:
-        yield f"{least:,} to {most:,}{unit}"
-    elif most is not None:
-        yield f"at most {most:,}{unit}"
-    elif least is not None:
-        yield f"at least {least:,}{unit}"
+def _range_text(part: Schema, minimum_key: str, maximum_key: str, unit: str) -> Iterator[str]:
+    minimum, maximum = part.get(minimum_key), part.get(maximum_key)
+    if minimum is not None and maximum is not None:
+        yield f"{minimum:,} to {maximum:,}{unit}"
+    elif maximum is not None:
+        yield f"at most {maximum:,}{unit}"
+    elif minimum is not None:
+        yield f"at least {minimum:,}{unit}"
 
 
-def _resolved(part: Schema, schemas: Schema) -> Schema:
+def _resolve(part: Schema, schemas: Schema) -> Schema:
     """Return the schema that a reference points to."""
-    name = _name(part)
+    name = _schema_name(part)
     return {**schemas[name], **{k: v for k, v in part.items() if k != "$ref"}} if name else part
 
 
-def _name(part: Schema) -> str:
+def _schema_name(part: Schema) -> str:
     return str(part.get("$ref", "")).rpartition("/")[2]
 
 
-def _text(part: Schema) -> str:
+def _description(part: Schema) -> str:
     return " ".join(str(part.get("description", "")).split())

@@ -132,7 +132,7 @@ PARTS: Final = {"number": "1", "name": "db_password"}
 """Parts of addresses that are no ids, as the samples have them."""
 FILE_NAME: Final = "samples/customers.csv"
 """The name that the sample of an upload gives."""
-_HELD: Final = frozenset({"POST /export/db", "POST /export/rest", "POST /pushes/{push_id}/retry"})
+_WITH_CHOSEN_IDS: Final = frozenset({"POST /export/db", "POST /export/rest", "POST /pushes/{push_id}/retry"})
 
 
 def example_part(key: str, name: str) -> str:
@@ -141,13 +141,13 @@ def example_part(key: str, name: str) -> str:
         name = "file_id"
     if name in PARTS:
         return PARTS[name]
-    own = "" if example_holds(key) else "OWN_"
-    return f"{own}{name.upper()}"
+    prefix = "" if example_holds(key) else "OWN_"
+    return f"{prefix}{name.upper()}"
 
 
 def example_holds(key: str) -> bool:
     """Return whether the samples of an operation need ids that the reader has to choose."""
-    return not key.startswith(("GET ", "POST ")) or key in _HELD or key.endswith("/undo")
+    return not key.startswith(("GET ", "POST ")) or key in _WITH_CHOSEN_IDS or key.endswith("/undo")
 
 
 # --- Samples ------------------------------------------------------------------------------------------------
@@ -342,12 +342,12 @@ FIRST: Final = {
 ORIGIN: Final = "http://origin.invalid"
 LANGUAGES: Final = ("curl", "python", "typescript")
 NAMES: Final = {"curl": "curl", "python": "Python", "typescript": "TypeScript"}
-_WIDE: Final = 88  # characters of a line
-_SAVED: Final = frozenset({"files.download", "exports.download", "exports.part"})
+_LINE_WIDTH: Final = 88  # characters of a line
+_SAVED_TO_FILE: Final = frozenset({"files.download", "exports.download", "exports.part"})
 """Methods whose answer goes into a file; in TypeScript, and `exports.part` in Python, it is a stream."""
 _STREAMED: Final = "exports.part"
 _FILE: Final = "customers.csv"
-_UPLOADED: Final = "metadata.xml"
+_UPLOADED_FILE: Final = "metadata.xml"
 
 
 def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
@@ -361,56 +361,56 @@ def of(operation: Operation, *, signed_in: bool) -> dict[str, str]:
 
 
 def address(operation: Operation) -> str:
-    """The path with its parts filled in."""
+    """Return the path with example values."""
     path = re.sub(r"\{(\w+)\}", lambda m: example_part(operation.key, m[1]), operation.path)
-    asked = "&".join(f"{name}={value}" for name, value in QUERIES.get(operation.key, {}).items())
-    return f"{path}?{asked}" if asked else path
+    query = "&".join(f"{name}={value}" for name, value in QUERIES.get(operation.key, {}).items())
+    return f"{path}?{query}" if query else path
 
 
 def curl(operation: Operation, project: bool) -> str:
-    """One command. Its words are those of a shell."""
-    words = ["curl -sS"]
+    """Return a shell command."""
+    lines = ["curl -sS"]
     if operation.method not in ("GET", "POST") or (
         operation.method == "POST" and not (operation.body_kind or BODIES.get(operation.key))
     ):
-        words[0] += f" -X {operation.method}"
-    words[0] += f" {shlex.quote(ORIGIN + address(operation))}"
+        lines[0] += f" -X {operation.method}"
+    lines[0] += f" {shlex.quote(ORIGIN + address(operation))}"
     if operation.scope != "public":
-        words.append(f'-H "Authorization: Bearer {snippets.KEY}"')
+        lines.append(f'-H "Authorization: Bearer {snippets.KEY}"')
     if project:
-        words.append("-H 'X-Project-Id: OWN_PROJECT_ID'")
+        lines.append("-H 'X-Project-Id: OWN_PROJECT_ID'")
     body = BODIES.get(operation.key)
     if body is not None:
-        words += [f"-H 'Content-Type: {JSON}'", f"-d {shlex.quote(_AS_JSON.text(body))}"]
+        lines += [f"-H 'Content-Type: {JSON}'", f"-d {shlex.quote(_AS_JSON.text(body))}"]
     elif operation.body_kind == "multipart/form-data":
-        words += [f"-F 'name={FILE_NAME}'", f"-F 'file=@{_FILE}'"]
+        lines += [f"-F 'name={FILE_NAME}'", f"-F 'file=@{_FILE}'"]
     elif operation.key in _RAW:
-        words += ["-H 'Content-Type: application/octet-stream'", f"--data-binary @{_UPLOADED}"]
-    elif METHODS.get(operation.key) in _SAVED:
-        words.append(f"-o {_FILE}")
+        lines += ["-H 'Content-Type: application/octet-stream'", f"--data-binary @{_UPLOADED_FILE}"]
+    elif METHODS.get(operation.key) in _SAVED_TO_FILE:
+        lines.append(f"-o {_FILE}")
     elif all(one.kinds == ("text/event-stream",) for one in operation.answers):
-        words[0] = words[0].replace("curl -sS", "curl -sSN")
-    return " \\\n  ".join(words)
+        lines[0] = lines[0].replace("curl -sS", "curl -sSN")
+    return " \\\n  ".join(lines)
 
 
 def python(operation: Operation, project: bool) -> str:
-    """A program for the package `rowsmith`."""
+    """Return a program for the package `rowsmith`."""
     name = METHODS.get(operation.key)
-    where = ', "OWN_PROJECT_ID"' if project else ""
+    project_argument = ', "OWN_PROJECT_ID"' if project else ""
     lines = ["import os"]
     if operation.key in _WITH_PATH or name == _STREAMED:
         lines.append("from pathlib import Path")
     lines += ["", "import rowsmith", ""]
-    lines.append(f'api = rowsmith.Api(os.environ["ROWSMITH_KEY"], "{ORIGIN}"{where})')
+    lines.append(f'api = rowsmith.Api(os.environ["ROWSMITH_KEY"], "{ORIGIN}"{project_argument})')
     if name is None:
-        placed = [_quoted(operation.method), _quoted(address(operation))]
+        arguments = [_quoted(operation.method), _quoted(address(operation))]
         body = BODIES.get(operation.key)
-        call = _python_call("api.request", placed, {} if body is None else {"json": body})
+        call = _python_call("api.request", arguments, {} if body is None else {"json": body})
     else:
         call = _python_call(f"api.{name}", *_python_arguments(operation))
     if name == _STREAMED:
         lines.append(f'Path("{_FILE}").write_bytes({call}.read())')
-    elif _gone_through(operation):
+    elif _is_iterated(operation):
         lines.append(f"for one in {call}:\n    print(one)")
     else:
         lines.append(f"answer = {call}\nprint(answer)")
@@ -418,24 +418,26 @@ def python(operation: Operation, project: bool) -> str:
 
 
 def typescript(operation: Operation, project: bool) -> str:
-    """A module for the package `@rowsmith/sdk`."""
+    """Return a module for the package `@rowsmith/sdk`."""
     name = METHODS.get(operation.key, "request")
-    where = ', project: "OWN_PROJECT_ID"' if project else ""
+    project_option = ', project: "OWN_PROJECT_ID"' if project else ""
     lines = []
     if operation.key in _RAW:
         lines.append('import { readFileSync } from "node:fs";')
-    if name in _SAVED:
+    if name in _SAVED_TO_FILE:
         lines.append('import { createWriteStream } from "node:fs";')
         lines.append('import { pipeline } from "node:stream/promises";')
     lines += ['import { Rowsmith } from "@rowsmith/sdk";', ""]
-    lines.append(f'const client = new Rowsmith({{ key: process.env.ROWSMITH_KEY, url: "{ORIGIN}"{where} }});')
-    called = "client." + re.sub(r"_(\w)", lambda m: m[1].upper(), name)  # camel case
-    if name in _SAVED:
-        stream = _ts_call(called.replace("download", "stream"), [_quoted(one) for one in _parts(operation)])
+    lines.append(
+        f'const client = new Rowsmith({{ key: process.env.ROWSMITH_KEY, url: "{ORIGIN}"{project_option} }});'
+    )
+    method = "client." + re.sub(r"_(\w)", lambda m: m[1].upper(), name)  # camel case
+    if name in _SAVED_TO_FILE:
+        stream = _ts_call(method.replace("download", "stream"), [_quoted(one) for one in _parts(operation)])
         lines.append(f'await pipeline(await {stream}, createWriteStream("{_FILE}"));')
         return "\n".join(lines)
-    call = _ts_call(called, _ts_arguments(operation))
-    if _gone_through(operation):
+    call = _ts_call(method, _ts_arguments(operation))
+    if _is_iterated(operation):
         lines.append(f"for await (const one of {call}) console.log(one);")
     else:
         lines += [f"const answer = await {call};", "console.log(answer);"]
@@ -449,67 +451,67 @@ _UPLOAD: Final = "POST /workspace/files"
 _WITH_PATH: Final = _RAW | {_UPLOAD}
 
 
-def _gone_through(operation: Operation) -> bool:
+def _is_iterated(operation: Operation) -> bool:
     """Return whether the SDK returns an iterator over all items."""
     name = METHODS.get(operation.key)
     return name in FOLLOWED or (operation.paged and name is not None)
 
 
 def _parts(operation: Operation) -> list[str]:
-    """Of the address, and what its query must have."""
+    """Return the example values of the path parameters and of the required query parameters."""
     parts = [example_part(operation.key, one) for one in re.findall(r"\{(\w+)\}", operation.path)]
     return [*parts, *QUERIES.get(operation.key, {}).values()]
 
 
 def _quoted(text: str) -> str:
-    """A string of all three languages; numbers stay numbers."""
+    """Return a string literal for all three languages; numbers are unchanged."""
     return text if text.isdigit() else json.dumps(text, ensure_ascii=False)
 
 
 def _python_arguments(operation: Operation) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional arguments, as text or object, and the keyword arguments."""
-    placed = [_quoted(one) for one in _parts(operation)]
+    arguments = [_quoted(one) for one in _parts(operation)]
     key, body = operation.key, dict(BODIES.get(operation.key) or {})
     if key == _UPLOAD:
         return [f'Path("{_FILE}")', _quoted(FILE_NAME)], {}
     if key in _RAW:
-        return [*placed, f'Path("{_UPLOADED}")'], {}
+        return [*arguments, f'Path("{_UPLOADED_FILE}")'], {}
     if METHODS[key].endswith(".download"):
-        return [*placed, f'"{_FILE}"'], {}
+        return [*arguments, f'"{_FILE}"'], {}
     if key in FIRST:
         first = {name: body.pop(name) for name in FIRST[key] or tuple(body)}
-        return [*placed, first], body
+        return [*arguments, first], body
     if METHODS[key] == "runs.start":
         body.pop("wait")
-    return placed, body
+    return arguments, body
 
 
 def _ts_arguments(operation: Operation) -> list[Any]:
-    """The arguments, as text or object."""
+    """Return the arguments, as text or object."""
     key, parts = operation.key, _parts(operation)
-    placed, body = [_quoted(one) for one in parts], BODIES.get(operation.key)
+    arguments, body = [_quoted(one) for one in parts], BODIES.get(operation.key)
     name = METHODS.get(key)
     if name is None:
-        given = [_quoted(operation.method), _quoted(address(operation))]
-        return [*given, {"json": body}] if body is not None else given
+        request_arguments = [_quoted(operation.method), _quoted(address(operation))]
+        return [*request_arguments, {"json": body}] if body is not None else request_arguments
     if key == _UPLOAD:
         return [_quoted(FILE_NAME), _quoted("id,email\n1,ada@example.org\n")]
     if key in _RAW:
-        return [*placed, f'readFileSync("{_UPLOADED}")']
+        return [*arguments, f'readFileSync("{_UPLOADED_FILE}")']
     if name == "secrets.put":
-        return [*placed, _quoted(str((body or {})["value"]))]
+        return [*arguments, _quoted(str((body or {})["value"]))]
     if name == "workspace.delete":
         return [_quoted(str((body or {})["confirm"]))]
     if name == "runs.start":
-        return [*placed, (body or {})["params"]]
+        return [*arguments, (body or {})["params"]]
     if name == "runs.list" and parts:
-        return [f"{{ scenario_id: {placed[0]} }}"]
-    if name.endswith(".get") and len(placed) == 2 and operation.path.endswith("@v{number}"):
-        return [placed[0], f"{{ version: {placed[1]} }}"]
+        return [f"{{ scenario_id: {arguments[0]} }}"]
+    if name.endswith(".get") and len(arguments) == 2 and operation.path.endswith("@v{number}"):
+        return [arguments[0], f"{{ version: {arguments[1]} }}"]
     if key in ("POST /generate", "POST /preview"):
         rest = {k: v for k, v in (body or {}).items() if k != "fields"}
         return [{"fields": (body or {})["fields"]}, rest]
-    return placed if body is None else [*placed, body]
+    return arguments if body is None else [*arguments, body]
 
 
 # --- Text -------------------------------------------------------------------------------------------------------
@@ -527,7 +529,7 @@ class _Style:
     step: str
 
     def flat(self, value: Any) -> str:
-        """On one line."""
+        """Return a value on one line."""
         if isinstance(value, dict):
             inner = ", ".join(f"{self.key(k)}: {self.flat(v)}" for k, v in value.items())
             return f"{{{self.pad}{inner}{self.pad}}}" if inner else "{}"
@@ -535,7 +537,7 @@ class _Style:
             return f"[{', '.join(map(self.flat, value))}]"
         return self.plain(value)
 
-    def text(self, value: Any, indent: str = "", room: int = _WIDE) -> str:
+    def text(self, value: Any, indent: str = "", room: int = _LINE_WIDTH) -> str:
         """Write a value on one line if it fits into `room` characters, else each member on a separate line."""
         short = self.flat(value)
         if len(short) <= room - len(indent) or not isinstance(value, dict | list) or not value:
@@ -549,51 +551,53 @@ class _Style:
         return f"{begin}\n" + ",\n".join(inner) + f"{self.last}\n{indent}{end}"
 
 
-def _string(text: Any) -> str:
+def _json_string(text: Any) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
 def _python_plain(value: Any) -> str:
-    return _string(value) if isinstance(value, str) else repr(value)
+    return _json_string(value) if isinstance(value, str) else repr(value)
 
 
 def _ts_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z_]\w*", key) else _string(key)
+    return key if re.fullmatch(r"[A-Za-z_]\w*", key) else _json_string(key)
 
 
-_AS_JSON: Final = _Style("", _string, _string, "", "  ")
-_AS_PYTHON: Final = _Style("", _string, _python_plain, ",", "    ")
-_AS_TS: Final = _Style(" ", _ts_key, _string, ",", "  ")
+_AS_JSON: Final = _Style("", _json_string, _json_string, "", "  ")
+_AS_PYTHON: Final = _Style("", _json_string, _python_plain, ",", "    ")
+_AS_TS: Final = _Style(" ", _ts_key, _json_string, ",", "  ")
 
 
-def _python_call(name: str, placed: list[Any], named: dict[str, Any]) -> str:
-    """`placed`: texts to insert unchanged, or objects."""
+def _python_call(name: str, arguments: list[Any], keywords: dict[str, Any]) -> str:
+    """Return a Python call. `arguments`: texts to insert unchanged, or objects."""
     style = _AS_PYTHON
 
-    def written(indent: str) -> list[str]:
-        by_place = [one if isinstance(one, str) else style.text(one, indent) for one in placed]
-        return by_place + [f"{key}={style.text(value, indent)}" for key, value in named.items()]
+    def argument_texts(indent: str) -> list[str]:
+        by_place = [one if isinstance(one, str) else style.text(one, indent) for one in arguments]
+        return by_place + [f"{key}={style.text(value, indent)}" for key, value in keywords.items()]
 
-    flat = f"{name}({', '.join(written(''))})"
-    if len(flat) <= _WIDE and "\n" not in flat:
+    flat = f"{name}({', '.join(argument_texts(''))})"
+    if len(flat) <= _LINE_WIDTH and "\n" not in flat:
         return flat
-    if len(placed) == 1 and not named:  # a single object is in the brackets
-        return f"{name}({written('')[0]})"
-    return f"{name}(\n" + "".join(f"    {one},\n" for one in written("    ")) + ")"
+    if len(arguments) == 1 and not keywords:  # a single object is in the brackets
+        return f"{name}({argument_texts('')[0]})"
+    return f"{name}(\n" + "".join(f"    {one},\n" for one in argument_texts("    ")) + ")"
 
 
-def _ts_call(name: str, given: list[Any]) -> str:
-    flat = f"{name}({', '.join(one if isinstance(one, str) else _AS_TS.flat(one) for one in given)})"
-    if len(flat) <= _WIDE:
+def _ts_call(name: str, arguments: list[Any]) -> str:
+    flat = f"{name}({', '.join(one if isinstance(one, str) else _AS_TS.flat(one) for one in arguments)})"
+    if len(flat) <= _LINE_WIDTH:
         return flat
     longest = max(
-        (one for one in given if not isinstance(one, str)), key=lambda one: len(_AS_TS.flat(one)), default=""
+        (one for one in arguments if not isinstance(one, str)),
+        key=lambda one: len(_AS_TS.flat(one)),
+        default="",
     )
-    written = [
-        one if isinstance(one, str) else _AS_TS.text(one, room=0 if one is longest else _WIDE)
-        for one in given
+    texts = [
+        one if isinstance(one, str) else _AS_TS.text(one, room=0 if one is longest else _LINE_WIDTH)
+        for one in arguments
     ]
-    return f"{name}({', '.join(written)})"
+    return f"{name}({', '.join(texts)})"
 
 
 # The reader's objects that samples use: the newest one of each kind that the reader can see.
@@ -628,8 +632,8 @@ def ids(actor: Actor, kinds: set[str]) -> dict[str, str]:
         elif model is ApiKey:
             listed = listed.where(ApiKey.created_by == actor.user_id, ApiKey.run_id.is_(None))
         elif model is Run:
-            there = tenancy.listing(actor, Scenario).with_only_columns(Scenario.id)
-            listed = listed.where(Run.scenario_id.in_(there))
+            scenario_ids = tenancy.listing(actor, Scenario).with_only_columns(Scenario.id)
+            listed = listed.where(Run.scenario_id.in_(scenario_ids))
         newest = db.session.scalars(listed.order_by(model.id.desc()).limit(1)).first()
         if newest is not None:
             found[kind] = newest.id
@@ -641,7 +645,7 @@ def ids(actor: Actor, kinds: set[str]) -> dict[str, str]:
 # --- Postman collection -------------------------------------------------------------------------------------
 
 FORMAT: Final = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
-_OWN: Final = re.compile(r"\bOWN_(\w+_ID)\b")
+_OWN_ID: Final = re.compile(r"\bOWN_(\w+_ID)\b")
 _VARIABLE: Final = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -650,10 +654,16 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
     segment with others (`dataset_id` of `/datasets/{dataset_id}@v{number}`), and the ids that requests have in common:
     one that is put in once counts in all of them, except in those that change or delete what is there."""
     folders = [
-        {"name": group.title, "item": [_item(one) for one in group.operations]} for group in groups.values()
+        {"name": group.title, "item": [_request_item(one) for one in group.operations]}
+        for group in groups.values()
     ]
-    inside = {name for group in groups.values() for one in group.operations for name in _inside(one)}
-    shared = sorted(inside.union(_VARIABLE.findall(json.dumps(folders))) - {"base_url", "api_key"})
+    path_variables = {
+        name
+        for group in groups.values()
+        for one in group.operations
+        for name in _variables_within_segments(one)
+    }
+    shared = sorted(path_variables.union(_VARIABLE.findall(json.dumps(folders))) - {"base_url", "api_key"})
     return {
         "info": {
             "name": "Rowsmith",
@@ -672,7 +682,7 @@ def collection(groups: Mapping[str, Group], version: str, base_url: str) -> dict
     }
 
 
-def _item(operation: Operation) -> dict[str, Any]:
+def _request_item(operation: Operation) -> dict[str, Any]:
     headers: list[dict[str, Any]] = []
     if operation.body_kind == JSON:
         headers.append({"key": "Content-Type", "value": JSON})
@@ -694,13 +704,14 @@ def _item(operation: Operation) -> dict[str, Any]:
     return {"name": operation.summary, "request": request, "response": []}
 
 
-def _inside(operation: Operation) -> list[str]:
+def _variables_within_segments(operation: Operation) -> list[str]:
     shared = [one for one in operation.path.split("/") if not re.fullmatch(r"\{\w+\}", one)]
     return re.findall(r"\{(\w+)\}", "/".join(shared))
 
 
 def _url(operation: Operation) -> dict[str, Any]:
-    """Postman knows `:name` as the whole of a segment; parts inside one (`@v{number}`) become variables in braces."""
+    """Return the URL of a request. Postman knows `:name` only as a full segment, so parts inside one (`@v{number}`)
+    become variables in braces."""
     segments = [
         f":{found[1]}" if (found := re.fullmatch(r"\{(\w+)\}", one)) else re.sub(r"\{(\w+)\}", r"{{\1}}", one)
         for one in operation.path.removeprefix("/").split("/")
@@ -723,23 +734,25 @@ def _url(operation: Operation) -> dict[str, Any]:
         ]
     parts = [one[1:] for one in segments if one.startswith(":")]
     if parts:
-        url["variable"] = [{"key": one, "value": _shown(example_part(operation.key, one))} for one in parts]
+        url["variable"] = [
+            {"key": one, "value": _with_variables(example_part(operation.key, one))} for one in parts
+        ]
     return url
 
 
 def _body(operation: Operation) -> dict[str, Any] | None:
     example = BODIES.get(operation.key)
     if example is not None:
-        text = _shown(json.dumps(example, ensure_ascii=False, indent=2))
+        text = _with_variables(json.dumps(example, ensure_ascii=False, indent=2))
         return {"mode": "raw", "raw": text, "options": {"raw": {"language": "json"}}}
     if operation.body_kind == "multipart/form-data":
         parts: list[dict[str, Any]] = [
             {"key": row.name, "type": "file" if row.kind == "file" else "text", "description": row.text}
             for row in operation.body_rows
         ]
-        given = {"name": FILE_NAME}
+        values = {"name": FILE_NAME}
         for one in parts:
-            one |= {"src": ""} if one["type"] == "file" else {"value": given.get(one["key"], "")}
+            one |= {"src": ""} if one["type"] == "file" else {"value": values.get(one["key"], "")}
             if one["type"] == "text" and not one["value"]:
                 one["disabled"] = True
         return {"mode": "formdata", "formdata": parts}
@@ -748,6 +761,6 @@ def _body(operation: Operation) -> dict[str, Any] | None:
     return None
 
 
-def _shown(text: str) -> str:
-    """A text of the samples; where these name an object of the reader's, a variable."""
-    return _OWN.sub(lambda found: "{{" + found[1].lower() + "}}", text)
+def _with_variables(text: str) -> str:
+    """Replace the ids of the reader's objects in a sample by variables."""
+    return _OWN_ID.sub(lambda found: "{{" + found[1].lower() + "}}", text)

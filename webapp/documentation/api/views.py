@@ -22,9 +22,9 @@ from webapp.web.routing import route
 bp = Blueprint("docs_api", __name__)
 COOKIE: Final = "language"
 FILE: Final = "rowsmith.postman_collection.json"
-_READ: Final = "rowsmith.docs_api"
-_MARK: Final = re.compile(r"\bOWN_([A-Z]+)_ID\b")
-_TICKS: Final = re.compile(r"`([^`]+)`")
+_CACHE_KEY: Final = "rowsmith.docs_api"
+_OWN_ID: Final = re.compile(r"\bOWN_([A-Z]+)_ID\b")
+_BACKTICKS: Final = re.compile(r"`([^`]+)`")
 
 
 @bp.record_once
@@ -47,39 +47,39 @@ def group(slug: str) -> Response:
 @route(bp, "/docs/api/<slug>/<name>", scope="public", hidden=True)
 def operation(actor: Actor | None, slug: str, name: str) -> Response:
     """One operation: its samples, what it takes and what it answers."""
-    within = _group(slug)
-    found = next((one for one in within.operations if one.slug == name), None)
+    group_found = _group(slug)
+    found = next((one for one in group_found.operations if one.slug == name), None)
     if found is None:
-        message = f"There is no such operation: see /docs/api/{within.slug}."
+        message = f"There is no such operation: see /docs/api/{group_found.slug}."
         raise ApiError("not_found", message, {"id": name[:100]})
-    chosen = request.cookies.get(COOKIE, "")  # the language of samples that this browser chose last
+    language = request.cookies.get(COOKIE, "")  # the language of samples that this browser chose last
     body = render_template(
         "docs/api_operation_body.html",
         one=found,
-        objects=within.objects_of(found),
+        objects=group_found.objects_of(found),
         sample=samples.of(found, signed_in=actor is not None),
-        chosen=chosen if chosen in samples.LANGUAGES else samples.LANGUAGES[0],
+        chosen=language if language in samples.LANGUAGES else samples.LANGUAGES[0],
         languages=samples.NAMES,
         example=example(found),
     )
     # Placeholders become the reader's URL and ids, or words in capitals.
-    known = samples.ids(actor, set(_MARK.findall(body))) if actor is not None else {}
-    text = _MARK.sub(lambda m: known.get(m[1]) or f"{m[1]}_ID", body)
-    filled = Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template
-    return _page("docs/api_operation.html", group=within, one=found, body=filled)
+    own_ids = samples.ids(actor, set(_OWN_ID.findall(body))) if actor is not None else {}
+    text = _OWN_ID.sub(lambda m: own_ids.get(m[1]) or f"{m[1]}_ID", body)
+    html = Markup(text.replace(samples.ORIGIN, str(escape(snippets.origin()))))  # noqa: S704 - drawn by a template
+    return _page("docs/api_operation.html", group=group_found, one=found, body=html)
 
 
 @route(bp, "/docs/postman.json", scope="public", hidden=True)
 def collection() -> Response:
     """The Postman collection, as a file."""
-    made = samples.collection(_reference(), NEWEST_VERSION, snippets.origin())
+    document = samples.collection(_reference(), NEWEST_VERSION, snippets.origin())
     headers = {"Content-Disposition": f'attachment; filename="{FILE}"'}
-    return Response(orjson.dumps(made, option=orjson.OPT_INDENT_2), mimetype=JSON, headers=headers)
+    return Response(orjson.dumps(document, option=orjson.OPT_INDENT_2), mimetype=JSON, headers=headers)
 
 
 def ticks(text: str) -> Markup:
     """Return a text of the document as HTML, with code in backticks."""
-    return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just now
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just now
 
 
 def _page(template: str, **context: Any) -> Response:
@@ -88,12 +88,12 @@ def _page(template: str, **context: Any) -> Response:
 
 
 def _reference() -> dict[str, reference.Group]:
-    """The groups by slug, read from the document once."""
-    kept: dict[str, reference.Group] | None = current_app.extensions.get(_READ)
-    if kept is None:
+    """Return the groups by slug. They are read from the document once."""
+    groups: dict[str, reference.Group] | None = current_app.extensions.get(_CACHE_KEY)
+    if groups is None:
         app = application()
-        kept = current_app.extensions[_READ] = reference.groups(openapi.build(app, NEWEST_VERSION))
-    return kept
+        groups = current_app.extensions[_CACHE_KEY] = reference.groups(openapi.build(app, NEWEST_VERSION))
+    return groups
 
 
 def _group(slug: str) -> reference.Group:
