@@ -137,10 +137,10 @@ def _authenticate_session(declared: Declaration | None) -> None:
 
 def _redirect_to_two_factor() -> ResponseReturnValue:
     """Redirect a member to set up the second factor that the workspace requires."""
-    where = url_for("two_factor.show")
+    location = url_for("two_factor.show")
     if "HX-Request" in request.headers:
-        return "", 401, {"HX-Redirect": where}
-    return redirect(where, 303)
+        return "", 401, {"HX-Redirect": location}
+    return redirect(location, 303)
 
 
 def is_api_write() -> bool:
@@ -153,9 +153,9 @@ def is_api_write() -> bool:
 def check_csrf() -> None:
     """Raise `forbidden` unless a form has a valid CSRF token and comes from our own origin."""
     for name in ("Origin", "Referer"):
-        sent = request.headers.get(name)
-        if sent is not None:
-            if _origin(sent) not in (
+        source = request.headers.get(name)
+        if source is not None:
+            if _origin(source) not in (
                 _origin(request.host_url),
                 current_app.config["SETTINGS"].public_url.casefold() or "-",
             ):
@@ -182,11 +182,11 @@ def _require_credential() -> ResponseReturnValue:
         g.face = "program"
         raise identity.unauthenticated("missing")
     g.face = "person"
-    back = request.full_path.rstrip("?") if request.method in READING else "/"
-    where = url_for("session.login") + (f"?next={quote(back, safe='')}" if back != "/" else "")
+    next_path = request.full_path.rstrip("?") if request.method in READING else "/"
+    location = url_for("session.login") + (f"?next={quote(next_path, safe='')}" if next_path != "/" else "")
     if "HX-Request" in request.headers:
-        return "", 401, {"HX-Redirect": where}
-    return redirect(where, 303)
+        return "", 401, {"HX-Redirect": location}
+    return redirect(location, 303)
 
 
 def _count_anonymous(*, required: bool) -> None:

@@ -294,10 +294,10 @@ class Settings:
         """Read the settings from environment variables. SettingsError lists every invalid or unknown one."""
         values: dict[str, Any] = {}
         found = []
-        known = [item.metadata["env"] for item in fields(cls)]
+        names = [item.metadata["env"] for item in fields(cls)]
         for name in sorted(env):
-            if name.startswith(PREFIX) and name not in known and name not in LAUNCHER_NAMES:
-                hint = did_you_mean(name, [one for one in known if one.startswith(PREFIX)])
+            if name.startswith(PREFIX) and name not in names and name not in LAUNCHER_NAMES:
+                hint = did_you_mean(name, [one for one in names if one.startswith(PREFIX)])
                 found.append(f"{name} is not a setting. {hint or 'See docs/reference/settings.md.'}")
         for item in fields(cls):
             text = env.get(item.metadata["env"], "").strip()
@@ -312,11 +312,11 @@ class Settings:
         return cls(**values)
 
     def __repr__(self) -> str:
-        shown = (
+        values = (
             f"{f.name}={'***' if f.metadata['secret'] and getattr(self, f.name) else getattr(self, f.name)!r}"
             for f in fields(self)
         )
-        return f"Settings({', '.join(shown)})"
+        return f"Settings({', '.join(values)})"
 
     @property
     def sqlalchemy_url(self) -> str:
@@ -340,8 +340,8 @@ class Settings:
     @property
     def is_local(self) -> bool:
         """Whether the service is only reachable from this machine."""
-        here = not self.public_url or is_loopback(urlsplit(self.public_url).hostname or "")
-        return here and is_loopback(self.host)
+        is_local_url = not self.public_url or is_loopback(urlsplit(self.public_url).hostname or "")
+        return is_local_url and is_loopback(self.host)
 
     @property
     def here_url(self) -> str:
@@ -381,12 +381,12 @@ class Settings:
     @cached_property
     def s3_options(self) -> dict[str, str]:
         """The AWS_* settings that are set, under their environment names."""
-        named = {name: getattr(self, name.lower()) for name in S3_NAMES}
-        return {name: value for name, value in named.items() if value}
+        options = {name: getattr(self, name.lower()) for name in S3_NAMES}
+        return {name: value for name, value in options.items() if value}
 
 
 def reference() -> str:
-    """The reference page of the settings, as Markdown."""
+    """Return the reference page of the settings as Markdown."""
     lines = [
         "# Settings",
         "",
@@ -399,8 +399,8 @@ def reference() -> str:
     ]
     for item in fields(Settings):
         default = item.default
-        shown = (
+        default_text = (
             "" if default in ("", (), None) else f"`{str(default).lower() if default is False else default}`"
         )
-        lines.append(f"| `{item.metadata['env']}` | {shown} | {item.metadata['doc']} |")
+        lines.append(f"| `{item.metadata['env']}` | {default_text} | {item.metadata['doc']} |")
     return "\n".join(lines) + "\n"

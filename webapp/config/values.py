@@ -46,7 +46,7 @@ def plain(text: str) -> str:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """A reader of whole numbers within two bounds."""
+    """Return a parser of whole numbers within two bounds."""
 
     def parse(text: str) -> int:
         try:
@@ -61,11 +61,11 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def switch(text: str) -> bool:
-    """true or false, also as 1, yes, on and their likes."""
-    word = text.strip().casefold()
-    if word in ("1", "true", "yes", "on"):
+    """Parse true or false, also written as 1, yes, on, 0, no, off."""
+    value = text.strip().casefold()
+    if value in ("1", "true", "yes", "on"):
         return True
-    if word in ("0", "false", "no", "off"):
+    if value in ("0", "false", "no", "off"):
         return False
     raise ValueError(f"must be true or false, not {text!r}")
 
@@ -75,24 +75,24 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.replace(",", " ").split() if part)
 
 
-def networks(text: str, word: str = "unix") -> tuple[str, ...]:
-    """Addresses and networks, or a word that stands for something else."""
+def networks(text: str, keyword: str = "unix") -> tuple[str, ...]:
+    """Parse addresses and networks, or a keyword."""
     found = []
     for part in words(text):
-        if part == word:
+        if part == keyword:
             found.append(part)
             continue
         try:
             found.append(str(ipaddress.ip_network(part)))
         except ValueError:
             raise ValueError(
-                f"must list addresses, networks or the word {word}; {part!r} is invalid"
+                f"must list addresses, networks or the word {keyword}; {part!r} is invalid"
             ) from None
     return tuple(found)
 
 
 def target_networks(text: str) -> tuple[str, ...]:
-    """Networks, or the word none."""
+    """Parse networks, or the word none."""
     found = networks(text, "none")
     if "none" in found and len(found) > 1:
         raise ValueError("must be the word none, or networks")
@@ -100,21 +100,21 @@ def target_networks(text: str) -> tuple[str, ...]:
 
 
 def sandbox(text: str) -> str:
-    """The way in which programs are shut in."""
+    """Parse the sandbox of programs."""
     if text not in SANDBOXES:
         raise ValueError(f"must be one of {', '.join(SANDBOXES)}, not {text!r}")
     return text
 
 
 def level(text: str) -> str:
-    """The log level."""
+    """Parse the log level."""
     if text.upper() not in LOG_LEVELS:
         raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}, not {text!r}")
     return text.upper()
 
 
 def one_of(words: tuple[str, ...]) -> Callable[[str], str]:
-    """A reader of one of some words, in any case."""
+    """Return a parser of one of several words, ignoring case."""
 
     def parse(text: str) -> str:
         if text.casefold() not in words:
@@ -125,21 +125,21 @@ def one_of(words: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def log_format(text: str) -> str:
-    """The format of log lines."""
+    """Parse the format of log lines."""
     if text.casefold() not in LOG_FORMATS:
         raise ValueError(f"must be one of {', '.join(LOG_FORMATS)}, not {text!r}")
     return text.casefold()
 
 
 def scanner(text: str) -> Scanner:
-    """The address of the virus scanner."""
+    """Parse the address of the virus scanner."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError("is not a URL") from None
-    whole = parts.scheme == "clamd" and bool(host) != bool(parts.path.strip("/"))
-    if not whole or parts.query or parts.fragment or parts.username:
+    is_valid = parts.scheme == "clamd" and bool(host) != bool(parts.path.strip("/"))
+    if not is_valid or parts.query or parts.fragment or parts.username:
         raise ValueError("must be clamd://host:3310 or clamd:///run/clamav/clamd.ctl")
     return Scanner("" if host else parts.path, host, CLAMD_PORT if port is None else port)
 
@@ -171,7 +171,7 @@ class MailServer:
 
 
 def mail_server(url: str) -> MailServer:
-    """SMTP_URL, taken apart. ValueError with a sentence that repeats nothing of it."""
+    """Parse SMTP_URL. ValueError with a message that contains nothing of the URL."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -183,10 +183,10 @@ def mail_server(url: str) -> MailServer:
         raise ValueError("names no mail server.")
     if parts.path.strip("/") or parts.fragment:
         raise ValueError("must be smtp(s)://user:password@host:port, without a path.")
-    wanted = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := set(wanted) - {"tls", "ca"}:
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := set(options) - {"tls", "ca"}:
         raise ValueError(f"has an option that does not exist: {min(unknown)}. There are tls and ca.")
-    tls = wanted.get("tls", "on")
+    tls = options.get("tls", "on")
     if tls not in TLS:
         raise ValueError("has an option tls that is neither on nor off.")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
@@ -194,7 +194,7 @@ def mail_server(url: str) -> MailServer:
         raise ValueError("has a user without a password, or a password without a user.")
     if not f"{user}{password}".isprintable():
         raise ValueError("has a user or a password with signs that cannot be sent.")
-    ca = wanted.get("ca", "")
+    ca = options.get("ca", "")
     if tls == "off" and parts.scheme == "smtps":
         raise ValueError("is smtps:// and says tls=off; choose one.")
     if tls == "off" and user:
@@ -208,37 +208,40 @@ def mail_server(url: str) -> MailServer:
 
 
 def sender(text: str) -> Address:
-    """MAIL_FROM: an address, or `Name <address>`. ValueError with a sentence."""
+    """Parse MAIL_FROM: an address, or `Name <address>`. ValueError with a message."""
     if not text.isprintable():
         raise ValueError("must be one line.")
     name, address = parseaddr(text)
     try:
-        made = Address(display_name=name, addr_spec=address)
+        result = Address(display_name=name, addr_spec=address)
     except (ValueError, IndexError, HeaderParseError):
         raise ValueError("is not an address such as rowsmith@example.org.") from None
-    if not made.username or not made.domain:
+    if not result.username or not result.domain:
         raise ValueError("is not an address such as rowsmith@example.org.")
-    return made
+    return result
 
 
 def mail_faults(s: Settings) -> list[str]:
     """Return the errors in the mail settings; none if mail is not configured."""
-    out = [*_said("SMTP_URL", mail_server, s.smtp_url), *_said("MAIL_FROM", sender, s.mail_from)]
+    result = [
+        *_value_faults("SMTP_URL", mail_server, s.smtp_url),
+        *_value_faults("MAIL_FROM", sender, s.mail_from),
+    ]
     if bool(s.smtp_url) != bool(s.mail_from):
-        there, missing = ("SMTP_URL", "MAIL_FROM") if s.smtp_url else ("MAIL_FROM", "SMTP_URL")
-        out.append(f"{there} is set without {missing}; mail needs both.")
+        present, missing = ("SMTP_URL", "MAIL_FROM") if s.smtp_url else ("MAIL_FROM", "SMTP_URL")
+        result.append(f"{present} is set without {missing}; mail needs both.")
     if s.smtp_url and not s.vault_keys:
-        out.append("SMTP_URL is set without VAULT_KEYS: mails that wait are stored sealed.")
+        result.append("SMTP_URL is set without VAULT_KEYS: mails that wait are stored sealed.")
     if s.smtp_url and not s.public_url and not s.is_local:
-        out.append("SMTP_URL is set without PUBLIC_URL, which the links in mails begin with.")
-    return out
+        result.append("SMTP_URL is set without PUBLIC_URL, which the links in mails begin with.")
+    return result
 
 
-def _said(name: str, read: Any, text: str) -> list[str]:
+def _value_faults(name: str, convert: Any, text: str) -> list[str]:
     if not text:
         return []
     try:
-        read(text)
+        convert(text)
     except ValueError as error:
         return [f"{name} {error}"]
     return []
@@ -253,13 +256,13 @@ _DOMAIN: Final = re.compile(r"(?!-)[a-z0-9-]{1,63}(\.(?!-)[a-z0-9-]{1,63})+")
 
 def oidc_faults(s: Settings, is_loopback: bool) -> list[str]:
     """Return the errors of the settings; none without OpenID Connect. `is_loopback`: the issuer is local."""
-    out = []
-    given = {
+    result = []
+    required = {
         "OIDC_ISSUER": s.oidc_issuer,
         "OIDC_CLIENT_ID": s.oidc_client_id,
         "OIDC_CLIENT_SECRET": s.oidc_client_secret,
     }
-    missing = [name for name, value in given.items() if not value]
+    missing = [name for name, value in required.items() if not value]
     others = (s.oidc_domains, s.oidc_new_people != "invited", s.oidc_workspace, s.oidc_second_factor != "ask")
     if len(missing) == 3:
         return (
@@ -268,20 +271,22 @@ def oidc_faults(s: Settings, is_loopback: bool) -> list[str]:
             else []
         )
     if missing:
-        out.append(
+        result.append(
             f"{missing[0]} is not set; sign-in by OpenID Connect needs OIDC_ISSUER, its client and its secret."
         )
-    out += _issuer_faults(s.oidc_issuer, is_loopback) if s.oidc_issuer else []
+    result += _issuer_faults(s.oidc_issuer, is_loopback) if s.oidc_issuer else []
     bad = [one for one in s.oidc_domains if not _DOMAIN.fullmatch(one)]
     if bad:
-        out.append(f"OIDC_DOMAINS must list domains such as example.org; {bad[0]!r} is not a domain.")
+        result.append(f"OIDC_DOMAINS must list domains such as example.org; {bad[0]!r} is not a domain.")
     if s.oidc_new_people != "invited" and not s.oidc_domains:
-        out.append("OIDC_NEW_PEOPLE accepts users without an invitation; set OIDC_DOMAINS to their domains.")
+        result.append(
+            "OIDC_NEW_PEOPLE accepts users without an invitation; set OIDC_DOMAINS to their domains."
+        )
     if not s.public_url and not s.is_local:
-        out.append(
+        result.append(
             "OIDC_ISSUER is set without PUBLIC_URL, the address that the provider sends people back to."
         )
-    return out
+    return result
 
 
 def _issuer_faults(url: str, is_loopback: bool) -> list[str]:
@@ -329,43 +334,43 @@ def faults(s: Settings) -> list[str]:
         issuer_host = urlsplit(s.oidc_issuer).hostname or ""
     except ValueError:
         issuer_host = ""
-    out = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s)]
-    out += oidc_faults(s, is_loopback(issuer_host))
+    result = [*_key_faults(s), *_url_faults(s), *_tls_faults(s), *mail_faults(s)]
+    result += oidc_faults(s, is_loopback(issuer_host))
     if s.hosts > 1:
         if s.is_sqlite:
-            out.append(
+            result.append(
                 "DATABASE_URL is SQLite, which supports one machine only; ROWSMITH_HOSTS above 1 needs PostgreSQL."
             )
         if urlsplit(s.redis_url).scheme == "unix" or is_loopback(urlsplit(s.redis_url).hostname or ""):
-            out.append(
+            result.append(
                 "REDIS_URL is on this machine; with ROWSMITH_HOSTS above 1 every machine must reach it."
             )
         if s.storage_url.startswith("file:"):
-            out.append("STORAGE_URL is a local folder; with ROWSMITH_HOSTS above 1 it must be s3://.")
+            result.append("STORAGE_URL is a local folder; with ROWSMITH_HOSTS above 1 it must be s3://.")
         if not s.public_url:
-            out.append(
+            result.append(
                 "PUBLIC_URL is not set; with ROWSMITH_HOSTS above 1 no host's own address stands for all."
             )
-    return out
+    return result
 
 
 def _key_faults(s: Settings) -> list[str]:
-    out = []
-    least = limits.SECRET_KEY_MIN_CHARS
+    result = []
+    minimum = limits.SECRET_KEY_MIN_CHARS
     if not s.secret_key:
-        out.append(f"SECRET_KEY is not set: give at least {least} random characters.")
-    elif len(s.secret_key) < least:
-        out.append(f"SECRET_KEY has {len(s.secret_key)} characters; it must have at least {least}.")
+        result.append(f"SECRET_KEY is not set: give at least {minimum} random characters.")
+    elif len(s.secret_key) < minimum:
+        result.append(f"SECRET_KEY has {len(s.secret_key)} characters; it must have at least {minimum}.")
     elif len(set(s.secret_key)) < 8:
-        out.append("SECRET_KEY repeats a few characters; it must be random.")
-    if s.metrics_token and len(s.metrics_token) < least:
-        out.append(
-            f"ROWSMITH_METRICS_TOKEN has {len(s.metrics_token)} characters; it must have at least {least}."
+        result.append("SECRET_KEY repeats a few characters; it must be random.")
+    if s.metrics_token and len(s.metrics_token) < minimum:
+        result.append(
+            f"ROWSMITH_METRICS_TOKEN has {len(s.metrics_token)} characters; it must have at least {minimum}."
         )
     for number, key in enumerate(s.vault_keys, 1):
         if not _is_fernet_key(key):
-            out.append(f"VAULT_KEYS: key {number} is not a Fernet key (32 bytes in URL-safe base64).")
-    return out
+            result.append(f"VAULT_KEYS: key {number} is not a Fernet key (32 bytes in URL-safe base64).")
+    return result
 
 
 def _is_fernet_key(text: str) -> bool:
@@ -376,7 +381,7 @@ def _is_fernet_key(text: str) -> bool:
 
 
 def _url_faults(s: Settings) -> list[str]:
-    out = []
+    result = []
     for name, url, schemes in (
         ("DATABASE_URL", s.database_url, DATABASE_SCHEMES),
         ("REDIS_URL", s.redis_url, REDIS_SCHEMES),
@@ -386,23 +391,23 @@ def _url_faults(s: Settings) -> list[str]:
             parts = urlsplit(url)
             _ = parts.port
         except ValueError:
-            out.append(f"{name} is not a URL.")
+            result.append(f"{name} is not a URL.")
             continue
         if parts.scheme not in schemes:
-            wanted = ", ".join(f"{scheme}://" for scheme in schemes)
-            out.append(f"{name} must begin with one of {wanted}.")
+            prefixes = ", ".join(f"{scheme}://" for scheme in schemes)
+            result.append(f"{name} must begin with one of {prefixes}.")
         elif parts.scheme in ("postgresql", "postgresql+psycopg", "postgres") and not parts.path.strip("/"):
-            out.append(f"{name} names no database.")
+            result.append(f"{name} names no database.")
         elif parts.scheme == "s3" and not parts.netloc:
-            out.append(f"{name} names no bucket.")
+            result.append(f"{name} names no bucket.")
         elif parts.scheme == "file" and (parts.netloc not in ("", "localhost") or not parts.path):
-            out.append(f"{name} must be file:// and an absolute path.")
+            result.append(f"{name} must be file:// and an absolute path.")
     if s.database_url in ("sqlite://", "sqlite:///:memory:"):
-        out.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
+        result.append("DATABASE_URL is SQLite in memory, which web and worker cannot share; name a file.")
     public = _origin_faults("PUBLIC_URL", s.public_url)
     if not public and urlsplit(s.public_url).scheme == "https" and not s.tls_cert and not s.trusted_proxies:
         public = ["PUBLIC_URL is https, but neither TLS_CERT nor TRUSTED_PROXIES is set."]
-    return out + public + _origin_faults("RUN_API_URL", s.run_api_url)
+    return result + public + _origin_faults("RUN_API_URL", s.run_api_url)
 
 
 def _origin_faults(name: str, url: str) -> list[str]:
@@ -424,8 +429,8 @@ def _origin_faults(name: str, url: str) -> list[str]:
 
 def _tls_faults(s: Settings) -> list[str]:
     if bool(s.tls_cert) != bool(s.tls_key):
-        there, missing = ("TLS_CERT", "TLS_KEY") if s.tls_cert else ("TLS_KEY", "TLS_CERT")
-        return [f"{there} is set without {missing}; TLS needs both."]
+        present, missing = ("TLS_CERT", "TLS_KEY") if s.tls_cert else ("TLS_KEY", "TLS_CERT")
+        return [f"{present} is set without {missing}; TLS needs both."]
     return [
         f"{name}: there is no file {path}."
         for name, path in (("TLS_CERT", s.tls_cert), ("TLS_KEY", s.tls_key))

@@ -61,8 +61,8 @@ DEFAULT: Final = Choice(
 
 
 def _choice(session: Session, user_id: str) -> Choice:
-    said = session.get(NoticeChoice, user_id)
-    return Choice(said.mail, said.minutes) if said is not None else DEFAULT
+    row = session.get(NoticeChoice, user_id)
+    return Choice(row.mail, row.minutes) if row is not None else DEFAULT
 
 
 def choice_of(user_id: str) -> Choice:
@@ -71,7 +71,7 @@ def choice_of(user_id: str) -> Choice:
 
 
 def choose(actor: Actor, chosen: Choice) -> None:
-    """Set when one gets mail about one's own work; commits. Error: validation_error."""
+    """Save the actor's notification settings; commits. Error: validation_error."""
     faults = []
     if chosen.mail not in MAIL_CHOICES:
         faults.append(Fault("mail", "not_allowed", f"Choose one of {', '.join(MAIL_CHOICES)}."))
@@ -82,11 +82,11 @@ def choose(actor: Actor, chosen: Choice) -> None:
         raise validation_error(faults)
     # The user's row is locked, so that two parallel forms do not both insert.
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
-    said = db.session.get(NoticeChoice, user.id)
-    if said is None:
+    row = db.session.get(NoticeChoice, user.id)
+    if row is None:
         db.session.add(NoticeChoice(user_id=user.id, mail=chosen.mail, minutes=chosen.minutes))
     else:
-        said.mail, said.minutes = chosen.mail, chosen.minutes
+        row.mail, row.minutes = chosen.mail, chosen.minutes
     user.updated_at = clock.now()
     audit_log.record(actor, "user.notices", user, join=True, mail=chosen.mail, minutes=chosen.minutes)
     db.session.commit()
@@ -123,11 +123,13 @@ def link(path: str) -> str:
     return f"{_settings().link_url}{path}"
 
 
-def plain(text: str, most: int = limits.MAIL_NAME_CHARS) -> str:
+def plain(text: str, maximum: int = limits.MAIL_NAME_CHARS) -> str:
     """Return user input for an e-mail: one line without invisible or bidirectional control characters, shortened."""
-    seen = "".join(" " if sign.isspace() or unicodedata.category(sign)[0] in "CZ" else sign for sign in text)
-    seen = " ".join(seen.split())
-    return seen if len(seen) <= most else seen[: most - 1] + "…"
+    visible = "".join(
+        " " if char.isspace() or unicodedata.category(char)[0] in "CZ" else char for char in text
+    )
+    visible = " ".join(visible.split())
+    return visible if len(visible) <= maximum else visible[: maximum - 1] + "…"
 
 
 def fit(address: str) -> bool:
@@ -168,27 +170,27 @@ def post(
 
 
 def latest(about: str) -> Mail | None:
-    """The newest mail about something: whether it was sent, or why not. Read in the request's session."""
+    """Return the newest e-mail about an object. Read in the request's session."""
     return db.session.scalar(select(Mail).where(Mail.about == about).order_by(Mail.id.desc()).limit(1))
 
 
 def text_of(letter: Letter) -> str:
-    """A mail's text: the one layout of all of them."""
+    """Return the text of an e-mail. All e-mails have the same layout."""
     parts = [f"Hello {plain(letter.name)}," if plain(letter.name) else "Hello,"]
-    parts += [_filled(" ".join(line.split())) for line in letter.lines]
+    parts += [_wrapped(" ".join(line.split())) for line in letter.lines]
     if letter.facts:
         width = max(len(name) for name, _ in letter.facts)
         parts.append("\n".join(f"  {name:<{width}}  {plain(value, 200)}" for name, value in letter.facts))
     if letter.link is not None:
         parts.append(f"{letter.link[0]}:\n{letter.link[1]}")
-    because = [_filled(letter.because)] if letter.because else []
+    because = [_wrapped(letter.because)] if letter.because else []
     parts.append(
         "\n".join(["-- ", f"Rowsmith, {_settings().link_url}", *because])
     )  # RFC 3676, 4.3: the signature
     return "\n\n".join(parts)[: limits.MAIL_TEXT_CHARS] + "\n"
 
 
-def _filled(text: str) -> str:
+def _wrapped(text: str) -> str:
     return textwrap.fill(text, limits.MAIL_LINE_CHARS, break_long_words=False, break_on_hyphens=False)
 
 
@@ -196,8 +198,8 @@ def _filled(text: str) -> str:
 
 
 def send_due(now: Callable[[], datetime] = clock.now, stopping: threading.Event | None = None) -> int:
-    """Send what is due, one after the other, until nothing is or `stopping` is set. Returns how many mails the server
-    has taken. Called by the courier; any number of processes may."""
+    """Send the due e-mails one after the other, until none is left or `stopping` is set. Returns how many e-mails the
+    server has accepted. Called by the notifier, in any number of processes."""
     server = _settings().mail_server
     sent = 0
     while server is not None and not (stopping is not None and stopping.is_set()):
@@ -205,9 +207,9 @@ def send_due(now: Callable[[], datetime] = clock.now, stopping: threading.Event 
         if mail is None:
             break
         try:
-            made = message(mail, app_vault.vault().open(mail.sealed or b""))
-            with smtp.opened(server) as door:
-                door.hand_in(made, sender(_settings().mail_from).addr_spec, mail.recipient)
+            email = message(mail, app_vault.vault().open(mail.sealed or b""))
+            with smtp.opened(server) as connection:
+                connection.hand_in(email, sender(_settings().mail_from).addr_spec, mail.recipient)
         except smtp.MailError as error:
             _note_failure(mail, now(), error)
         except VaultError as error:
@@ -241,57 +243,57 @@ def _claimed(now: datetime) -> Mail | None:
 
 def _note_failure(mail: Mail, now: datetime, error: smtp.MailError) -> None:
     if error.permanent or mail.attempts > len(limits.MAIL_WAITS):
-        told = (
+        reason = (
             error.message if error.permanent else f"Given up after {mail.attempts} attempts. {error.message}"
         )
-        _note(mail, status="failed", ended_at=now, sealed=None, claimed_until=None, reason=told[:500])
+        _note(mail, status="failed", ended_at=now, sealed=None, claimed_until=None, reason=reason[:500])
         log.warning("mail %s (%s): given up: %s", mail.id, mail.kind, error.message)
         return
-    again = now + timedelta(seconds=limits.MAIL_WAITS[mail.attempts - 1])
-    _note(mail, next_at=again, claimed_until=None, reason=error.message[:500])
+    next_at = now + timedelta(seconds=limits.MAIL_WAITS[mail.attempts - 1])
+    _note(mail, next_at=next_at, claimed_until=None, reason=error.message[:500])
     log.warning("mail %s (%s): attempt %d: %s", mail.id, mail.kind, mail.attempts, error.message)
 
 
 def _note(mail: Mail, **values: Any) -> None:
-    """Written only while this sender holds the mail."""
-    mine = update(Mail).where(
+    """Update an e-mail, only while this sender has claimed it."""
+    statement = update(Mail).where(
         Mail.id == mail.id, Mail.status == "queued", Mail.claimed_until == mail.claimed_until
     )
     with writing() as session:
-        session.execute(mine.values(**values).execution_options(synchronize_session=False))
+        session.execute(statement.values(**values).execution_options(synchronize_session=False))
 
 
 def message(mail: Mail, text: str) -> EmailMessage:
-    """A mail as it goes out. No header can be slipped into it: the library rejects a line break in a value, and no
-    value has one, not even in encoded words. Raises MailError for an address that cannot be."""
+    """Return an e-mail to send. Headers cannot be injected: the library rejects a line break in a value, and no value
+    has one, not even in encoded words. Raises MailError for an invalid address."""
     recipient = _address(mail.recipient)
     if recipient is None:
         raise smtp.MailError(NO_ADDRESS, permanent=True)
     origin = sender(_settings().mail_from)
     ascii_only = mail.recipient.isascii() and origin.addr_spec.isascii()
-    made = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
-    made["From"], made["To"] = origin, recipient
+    email = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
+    email["From"], email["To"] = origin, recipient
     # The library decodes encoded words (RFC 2047) in what it is given, also those that hold a line break.
-    made["Subject"] = plain(mail.subject, limits.MAIL_SUBJECT_CHARS).replace("=?", "= ?")
-    made["Date"] = mail.created_at
-    made["Message-ID"] = f"<{mail.id}@{origin.domain}>"  # the same at every attempt
-    made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office answers this
-    made.set_content(text, cte="quoted-printable")
-    return made
+    email["Subject"] = plain(mail.subject, limits.MAIL_SUBJECT_CHARS).replace("=?", "= ?")
+    email["Date"] = mail.created_at
+    email["Message-ID"] = f"<{mail.id}@{origin.domain}>"  # the same at every attempt
+    email["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office answers this
+    email.set_content(text, cte="quoted-printable")
+    return email
 
 
 def _address(text: str) -> Address | None:
-    if not text.isprintable() or any(sign.isspace() for sign in text):
+    if not text.isprintable() or any(char.isspace() for char in text):
         return None
     try:
-        made = Address(addr_spec=text)
+        address = Address(addr_spec=text)
     except (
         ValueError,
         IndexError,
         HeaderParseError,
     ):  # the library's parser runs off the end of some broken addresses
         return None
-    return made if made.username and made.domain and made.addr_spec == text else None
+    return address if address.username and address.domain and address.addr_spec == text else None
 
 
 # --- Upkeep -------------------------------------------------------------------------------------------------

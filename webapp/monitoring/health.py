@@ -1,5 +1,5 @@
-"""The parts the service works with: whether each is there, what it is, and how much waits. Nothing here is of a
-workspace, so totals and versions are public; addresses, folders and host names are not.
+"""The components of the service: whether each is available, its version, and the number of waiting jobs. Nothing here
+belongs to a workspace, so totals and versions are public; addresses, folders and host names are not.
 
 Each component is checked in a separate thread within READY_SECONDS. A component that hangs is checked only once:
 requests in the meantime wait for the same result.
@@ -40,14 +40,14 @@ WEB = "web"
 
 
 def process_name() -> str:
-    """This process, for people: `host:pid`."""
+    """Return the name of this process: `host:pid`."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One that beats: `seen` is the epoch second of its last beat, `about` what it says of itself: `since` (epoch
-    seconds), and while it works `kind`, `id` and `at`, when it took that up."""
+    """A process with heartbeats: `seen` is the epoch second of the last one; `about` has `since` (epoch seconds), and
+    while the process works, `kind` and `id` of the job and `at`, the time when the process started it."""
 
     part: str
     host: str
@@ -61,7 +61,7 @@ def _key(part: str) -> str:
 
 
 def beat(client: redis.Redis, part: str, process: str, now: float) -> None:
-    """Say that `process` of `part` is there, and forget those not heard of for long. `now` is epoch seconds."""
+    """Record a heartbeat of `process` of `part`, and remove expired ones. `now` is in epoch seconds."""
     with client.pipeline() as pipe:
         pipe.zadd(_key(part), {process: now})
         pipe.zremrangebyscore(_key(part), "-inf", now - limits.WORKER_SEEN_SECONDS)
@@ -73,20 +73,20 @@ def gone(client: redis.Redis, part: str, process: str) -> None:
     client.zrem(_key(part), process)
 
 
-def tell(client: redis.Redis, part: str, process: str, word: str) -> None:
+def tell(client: redis.Redis, part: str, process: str, value: str) -> None:
     """Store a detail of a process with its heartbeat, and for as long."""
-    client.set(f"{_key(part)}:{process}", word, ex=limits.WORKER_SEEN_SECONDS)
+    client.set(f"{_key(part)}:{process}", value, ex=limits.WORKER_SEEN_SECONDS)
 
 
 def told(client: redis.Redis, part: str, since: float) -> list[str]:
     """Return the attributes that the living processes of a component report, without duplicates, in order."""
-    found = _spoke(client, part, since)
-    words = client.mget([f"{_key(part)}:{name}" for name, _ in found]) if found else []
-    return sorted({word.decode() for word in words if isinstance(word, bytes)})
+    found = _with_heartbeat(client, part, since)
+    values = client.mget([f"{_key(part)}:{name}" for name, _ in found]) if found else []
+    return sorted({value.decode() for value in values if isinstance(value, bytes)})
 
 
-def _spoke(client: redis.Redis, part: str, since: float) -> list[tuple[str, float]]:
-    """The processes of a part that spoke at or after `since`, and when they did, by name."""
+def _with_heartbeat(client: redis.Redis, part: str, since: float) -> list[tuple[str, float]]:
+    """Return the processes of a part with a heartbeat at or after `since`, and its time, by name."""
     reply: Any = client.zrangebyscore(
         _key(part), since, "+inf", withscores=True
     )  # its type depends on options
@@ -108,20 +108,20 @@ def describe(client: redis.Redis, part: str, process: str, about: Mapping[str, A
 
 def processes(client: redis.Redis, part: str, since: float) -> list[Process]:
     """Return the processes of a component with a heartbeat at or after `since`, by name. Error: RedisError."""
-    found = _spoke(client, part, since)
-    said = client.mget([f"{_key(part)}:{name}:about" for name, _ in found]) if found else []
-    out = []
-    for (name, score), about in zip(found, said, strict=True):
+    found = _with_heartbeat(client, part, since)
+    descriptions = client.mget([f"{_key(part)}:{name}:about" for name, _ in found]) if found else []
+    result = []
+    for (name, score), about in zip(found, descriptions, strict=True):
         host, _, pid = name.rpartition(":")
-        out.append(Process(part, host, pid, score, orjson.loads(about) if about else {}))
-    return out
+        result.append(Process(part, host, pid, score, orjson.loads(about) if about else {}))
+    return result
 
 
 log = logging.getLogger(__name__)
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 PARTS: Final = ("database", "redis", "storage", "worker", "runner")
-_ASKED: Final = "rowsmith.parts"
+_CACHE_KEY: Final = "rowsmith.parts"
 _making = threading.Lock()
 
 
@@ -172,7 +172,7 @@ class _Question:
         return Part(self._name, "slow", round(limits.READY_SECONDS * 1000))
 
     def _run(self, done: threading.Event) -> None:
-        began = time.monotonic()
+        started = time.monotonic()
         try:
             with self._app.app_context():
                 state, facts = self._ask()
@@ -180,7 +180,7 @@ class _Question:
             level = logging.WARNING if isinstance(error, redis.RedisError) else logging.ERROR
             log.log(level, "%s is not ready: %s: %s", self._name, type(error).__name__, error)
             state, facts = "missing", {}
-        self._found = Part(self._name, state, round((time.monotonic() - began) * 1000), facts)
+        self._found = Part(self._name, state, round((time.monotonic() - started) * 1000), facts)
         with self._lock:
             self._done = None
         done.set()
@@ -188,21 +188,21 @@ class _Question:
 
 def ask() -> dict[str, Part]:
     """Check all components in parallel, within READY_SECONDS."""
-    asked = _questions()
+    questions = _questions()
     until = time.monotonic() + limits.READY_SECONDS
-    begun = {name: question.begin() for name, question in asked.items()}
-    return {name: asked[name].answer(done, until) for name, done in begun.items()}
+    events = {name: check.begin() for name, check in questions.items()}
+    return {name: questions[name].answer(done, until) for name, done in events.items()}
 
 
 def _questions() -> dict[str, _Question]:
     app = application()
     with _making:
-        if _ASKED not in app.extensions:
-            how = (_database, _redis, _storage, _beats(WORKER), _beats(RUNNER))
-            app.extensions[_ASKED] = {
-                name: _Question(app, name, one) for name, one in zip(PARTS, how, strict=True)
+        if _CACHE_KEY not in app.extensions:
+            checks = (_database, _redis, _storage, _heartbeat_check(WORKER), _heartbeat_check(RUNNER))
+            app.extensions[_CACHE_KEY] = {
+                name: _Question(app, name, one) for name, one in zip(PARTS, checks, strict=True)
             }
-        questions: dict[str, _Question] = app.extensions[_ASKED]
+        questions: dict[str, _Question] = app.extensions[_CACHE_KEY]
         return questions
 
 
@@ -222,20 +222,20 @@ def _database() -> tuple[str, dict[str, Any]]:
 
 @functools.cache
 def newest_revision() -> str:
-    """The revision of the schema that this release works on."""
+    """Return the revision of the schema of this release."""
     return max(path.name[:4] for path in (_ROOT / "webapp" / "migrations" / "versions").glob("[0-9]*.py"))
 
 
 @functools.cache
 def service_version() -> str:
-    """The version of this service."""
+    """Return the version of this service."""
     return str(tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
 
 
 def _redis() -> tuple[str, dict[str, Any]]:
-    told = redis_client().info("server")
-    kind = "valkey" if "valkey_version" in told else "redis"
-    return "ok", {"kind": kind, "version": str(told.get(f"{kind}_version", ""))}
+    info = redis_client().info("server")
+    kind = "valkey" if "valkey_version" in info else "redis"
+    return "ok", {"kind": kind, "version": str(info.get(f"{kind}_version", ""))}
 
 
 def _storage() -> tuple[str, dict[str, Any]]:
@@ -243,16 +243,16 @@ def _storage() -> tuple[str, dict[str, Any]]:
     return ("ok" if storage.of(current_app).usable() else "missing"), {"kind": kind}
 
 
-def _beats(part: str) -> Callable[[], tuple[str, dict[str, Any]]]:
+def _heartbeat_check(part: str) -> Callable[[], tuple[str, dict[str, Any]]]:
     def question() -> tuple[str, dict[str, Any]]:
-        found = alive(redis_client(), part, since())
-        return ("ok" if found else "missing"), {"count": found}
+        number = alive(redis_client(), part, since())
+        return ("ok" if number else "missing"), {"count": number}
 
     return question
 
 
 def since() -> float:
-    """The epoch second from which on a beat counts."""
+    """Return the epoch second of the oldest heartbeat that counts."""
     return clock.epoch() - limits.WORKER_SEEN_SECONDS
 
 
@@ -265,7 +265,7 @@ def sandbox() -> str:
 
 
 def coarse(version: str) -> str:
-    """The leading number of a version: what strangers may know of it."""
+    """Return the leading number of a version, which may be public."""
     return re.match(r"\d*", version)[0]  # type: ignore[index]  # it always matches
 
 
@@ -273,21 +273,23 @@ def coarse(version: str) -> str:
 
 
 def queues() -> list[Queue]:
-    """Every queue with its work, by the database, which is the truth; some milliseconds. Errors: those of the
+    """Return all queues with their work, as the database has it. Takes some milliseconds. Errors: those of the
     database."""
     now = clock.now()
-    out = []
+    result = []
     with reading() as session:
         for kind in KINDS.values():
             model = kind.model
-            mine = [model.status.in_(("queued", "running"))]
+            conditions = [model.status.in_(("queued", "running"))]
             statement = select(model.status, func.count(), func.min(model.created_at))
-            statement = statement.where(*mine, *model.with_worker())
+            statement = statement.where(*conditions, *model.with_worker())
             found = {row[0]: row for row in session.execute(statement.group_by(model.status))}
             waiting, running = found.get("queued"), found.get("running")
             oldest = (now - waiting[2]).total_seconds() if waiting else None
-            out.append(Queue(kind.queue, waiting[1] if waiting else 0, running[1] if running else 0, oldest))
-    return out
+            result.append(
+                Queue(kind.queue, waiting[1] if waiting else 0, running[1] if running else 0, oldest)
+            )
+    return result
 
 
 def oldest_lease_seconds() -> float | None:
@@ -303,15 +305,17 @@ def lease_ahead_seconds() -> float:
     return round(max([0.0, *(-silent for silent in _leases(func.max))]), 1)
 
 
-def _leases(which: Any) -> list[float]:
-    """For how many seconds the holder of each kind's most or least silent work has not beaten."""
+def _leases(aggregate: Any) -> list[float]:
+    """Return the seconds since the last heartbeat of the lease that `aggregate` selects, for each kind of work."""
     now, found = clock.now(), []
     with reading() as session:
         for kind in KINDS.values():
             model = kind.model
-            far = now + timedelta(days=1)  # exports in parts hold theirs for ever
-            held = select(which(model.lease_until)).where(model.status == "running", model.lease_until < far)
-            if (until := session.scalar(held)) is not None:
+            horizon = now + timedelta(days=1)  # exports in parts hold theirs for ever
+            statement = select(aggregate(model.lease_until)).where(
+                model.status == "running", model.lease_until < horizon
+            )
+            if (until := session.scalar(statement)) is not None:
                 found.append(limits.LEASE_SECONDS - (until - now).total_seconds())
     return found
 

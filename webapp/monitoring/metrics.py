@@ -1,4 +1,4 @@
-"""What the processes of the service count for /metrics.
+"""Counters of the processes of the service for /metrics.
 
 Each process counts in its own memory, which costs a few microseconds per request, and adds its counts to a hash in
 Redis every METRICS_FLUSH_SECONDS; the process of a job does so when it exits. So the counts of all web processes,
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 TOTALS: Final = "rowsmith:metrics"
 POOLS: Final = "rowsmith:metrics:pools"
-_METER: Final = "rowsmith.meter"
+_METER_KEY: Final = "rowsmith.meter"
 _making = threading.Lock()
 
 
@@ -108,17 +108,17 @@ class Meter:
         if self._pid != os.getpid():
             self._begin()
         buckets = limits.METRICS_REQUEST_BUCKETS
-        place = bisect_left(buckets, seconds)
-        counted = ("requests", route, method, status)
-        within = ("request_seconds", str(place), route, method)
-        summed = ("request_seconds", "sum", route, method)
+        bucket = bisect_left(buckets, seconds)
+        count_key = ("requests", route, method, status)
+        bucket_key = ("request_seconds", str(bucket), route, method)
+        sum_key = ("request_seconds", "sum", route, method)
         with self._lock:
             sums = self._sums
-            sums[counted] = sums.get(counted, 0) + 1
-            sums[within] = sums.get(within, 0) + 1
-            sums[summed] = sums.get(summed, 0) + seconds
+            sums[count_key] = sums.get(count_key, 0) + 1
+            sums[bucket_key] = sums.get(bucket_key, 0) + 1
+            sums[sum_key] = sums.get(sum_key, 0) + seconds
         if self._thread is None:
-            self._keep_handing_over()
+            self._start_thread()
 
     def observe(self, name: str, labels: tuple[str, ...], seconds: float) -> None:
         """Count one measure of a histogram."""
@@ -127,7 +127,7 @@ class Meter:
         self.add((name, "sum", *labels), seconds)
 
     def hand_over(self) -> bool:
-        """Add what was counted to the sums in Redis. False when Redis cannot be reached: then it waits here."""
+        """Add the counts to the sums in Redis. Return False if Redis is unavailable; the counts are kept then."""
         if self._pid != os.getpid():
             self._begin()
         with self._lock:
@@ -147,14 +147,14 @@ class Meter:
             return False
         return True
 
-    def _keep_handing_over(self) -> None:
+    def _start_thread(self) -> None:
         with self._lock:
             if self._thread is not None:
                 return
-            self._thread = threading.Thread(target=self._hand_over_again, name="metrics", daemon=True)
+            self._thread = threading.Thread(target=self._hand_over_periodically, name="metrics", daemon=True)
         self._thread.start()
 
-    def _hand_over_again(self) -> None:
+    def _hand_over_periodically(self) -> None:
         name = health.process_name()
         while True:
             time.sleep(limits.METRICS_FLUSH_SECONDS)
@@ -164,9 +164,9 @@ class Meter:
                 # How many connections this process has to the database, and that it is there.
                 pool: Any = db.engine.pool
                 size = getattr(pool, "size", lambda: 0)()
-                told = orjson.dumps([time.time(), pool.checkedout(), max(size, 0)])
+                report = orjson.dumps([time.time(), pool.checkedout(), max(size, 0)])
                 try:
-                    redis_client().hset(POOLS, name, told)
+                    redis_client().hset(POOLS, name, report)
                     health.beat(redis_client(), health.WEB, name, time.time())
                 except redis.RedisError as error:
                     log.debug("the pool could not be reported: %s", type(error).__name__)
@@ -177,10 +177,10 @@ def meter() -> Meter | None:
     if not has_app_context():
         return None
     app = application()
-    found: Meter | None = app.extensions.get(_METER)
+    found: Meter | None = app.extensions.get(_METER_KEY)
     if found is None and app.config["SETTINGS"].metrics:
         with _making:
-            found = app.extensions.setdefault(_METER, Meter(app))
+            found = app.extensions.setdefault(_METER_KEY, Meter(app))
     return found
 
 
@@ -227,7 +227,7 @@ class _Scrape(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric."""
+        """Yield every metric."""
         found = health.ask()
         up = GaugeMetricFamily(
             f"{PREFIX}part_up",
@@ -238,81 +238,83 @@ class _Scrape(Collector):
             up.add_metric([name], float(part.state == "ok"))
         yield up
         facts = found["database"].facts
-        told = {
+        build = {
             "version": health.service_version(),
             "engine": str(ENGINE),
             "python": platform.python_version(),
             "database": str(facts.get("kind", "")),
             "revision": str(facts.get("revision") or ""),
         }
-        info = GaugeMetricFamily(f"{PREFIX}build_info", "What runs here; always 1.", labels=list(told))
-        info.add_metric(list(told.values()), 1)
+        info = GaugeMetricFamily(f"{PREFIX}build_info", "What runs here; always 1.", labels=list(build))
+        info.add_metric(list(build.values()), 1)
         yield info
         if found["redis"].state == "ok":
             try:
-                yield from _of_redis()
+                yield from _redis_metrics()
             except redis.RedisError as error:
                 log.warning("metrics without Redis: %s", type(error).__name__)
         if found["database"].state == "ok":
             try:
-                yield from _of_database()
+                yield from _database_metrics()
             except SQLAlchemyError as error:
                 log.warning("metrics without the database: %s", type(error).__name__)
 
 
-def _of_redis() -> Iterator[Metric]:
+def _redis_metrics() -> Iterator[Metric]:
     client = redis_client()
     sums = {tuple(orjson.loads(key)): float(value) for key, value in client.hgetall(TOTALS).items()}
-    for name, told in COUNTED.items():
-        mine = {key[1:]: value for key, value in sums.items() if key[0] == name}
-        yield _histogram(name, told, mine) if told.kind == "histogram" else _counter(name, told, mine)
-    ringing = GaugeMetricFamily(
+    for name, info in COUNTED.items():
+        own_sums = {key[1:]: value for key, value in sums.items() if key[0] == name}
+        yield _histogram(name, info, own_sums) if info.kind == "histogram" else _counter(name, info, own_sums)
+    rings = GaugeMetricFamily(
         f"{PREFIX}queue_rings", "Rings that wait for a worker, by queue.", labels=["queue"]
     )
     for queue, number in health.rings().items():
-        ringing.add_metric([queue], number)
-    yield ringing
+        rings.add_metric([queue], number)
+    yield rings
     alive = GaugeMetricFamily(f"{PREFIX}processes", "Processes that were heard of lately.", labels=["part"])
     for part in _PROCESSES:
         alive.add_metric([part], health.alive(client, part, health.since()))
     yield alive
     # Connections of the web processes to the database; those of processes that are gone are forgotten.
-    young = clock.epoch() - limits.METRICS_SEEN_SECONDS
-    used = kept = 0
+    earliest = clock.epoch() - limits.METRICS_SEEN_SECONDS
+    in_use_total = pool_size = 0
     for process, raw in client.hgetall(POOLS).items():
         at, in_use, size = orjson.loads(raw)
-        if at < young:
+        if at < earliest:
             client.hdel(POOLS, process)
             continue
-        used, kept = used + in_use, kept + size
+        in_use_total, pool_size = in_use_total + in_use, pool_size + size
     yield GaugeMetricFamily(
-        f"{PREFIX}db_pool_in_use", "Database connections that web processes use just now.", value=used
+        f"{PREFIX}db_pool_in_use", "Database connections that web processes use just now.", value=in_use_total
     )
-    yield GaugeMetricFamily(f"{PREFIX}db_pool_size", "Connections that their pools keep open.", value=kept)
+    yield GaugeMetricFamily(
+        f"{PREFIX}db_pool_size", "Connections that their pools keep open.", value=pool_size
+    )
 
 
-def _counter(name: str, told: MetricInfo, sums: dict[tuple[str, ...], float]) -> Metric:
-    family = CounterMetricFamily(PREFIX + name, told.help, labels=list(told.labels))
+def _counter(name: str, info: MetricInfo, sums: dict[tuple[str, ...], float]) -> Metric:
+    family = CounterMetricFamily(PREFIX + name, info.help, labels=list(info.labels))
     for labels, value in sorted(sums.items()):
         if len(labels) == len(
-            told.labels
+            info.labels
         ):  # counts of another release with different labels are not reported
             family.add_metric(list(labels), value)
     return family
 
 
-def _histogram(name: str, told: MetricInfo, sums: dict[tuple[str, ...], float]) -> Metric:
-    family = HistogramMetricFamily(PREFIX + name, told.help, labels=list(told.labels))
-    for labels in sorted({key[1:] for key in sums if len(key) == len(told.labels) + 1}):
+def _histogram(name: str, info: MetricInfo, sums: dict[tuple[str, ...], float]) -> Metric:
+    family = HistogramMetricFamily(PREFIX + name, info.help, labels=list(info.labels))
+    for labels in sorted({key[1:] for key in sums if len(key) == len(info.labels) + 1}):
         running, buckets = 0.0, []
-        for place, end in enumerate((*told.buckets, float("inf"))):
+        for place, end in enumerate((*info.buckets, float("inf"))):
             running += sums.get((str(place), *labels), 0)
             buckets.append(("+Inf" if end == float("inf") else str(end), running))
         family.add_metric(list(labels), buckets=buckets, sum_value=sums.get(("sum", *labels), 0.0))
     return family
 
 
-def _of_database() -> Iterator[Metric]:
+def _database_metrics() -> Iterator[Metric]:
     work = GaugeMetricFamily(f"{PREFIX}work", "Jobs that have not finished.", labels=["queue", "state"])
     oldest = GaugeMetricFamily(
         f"{PREFIX}work_oldest_queued_seconds", "How long the oldest queued work has waited.", labels=["queue"]

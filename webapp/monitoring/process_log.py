@@ -69,7 +69,7 @@ _known: OrderedDict[str, tuple[str, ...] | None] = OrderedDict()
 
 
 def learn(*secrets: str) -> None:
-    """Remember secrets of this process; the ones not heard of for longest are forgotten beyond HUSHED_KNOWN."""
+    """Remember secrets of this process. Beyond HUSHED_KNOWN, those not learned for longest are forgotten."""
     with _lock:
         for secret in secrets:
             if len(secret) >= limits.HUSHED_CHARS:
@@ -80,7 +80,7 @@ def learn(*secrets: str) -> None:
 
 
 def learn_settings(settings: Settings) -> None:
-    """Remember what is secret of the settings, passwords of their URLs by themselves too."""
+    """Remember the secrets of the settings, including the passwords in their URLs."""
     found = [settings.secret_key, *settings.vault_keys, settings.metrics_token]
     found += [settings.aws_secret_access_key, settings.aws_session_token]
     for url in (settings.database_url, settings.redis_url):
@@ -91,32 +91,32 @@ def learn_settings(settings: Settings) -> None:
 
 
 def hushed(text: str) -> str:
-    """A text without secrets."""
+    """Redact the secrets in a text."""
     folded = text.casefold()
     with _lock:
-        for secret, made in _known.items():
-            if made is None:
-                _known[secret] = _folded(secret)
-        known = [(secret, made or ()) for secret, made in _known.items()]
-    found = [one for one, forms in known if _in(folded, forms)]
-    found += [one for one in _credentials_of_request() if _in(folded, _folded(one))]
-    text = redaction.without(text, found) if found else text
-    for shape, instead in _SHAPES:
-        text = shape.sub(instead, text)
+        for secret, stored_forms in _known.items():
+            if stored_forms is None:
+                _known[secret] = _folded_forms(secret)
+        secrets = [(secret, stored_forms or ()) for secret, stored_forms in _known.items()]
+    present = [one for one, secret_forms in secrets if _may_contain(folded, secret_forms)]
+    present += [one for one in _credentials_of_request() if _may_contain(folded, _folded_forms(one))]
+    text = redaction.without(text, present) if present else text
+    for shape, replacement in _SHAPES:
+        text = shape.sub(replacement, text)
     return text
 
 
-def _folded(secret: str) -> tuple[str, ...]:
+def _folded_forms(secret: str) -> tuple[str, ...]:
     return tuple({form.casefold() for form in redaction.forms(secret)})
 
 
-def _in(folded: str, made: tuple[str, ...]) -> bool:
+def _may_contain(folded: str, forms: tuple[str, ...]) -> bool:
     """Return whether a text may contain any form. This check is much cheaper than redacting."""
-    return any(form in folded for form in made)
+    return any(form in folded for form in forms)
 
 
 def _credentials_of_request() -> Iterator[str]:
-    """The secrets of the current request: its key, its cookies, and secret fields of its form."""
+    """Yield the secrets of the current request: its key, its cookies, and secret fields of its form."""
     if not has_request_context():
         return
     key = request.environ.get("HTTP_X_API_KEY", "")
@@ -134,13 +134,13 @@ def _credentials_of_request() -> Iterator[str]:
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 REQUESTS: Final = "rowsmith.requests"
 """The logger of the line that each request leaves."""
-_EXTRA: Final = ("method", "route", "status", "ms")
+_EXTRA_FIELDS: Final = ("method", "route", "status", "ms")
 # The work in hand. A process does one piece at a time, and its threads speak of the same one.
 _work: dict[str, str] = {}
 
 
 def configure(settings: Settings) -> None:
-    """Have everything that is logged in this process go to standard error, in the format of the settings."""
+    """Log to standard error in this process, in the format of the settings."""
     learn_settings(settings)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Json() if settings.log_format == "json" else Text(TEXT))
@@ -148,13 +148,13 @@ def configure(settings: Settings) -> None:
 
 
 def begin_work(kind: str, work_id: str) -> None:
-    """Say which piece of work the lines to come are about."""
+    """Set the job that the following log lines are about."""
     _work.clear()
     _work[f"{kind}_id"] = work_id
 
 
 def end_work() -> None:
-    """Say that it is over."""
+    """Clear the job of the log lines."""
     _work.clear()
 
 
@@ -170,28 +170,28 @@ class Json(logging.Formatter):
     """One redacted JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Format the record as one line of JSON."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         message = record.getMessage()
         if record.name != REQUESTS:  # else a method and a route template, nothing of the caller's
             message = hushed(message)[: limits.LOG_MESSAGE_CHARS]
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": moment.replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
             "message": message,
             "process": process_name(),
-            **_of_request(),
+            **_request_fields(),
             **_work,
         }
-        told |= {name: record.__dict__[name] for name in _EXTRA if name in record.__dict__}
+        entry |= {name: record.__dict__[name] for name in _EXTRA_FIELDS if name in record.__dict__}
         if record.exc_info and record.exc_info[0] is not None:
-            told["error"] = record.exc_info[0].__name__
-            told["trace"] = hushed(self.formatException(record.exc_info))[-limits.LOG_TRACE_CHARS :]
-        return orjson.dumps(told, default=str).decode()
+            entry["error"] = record.exc_info[0].__name__
+            entry["trace"] = hushed(self.formatException(record.exc_info))[-limits.LOG_TRACE_CHARS :]
+        return orjson.dumps(entry, default=str).decode()
 
 
-def _of_request() -> dict[str, str]:
+def _request_fields() -> dict[str, str]:
     if not has_request_context():
         return {}
     found = {"request_id": g.get("request_id")}

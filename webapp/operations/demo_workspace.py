@@ -26,7 +26,7 @@ from webapp.scenarios import examples
 EMAIL: Final = "demo@example.com"  # RFC 2606: a reserved domain
 WORKSPACE: Final = "My workspace"
 PROJECT: Final = "Sample project"
-_SEEDED: Final = "demo_seeded"  # among the workspace's settings, once all of it is there
+_COMPLETE_SETTING: Final = "demo_seeded"  # among the workspace's settings, once all of it is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,32 +195,36 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
         if db.session.scalar(select(Workspace.id).limit(1)) is not None:
             return None
         user = people.create_user(actors.system(), EMAIL, name="Demo")
-    mine = tenancy.workspaces_of(user.id)
+    workspaces_of_user = tenancy.workspaces_of(user.id)
     workspace = (
-        mine[0] if mine else workspaces.create_workspace(actors.system(), WORKSPACE, plan=plan, owner=user)
+        workspaces_of_user[0]
+        if workspaces_of_user
+        else workspaces.create_workspace(actors.system(), WORKSPACE, plan=plan, owner=user)
     )
-    done = bool(workspace.settings.get(_SEEDED))
+    was_complete = bool(workspace.settings.get(_COMPLETE_SETTING))
     system = actors.system(workspace.id)
     project = _oldest(Project, workspace)
     if project is None:
         team = _oldest(Team, workspace) or workspaces.create_team(system, "Team")
         project = workspaces.create_project(system, PROJECT, team_id=team.id)
-    here = replace(system, user_id=user.id, project_id=project.id, team_id=project.team_id)
-    if not done:
+    demo_actor = replace(system, user_id=user.id, project_id=project.id, team_id=project.team_id)
+    if not was_complete:
         for template in TEMPLATES:
-            if _named(here, template["name"]) is None:
-                fields = [_linked(here, field) for field in template["fields"]]
-                templates.create(here, **{**template, "fields": fields})
-        _totals(here)
-        _shop(here)
+            if _find_template(demo_actor, template["name"]) is None:
+                fields = [_with_template_id(demo_actor, field) for field in template["fields"]]
+                templates.create(demo_actor, **{**template, "fields": fields})
+        _add_totals(demo_actor)
+        _create_dataset(demo_actor)
         if current_app.config["SETTINGS"].hosts == 1:  # its database is a file of one machine
-            _database(here)
-        examples.ensure(here)
-        workspaces.change_workspace(system, {"settings": {**workspace.settings, _SEEDED: True}})
-    assert here.project_id is not None
-    ids = select(Template.id).where(Template.project_id == here.project_id, Template.deleted_at.is_(None))
+            _create_database(demo_actor)
+        examples.ensure(demo_actor)
+        workspaces.change_workspace(system, {"settings": {**workspace.settings, _COMPLETE_SETTING: True}})
+    assert demo_actor.project_id is not None
+    ids = select(Template.id).where(
+        Template.project_id == demo_actor.project_id, Template.deleted_at.is_(None)
+    )
     template_ids = tuple(db.session.scalars(ids.order_by(Template.id)))
-    return DemoInfo(user.email, workspace.id, here.project_id, template_ids, made=not done)
+    return DemoInfo(user.email, workspace.id, demo_actor.project_id, template_ids, made=not was_complete)
 
 
 def _oldest(model: Any, workspace: Workspace) -> Any:
@@ -229,42 +233,46 @@ def _oldest(model: Any, workspace: Workspace) -> Any:
     )
 
 
-def _named(here: Actor, name: str) -> Template | None:
-    mine = select(Template).where(Template.project_id == here.project_id, Template.name == name)
-    return db.session.scalar(mine.where(Template.deleted_at.is_(None)).limit(1))
+def _find_template(actor: Actor, name: str) -> Template | None:
+    statement = select(Template).where(Template.project_id == actor.project_id, Template.name == name)
+    return db.session.scalar(statement.where(Template.deleted_at.is_(None)).limit(1))
 
 
-def _linked(here: Actor, field: dict[str, Any]) -> dict[str, Any]:
-    """A field whose other template is named by its id."""
-    asked = field["options"].get("template_id")
-    other = _named(here, asked) if asked else None
+def _with_template_id(actor: Actor, field: dict[str, Any]) -> dict[str, Any]:
+    """Return a field with the id of the other template instead of its name."""
+    template_name = field["options"].get("template_id")
+    other = _find_template(actor, template_name) if template_name else None
     return {**field, "options": {**field["options"], "template_id": other.id}} if other else field
 
 
-def _totals(here: Actor) -> None:
-    orders = _named(here, ORDERS["name"])
-    if orders is None or orders.version > 1 or _named(here, LINES["name"]) is None:
+def _add_totals(actor: Actor) -> None:
+    orders = _find_template(actor, ORDERS["name"])
+    if orders is None or orders.version > 1 or _find_template(actor, LINES["name"]) is None:
         return
     fields = templates.version_of(orders).spec["fields"]
-    locked = templates.get(here, orders.id, "write", lock=True)
-    templates.change(here, locked, {"fields": [*fields, *(_linked(here, field) for field in TOTALS)]})
+    locked = templates.get(actor, orders.id, "write", lock=True)
+    templates.change(
+        actor, locked, {"fields": [*fields, *(_with_template_id(actor, field) for field in TOTALS)]}
+    )
 
 
-def _shop(here: Actor) -> None:
-    tables = [found for name in SHOP["templates"] if (found := _named(here, name)) is not None]
-    there = db.session.scalar(select(Dataset.id).where(Dataset.project_id == here.project_id).limit(1))
-    if there is None and len(tables) == len(SHOP["templates"]):
+def _create_dataset(actor: Actor) -> None:
+    tables = [found for name in SHOP["templates"] if (found := _find_template(actor, name)) is not None]
+    existing = db.session.scalar(select(Dataset.id).where(Dataset.project_id == actor.project_id).limit(1))
+    if existing is None and len(tables) == len(SHOP["templates"]):
         datasets.create(
-            here, **{**SHOP, "templates": [{"template_id": table.id, "count": None} for table in tables]}
+            actor, **{**SHOP, "templates": [{"template_id": table.id, "count": None} for table in tables]}
         )
 
 
-def _database(here: Actor) -> None:
-    """The connection to the shop's database, and its tables."""
-    mine = select(Connection).where(Connection.project_id == here.project_id, Connection.deleted_at.is_(None))
-    found = db.session.scalar(mine.where(Connection.name == DATABASE["name"]).limit(1))
-    found = found or connections.create(here, **DATABASE, verifies=False)
+def _create_database(actor: Actor) -> None:
+    """Create the connection to the shop's database, and its tables."""
+    connections_of_project = select(Connection).where(
+        Connection.project_id == actor.project_id, Connection.deleted_at.is_(None)
+    )
+    found = db.session.scalar(connections_of_project.where(Connection.name == DATABASE["name"]).limit(1))
+    found = found or connections.create(actor, **DATABASE, verifies=False)
     with access.open_session(found) as session:
         for statement in TABLES:
             session.execute(statement)
-    inspection.verify(here, found, ours=True)
+    inspection.verify(actor, found, ours=True)

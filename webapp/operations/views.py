@@ -90,7 +90,7 @@ class ReadyOut(Ready):
     oldest_lease_seconds: float | None = None
 
 
-_SAID: Final = {
+_STATE_NOTES: Final = {
     "missing": "",
     "slow": " (no answer in time)",
     "behind": " (its schema is older than this release)",
@@ -111,9 +111,11 @@ def ready() -> Response:
     missing, and shows versions, latencies and queues; any other response has a status only.
     """
     found = health.ask()
-    there = {name: part.state == "ok" for name, part in found.items()}
-    told = {"parts": {name: _shown(part) for name, part in found.items()}}
-    missing = ", ".join(f"{name}{_SAID[part.state]}" for name, part in found.items() if part.state != "ok")
+    states = {name: part.state == "ok" for name, part in found.items()}
+    details = {"parts": {name: _part_json(part) for name, part in found.items()}}
+    missing = ", ".join(
+        f"{name}{_STATE_NOTES[part.state]}" for name, part in found.items() if part.state != "ok"
+    )
     if missing:
         log.warning("Not ready: %s.", missing)
     if not authentication.is_admin():
@@ -121,21 +123,21 @@ def ready() -> Response:
             raise ApiError("unavailable", "The service is not ready.")
         return json_reply({"status": "ok"})
     if missing:
-        raise ApiError("unavailable", f"Not ready: {missing}.", {**there, **told})
+        raise ApiError("unavailable", f"Not ready: {missing}.", {**states, **details})
     return json_reply(
         {
             "status": "ok",
-            **there,
+            **states,
             "sandbox": health.sandbox(),
             "version": health.service_version(),
             "engine": ENGINE,
-            **told,
+            **details,
             **waiting(),
         }
     )
 
 
-def _shown(part: Part) -> dict[str, Any]:
+def _part_json(part: Part) -> dict[str, Any]:
     facts = dict(part.facts)
     if "version" in facts:
         facts["version"] = health.coarse(facts["version"])
@@ -171,17 +173,17 @@ def metrics() -> Response:
     settings: Settings = current_app.config["SETTINGS"]
     if not settings.metrics:
         raise ApiError("not_found", "Nothing is counted here: the operator has not set ROWSMITH_METRICS.")
-    _admit(settings)
+    _check_access(settings)
     return Response(operations_metrics.text(), content_type=FORMAT)
 
 
-def _admit(settings: Settings) -> None:
+def _check_access(settings: Settings) -> None:
     """Check access. Errors: unauthenticated for a wrong or missing token, forbidden for an address without
     permission."""
     if settings.metrics_token:
-        scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-        right = hmac.compare_digest(sent.strip().encode(), settings.metrics_token.encode())
-        if scheme.casefold() == "bearer" and right:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        is_valid = hmac.compare_digest(token.strip().encode(), settings.metrics_token.encode())
+        if scheme.casefold() == "bearer" and is_valid:
             return
         raise ApiError(
             "unauthenticated",
@@ -213,7 +215,7 @@ def _admit(settings: Settings) -> None:
 # --- Status page --------------------------------------------------------------------------------------------
 
 status_bp = Blueprint("status", __name__)
-_USES = (
+_PART_USES = (
     ("database", "templates, keys, people, the audit trail"),
     ("redis", "rates, and waking workers"),
     ("storage", "export files"),
@@ -233,31 +235,31 @@ def index(actor: Actor) -> Response:
     """Show the state of the service's components; for admins, also the jobs of their workspace."""
     found = health.ask()
     ready = all(part.state == "ok" for part in found.values())
-    more = _for_admins(actor, found) if actor.can("admin") else {}
+    more = _admin_context(actor, found) if actor.can("admin") else {}
     return reply(
-        template="status.html", found=found, uses=_USES, ready=ready, admin=actor.can("admin"), **more
+        template="status.html", found=found, uses=_PART_USES, ready=ready, admin=actor.can("admin"), **more
     )
 
 
-def _for_admins(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any]:
-    told: dict[str, Any] = {"processes": [], "queues": [], "work": [], "failed": [], "now": clock.epoch()}
-    told |= {"lost_after": limits.LEASE_SECONDS, "failed_days": limits.STATUS_FAILED_DAYS}
-    told |= {"most_work": limits.STATUS_WORK, "most_failed": limits.STATUS_FAILED}
-    told["release"] = {
+def _admin_context(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any]:
+    context: dict[str, Any] = {"processes": [], "queues": [], "work": [], "failed": [], "now": clock.epoch()}
+    context |= {"lost_after": limits.LEASE_SECONDS, "failed_days": limits.STATUS_FAILED_DAYS}
+    context |= {"most_work": limits.STATUS_WORK, "most_failed": limits.STATUS_FAILED}
+    context["release"] = {
         "version": health.service_version(),
         "engine": ENGINE,
         "newest": health.newest_revision(),
     }
-    told["sandbox"] = health.sandbox() if found["redis"].state == "ok" else ""
+    context["sandbox"] = health.sandbox() if found["redis"].state == "ok" else ""
     if found["database"].state != "ok":
-        return told
+        return context
     try:
-        told["queues"], told["work"] = health.queues(), operations_work.going_on(actor)
-        told["failed"] = operations_work.failed(actor)
-        told["processes"] = operations_work.processes(actor)
+        context["queues"], context["work"] = health.queues(), operations_work.going_on(actor)
+        context["failed"] = operations_work.failed(actor)
+        context["processes"] = operations_work.processes(actor)
     except (SQLAlchemyError, redis.RedisError) as error:
-        told["broken"] = type(error).__name__
-    return told
+        context["broken"] = type(error).__name__
+    return context
 
 
 @route(
@@ -272,10 +274,10 @@ def _for_admins(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any]:
 def release(actor: Actor, work_id: str, body: ReleaseIn) -> Response:
     """Take work from a worker that is stuck."""
     work = operations_work.release(actor, work_id, body.epoch)
-    ends = (
+    note = (
         "It was marked as failed, because programs are not repeated."
         if work.kind == "run"
         else "The next worker will continue it."
     )
-    said = f"{work.kind.capitalize()} {work.name or work.id} was released from {work.owner or 'its worker'}. {ends}"
-    return reply(see=url_for("status.index"), flashed=said)
+    message = f"{work.kind.capitalize()} {work.name or work.id} was released from {work.owner or 'its worker'}. {note}"
+    return reply(see=url_for("status.index"), flashed=message)

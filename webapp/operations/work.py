@@ -62,36 +62,36 @@ def processes(actor: Actor) -> list[Process]:
     its kind. Error: RedisError."""
     require(actor, "admin")
     found = [one for part in _PARTS for one in health.processes(redis_client(), part, health.since())]
-    return [_told(actor, one) for one in found]
+    return [_visible(actor, one) for one in found]
 
 
-def _told(actor: Actor, process: Process) -> Process:
+def _visible(actor: Actor, process: Process) -> Process:
     about = dict(process.about)
-    if "id" in about and _held(actor, about["kind"], about["id"]) is None:
+    if "id" in about and _work_row(actor, about["kind"], about["id"]) is None:
         about["id"] = None
     return Process(process.part, process.host, process.pid, process.seen, about)
 
 
 def _statement(actor: Actor, kind: str) -> Select[*tuple[Any, ...]]:
-    """Work of one kind in the workspace: its row, what its page is called by, and its name."""
+    """Return a select of the jobs of one kind in the workspace: row, id for the URL of the page, and name."""
     if kind == "part":
-        joined = select(ExportPart, ExportPart.export_id, Export.file_name).join(
+        parts = select(ExportPart, ExportPart.export_id, Export.file_name).join(
             Export, Export.id == ExportPart.export_id
         )
-        return joined.where(Export.workspace_id == actor.workspace_id)
+        return parts.where(Export.workspace_id == actor.workspace_id)
     if kind == "run":
-        named = select(Run, Run.scenario_id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
-        return named.where(Run.workspace_id == actor.workspace_id)
+        statement = select(Run, Run.scenario_id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
+        return statement.where(Run.workspace_id == actor.workspace_id)
     if kind == "push":
         return select(Push, Push.id, Push.target).where(Push.workspace_id == actor.workspace_id)
     if kind == "import":
-        named = select(ImportJob, ImportJob.id, ImportJob.request["name"].as_string())
-        return named.where(ImportJob.workspace_id == actor.workspace_id)
-    whole = select(Export, Export.id, Export.file_name).where(Export.part_rows.is_(None))
-    return whole.where(Export.workspace_id == actor.workspace_id)
+        statement = select(ImportJob, ImportJob.id, ImportJob.request["name"].as_string())
+        return statement.where(ImportJob.workspace_id == actor.workspace_id)
+    exports = select(Export, Export.id, Export.file_name).where(Export.part_rows.is_(None))
+    return exports.where(Export.workspace_id == actor.workspace_id)
 
 
-def _held(actor: Actor, kind: str, work_id: str) -> Any:
+def _work_row(actor: Actor, kind: str, work_id: str) -> Any:
     model = jobs_queue.KINDS[kind].model
     return db.session.execute(_statement(actor, kind).where(model.id == work_id)).first()
 
@@ -120,15 +120,15 @@ def _piece(kind: str, row: Any, now: datetime) -> Piece:
 
 
 def going_on(actor: Actor) -> list[Piece]:
-    """Running work of the workspace, the most silent first, then what is queued, the oldest first; at most
-    STATUS_WORK. Error: forbidden."""
+    """Return the running jobs of the workspace, longest without a heartbeat first, then the queued ones, oldest first;
+    at most STATUS_WORK. Error: forbidden."""
     require(actor, "admin")
     now, found = clock.now(), []
     for kind, about in jobs_queue.KINDS.items():
         model = about.model
-        mine = _statement(actor, kind).where(model.status.in_(("running", "queued")))
+        unfinished = _statement(actor, kind).where(model.status.in_(("running", "queued")))
         rows = db.session.execute(
-            mine.order_by(model.status.desc(), model.created_at).limit(limits.STATUS_WORK)
+            unfinished.order_by(model.status.desc(), model.created_at).limit(limits.STATUS_WORK)
         )
         found += [_piece(kind, row, now) for row in rows]
     found.sort(key=lambda one: (one.status != "running", -(one.silent or 0), one.created_at))
@@ -142,10 +142,10 @@ def failed(actor: Actor) -> list[Piece]:
     since = now - timedelta(days=limits.STATUS_FAILED_DAYS)
     for kind, about in jobs_queue.KINDS.items():
         model = about.model
-        bad = _statement(actor, kind).where(
+        statement = _statement(actor, kind).where(
             model.status.in_(("failed", "timed_out")), model.finished_at >= since
         )
-        rows = db.session.execute(bad.order_by(model.finished_at.desc()).limit(limits.STATUS_FAILED))
+        rows = db.session.execute(statement.order_by(model.finished_at.desc()).limit(limits.STATUS_FAILED))
         found += [_piece(kind, row, now) for row in rows]
     found.sort(key=lambda one: one.finished_at or now, reverse=True)
     return found[: limits.STATUS_FAILED]
@@ -161,7 +161,7 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
     """
     require(actor, "admin")
     kind = KIND_OF.get(work_id.partition("_")[0])
-    if kind is None or "\0" in work_id or _held(actor, kind, work_id) is None:
+    if kind is None or "\0" in work_id or _work_row(actor, kind, work_id) is None:
         raise not_found("work", work_id)
     model = jobs_queue.KINDS[kind].model
     locked = (
@@ -171,7 +171,7 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
     if work.status != "running" or work.epoch != epoch:
         text = "This job has finished or was taken by another worker in the meantime. Reload the page."
         raise ApiError("conflict", text, {"id": work_id, "status": work.status, "epoch": work.epoch})
-    was, moment = work.lease_owner or "", clock.now()
+    old_owner, moment = work.lease_owner or "", clock.now()
     work.epoch, work.lease_owner, work.lease_until = epoch + 1, None, None
     if isinstance(work, Push):
         work.retry_at = None  # one that waits for its target tries it now
@@ -184,11 +184,11 @@ def release(actor: Actor, work_id: str, epoch: int) -> Piece:
         f"{kind}.release",
         (kind, work_id),
         join=True,
-        owner=was,
+        owner=old_owner,
         epoch=epoch,
         attempt=work.attempt,
     )
-    found = replace(_piece(kind, _held(actor, kind, work_id), moment), owner=was)
+    found = replace(_piece(kind, _work_row(actor, kind, work_id), moment), owner=old_owner)
     db.session.commit()
     if kind == "run":
         run_completion.settle(work_id)

@@ -25,28 +25,28 @@ Random = Callable[[int], bytes]
 
 
 def _base62(number: int, chars: int) -> str:
-    out = []
+    characters = []
     for _ in range(chars):
         number, digit = divmod(number, 62)
-        out.append(_ALPHABET[digit])
-    return "".join(out)
+        characters.append(_ALPHABET[digit])
+    return "".join(characters)
 
 
 def new_key(random: Random) -> tuple[str, str, str]:
-    """`(whole key, handle, hash of the secret)`. `random(n)` gives n bytes (os.urandom)."""
+    """Return `(full key, handle, hash of the secret)`. `random(n)` gives n bytes (os.urandom)."""
     handle = _base62(int.from_bytes(random(16), "big"), limits.KEY_HANDLE_CHARS)
     secret = _base62(int.from_bytes(random(limits.KEY_SECRET_BYTES), "big"), SECRET_CHARS)
     return f"{PREFIX}_{handle}_{secret}", handle, digest(secret)
 
 
 def split_key(text: str) -> tuple[str, str] | None:
-    """`(handle, secret)` of a key, None when the text has not a key's form."""
+    """Return `(handle, secret)` of a key; None if the text does not have the form of a key."""
     match = _FORM.fullmatch(text)
     return (match[1], match[2]) if match else None
 
 
 def new_token(random: Random) -> tuple[str, str]:
-    """`(token, its hash)` for sessions and one-time links: 256 bits, safe in a URL and a cookie."""
+    """Return `(token, its hash)` for sessions and one-time links: 256 bits, safe in a URL and a cookie."""
     token = _base62(int.from_bytes(random(limits.KEY_SECRET_BYTES), "big"), SECRET_CHARS)
     return token, digest(token)
 
@@ -57,5 +57,5 @@ def digest(secret: str) -> str:
 
 
 def matches(secret: str, stored: str) -> bool:
-    """Whether a secret has that hash, in constant time."""
+    """Return whether a secret has that hash, in constant time."""
     return hmac.compare_digest(digest(secret), stored)

@@ -25,18 +25,18 @@ _MAC_BYTES: Final = 16
 
 
 def derive(secret_key: str, purpose: str, extra: str = "") -> bytes:
-    """32 bytes for one purpose. `extra` is a further secret that must be known (RFC 5869, HKDF-SHA256)."""
+    """Return 32 bytes for one purpose. `extra` is a further secret that must be known (RFC 5869, HKDF-SHA256)."""
     kdf = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=purpose.encode())
     return kdf.derive(f"{secret_key}\0{extra}".encode("utf-8", "surrogateescape"))
 
 
 def seal(key: bytes, data: bytes) -> bytes:
-    """Encrypted and authenticated (Fernet)."""
+    """Encrypt and authenticate bytes (Fernet)."""
     return Fernet(base64.urlsafe_b64encode(key)).encrypt(data)
 
 
 def unseal(key: bytes, sealed: bytes) -> bytes | None:
-    """What was sealed; None when the key is another or the bytes were changed."""
+    """Decrypt bytes; None for another key or changed bytes."""
     try:
         return Fernet(base64.urlsafe_b64encode(key)).decrypt(sealed)
     except InvalidToken:
@@ -44,14 +44,14 @@ def unseal(key: bytes, sealed: bytes) -> bytes | None:
 
 
 def sign(key: bytes, value: object) -> str:
-    """A JSON value as URL-safe text that only `key` can have made. Readable, not secret."""
+    """Return a JSON value as signed URL-safe text, which only `key` can create. It is readable."""
     data = orjson.dumps(value)
     mac = hmac.new(key, data, hashlib.sha256).digest()[:_MAC_BYTES]
     return base64.urlsafe_b64encode(mac + data).rstrip(b"=").decode()
 
 
 def unsign(key: bytes, text: str) -> object | None:
-    """The value of a signed text; None for anything we did not sign."""
+    """Return the value of a signed text; None for anything we did not sign."""
     try:
         raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except ValueError:
@@ -83,7 +83,7 @@ class Vault:
         self._ring = MultiFernet([Fernet(key.encode()) for key in keys]) if keys else None
 
     def renew(self) -> bool:
-        """Read the keys as they are now. Returns whether they are others."""
+        """Read the current keys. Return whether they have changed."""
         if self._again is None:
             return False
         with self._lock:
@@ -94,14 +94,14 @@ class Vault:
             return True
 
     def seal(self, text: str) -> bytes:
-        """Encrypted and authenticated by the newest key. VaultError without any key."""
+        """Encrypt and authenticate a text with the newest key. VaultError without any key."""
         if self._ring is None and not self.renew():
             raise VaultError("No key for secrets is set; give VAULT_KEYS.")
         assert self._ring is not None  # `renew` has found keys
         return self._ring.encrypt(text.encode())
 
     def open(self, sealed: bytes) -> str:
-        """What was sealed. VaultError when no key of the ring opens it."""
+        """Decrypt a text. VaultError if no key of the ring can decrypt it."""
         for _ in range(2):
             ring = self._ring
             try:
@@ -117,7 +117,7 @@ class Vault:
         )
 
     def renewed(self, sealed: bytes) -> bytes | None:
-        """The same secret sealed by the newest key; None if it is already. VaultError as `open`."""
+        """Return the same secret sealed by the newest key; None if it already is. VaultError as `open`."""
         text = self.open(sealed)
         try:
             Fernet(self._keys[0].encode()).decrypt(sealed)

@@ -18,8 +18,8 @@ from webapp.extensions import db
 from webapp.security import keys
 
 
-def _may_manage(actor: Actor) -> None:
-    """Every member manages their own keys; a key that was narrowed does so only with the scope `admin`."""
+def _check_may_manage(actor: Actor) -> None:
+    """Check that the actor may manage keys: members may, and API keys with scopes need the scope `admin`."""
     if actor.role_for("member") is None:
         raise ApiError(
             "forbidden", "Only members of the workspace have keys.", {"needs": "member", "role": "viewer"}
@@ -45,12 +45,14 @@ def create(
     `scopes` None: all permissions of the user's role. A key with scopes cannot create one with more permissions.
     Errors: validation_error (scopes, expiry, project), forbidden.
     """
-    _may_manage(actor)
-    maker = actor.user_id or user_id
-    if maker is None:
+    _check_may_manage(actor)
+    owner_id = actor.user_id or user_id
+    if owner_id is None:
         raise ValueError("a key needs a user")
-    wanted = project_id or tenancy.here(actor)["project_id"]
-    project = db.session.scalar(tenancy.listing(actor, Project, project=False).where(Project.id == wanted))
+    wanted_project_id = project_id or tenancy.here(actor)["project_id"]
+    project = db.session.scalar(
+        tenancy.listing(actor, Project, project=False).where(Project.id == wanted_project_id)
+    )
     if project is None:
         raise validation_error(
             [Fault("project_id", "unknown", "There is no such project in this workspace.")]
@@ -67,7 +69,7 @@ def create(
         handle=handle,
         secret_hash=secret_hash,
         scopes=allowed,
-        created_by=maker,
+        created_by=owner_id,
         api_version=api_version,
         expires_at=expires_at,
     )
@@ -100,9 +102,9 @@ def _scopes(actor: Actor, scopes: Sequence[str] | None) -> list[str] | None:
 
 
 def listing(actor: Actor, *, created_by: str | None = None, unused: bool | None = None) -> Select[ApiKey]:
-    """A select of the keys the actor may manage: their own; all of the workspace for admins. `created_by` narrows it
-    to one person's, `unused` to those that are (or are not)."""
-    _may_manage(actor)
+    """Return a select of the keys that the actor may manage: their own, or for admins all of the workspace.
+    `created_by`: only those of one user. `unused`: only unused ones, or only used ones."""
+    _check_may_manage(actor)
     statement = tenancy.listing(actor, ApiKey, project=False).where(ApiKey.run_id.is_(None))
     if created_by is not None:
         statement = statement.where(ApiKey.created_by == created_by)
@@ -125,12 +127,12 @@ def _idle_since() -> datetime:
 
 def makers(actor: Actor) -> list[User]:
     """Return the users who created the keys of `listing`, by e-mail address."""
-    made = listing(actor).with_only_columns(ApiKey.created_by)
-    return list(db.session.scalars(select(User).where(User.id.in_(made)).order_by(User.email)))
+    creator_ids = listing(actor).with_only_columns(ApiKey.created_by)
+    return list(db.session.scalars(select(User).where(User.id.in_(creator_ids)).order_by(User.email)))
 
 
 def get(actor: Actor, key_id: str, *, lock: bool = False) -> ApiKey:
-    """One of those keys. Error: not_found."""
+    """Return one of those keys. Error: not_found."""
     statement = listing(actor).where(ApiKey.id == key_id)
     found = db.session.scalar(statement.with_for_update() if lock else statement)
     if found is None:
@@ -145,21 +147,21 @@ def revoke_all(actor: Actor, user_id: str) -> list[ApiKey]:
     """
     if "\0" in user_id or db.session.scalar(listing(actor, created_by=user_id).limit(1)) is None:
         raise tenancy.not_found("person with keys", user_id)
-    gone = end_all(actor, user_id)
+    revoked = end_all(actor, user_id)
     db.session.commit()
-    return gone
+    return revoked
 
 
 def end_all(actor: Actor, user_id: str) -> list[ApiKey]:
     """Like `revoke_all`, in the caller's transaction."""
-    live = listing(actor, created_by=user_id).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id)
-    gone = list(db.session.scalars(live.with_for_update()))
-    for key in gone:
+    valid = listing(actor, created_by=user_id).where(ApiKey.revoked_at.is_(None)).order_by(ApiKey.id)
+    revoked = list(db.session.scalars(valid.with_for_update()))
+    for key in revoked:
         key.revoked_at = clock.now()
         audit_log.record(actor, "api_key.revoke", key, join=True, name=key.name)
-    if gone:
+    if revoked:
         actors.changing(db.session(), actor.workspace_id)
-    return gone
+    return revoked
 
 
 def revoke(actor: Actor, key: ApiKey) -> None:

@@ -220,7 +220,7 @@ def _actor(session: Session, kind: Any, user: User, workspace: Workspace, projec
             Membership.workspace_id == workspace.id, Membership.user_id == user.id, Team.deleted_at.is_(None)
         )
     ).all()
-    whole = next((m.role for m in members if m.team_id is None), None)
+    workspace_role = next((m.role for m in members if m.team_id is None), None)
     teams = {m.team_id: m.role for m in members if m.team_id is not None}
     return Actor(
         kind=kind,
@@ -229,8 +229,8 @@ def _actor(session: Session, kind: Any, user: User, workspace: Workspace, projec
         workspace_id=workspace.id,
         project_id=project.id if project else None,
         team_id=project.team_id if project else None,
-        role=best(whole, teams.get(project.team_id)) if project else whole,
-        workspace_role=whole,
+        role=best(workspace_role, teams.get(project.team_id)) if project else workspace_role,
+        workspace_role=workspace_role,
         plan=workspace.plan,
         limits=workspace.limits,
         team_roles=teams,
@@ -257,7 +257,7 @@ def _note_use(key_id: str, address: str) -> None:
     now = time.monotonic()
     if now - noted.get(key_id, float("-inf")) >= limits.KEY_LAST_USED_SECONDS:
         noted[key_id] = now
-        audit_log.write_later(_touch, key_id, clock.now(), address)
+        audit_log.write_later(_save_last_use, key_id, clock.now(), address)
 
 
 def by_session(token: str, address: str, request_id: str) -> Actor | None:
@@ -286,16 +286,16 @@ def by_session(token: str, address: str, request_id: str) -> Actor | None:
     if actor.role_for("member") is None:
         return None
     if now - browser.last_seen_at >= timedelta(seconds=limits.SESSION_SEEN_SECONDS):
-        with _quietly() as own:
-            own.get_one(BrowserSession, browser.id).last_seen_at = now
-    due = bool(workspace.settings.get("require_two_factor")) and not browser.two_factor
+        with _independent_session() as own_session:
+            own_session.get_one(BrowserSession, browser.id).last_seen_at = now
+    two_factor_due = bool(workspace.settings.get("require_two_factor")) and not browser.two_factor
     return replace(
-        actor, session_id=browser.id, second_factor_due=due, address=address, request_id=request_id
+        actor, session_id=browser.id, second_factor_due=two_factor_due, address=address, request_id=request_id
     )
 
 
 @contextmanager
-def _quietly() -> Iterator[Session]:
+def _independent_session() -> Iterator[Session]:
     with Session(db.engine) as session, session.begin():
         yield session
 
@@ -316,7 +316,7 @@ def _session_project(session: Session, browser: BrowserSession, user: User) -> P
     return chosen or session.scalar(statement.order_by(Project.id).limit(1))
 
 
-def _touch(app: Flask, key_id: str, at: datetime, address: str) -> None:
+def _save_last_use(app: Flask, key_id: str, at: datetime, address: str) -> None:
     """Save when and from where a key was last used."""
     older = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < at)
     used = {"last_used_at": at, "last_used_address": address[:64]}

@@ -51,7 +51,7 @@ ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
 )
-_KINDS: Final = frozenset({"RSA", "EC", "OKP"})
+_KEY_TYPES: Final = frozenset({"RSA", "EC", "OKP"})
 
 
 class TokenRefused(Exception):
@@ -60,8 +60,8 @@ class TokenRefused(Exception):
 
 def algorithms(supported: object) -> Sequence[str]:
     """Return the algorithms that a provider uses and we accept; RS256 if it does not list any (Discovery 1.0, 3)."""
-    named = supported if isinstance(supported, list) else ["RS256"]
-    return [one for one in ALGORITHMS if one in named]
+    supported_names = supported if isinstance(supported, list) else ["RS256"]
+    return [one for one in ALGORITHMS if one in supported_names]
 
 
 def keys_of(document: Mapping[str, Any]) -> KeySet:
@@ -71,9 +71,9 @@ def keys_of(document: Mapping[str, Any]) -> KeySet:
     from joserfc.jwk import JWKRegistry, KeySet
 
     found = []
-    named = document.get("keys")
-    for data in named if isinstance(named, list) else ():
-        if not isinstance(data, dict) or data.get("kty") not in _KINDS or data.get("use", "sig") != "sig":
+    entries = document.get("keys")
+    for data in entries if isinstance(entries, list) else ():
+        if not isinstance(data, dict) or data.get("kty") not in _KEY_TYPES or data.get("use", "sig") != "sig":
             continue
         try:
             found.append(JWKRegistry.import_key(data))
@@ -101,10 +101,10 @@ def claims_of(
     from joserfc.errors import ClaimError, JoseError
 
     try:
-        made = jwt.decode(token, keys, algorithms=list(taken))
+        decoded = jwt.decode(token, keys, algorithms=list(taken))
         claims = CodeIDToken(
-            made.claims,
-            made.header,
+            decoded.claims,
+            decoded.header,
             options={
                 "iss": {"essential": True, "value": issuer},
                 "aud": {"essential": True, "value": client_id},
@@ -116,10 +116,10 @@ def claims_of(
         claims.validate(now=int(now), leeway=limits.OIDC_LEEWAY_SECONDS)
     except (JoseError, ValueError, TypeError, KeyError) as error:
         # The kind of the error or the name of a claim; other messages may include contents of the token.
-        said = getattr(error, "error", "") or type(error).__name__
+        reason = getattr(error, "error", "") or type(error).__name__
         if isinstance(error, ClaimError):
-            said = str(error)
-        raise TokenRefused(f"its ID token was rejected: {said}") from None
+            reason = str(error)
+        raise TokenRefused(f"its ID token was rejected: {reason}") from None
     subject = claims["sub"]
     if (
         not isinstance(subject, str)
@@ -134,7 +134,7 @@ def claims_of(
 
 # --- Signing in ---------------------------------------------------------------------------------------------
 
-_KEY: Final = "rowsmith.oidc"
+_CACHE_KEY: Final = "rowsmith.oidc"
 _ANYWHERE: Final = (
     "0.0.0.0/0",
     "::/0",
@@ -152,10 +152,10 @@ def configured() -> bool:
 
 
 def provider() -> Provider:
-    """The provider of the application's settings."""
-    found = current_app.extensions.get(_KEY)
+    """Return the provider of the application's settings."""
+    found = current_app.extensions.get(_CACHE_KEY)
     if found is None:
-        found = current_app.extensions[_KEY] = Provider(current_app.config["SETTINGS"])
+        found = current_app.extensions[_CACHE_KEY] = Provider(current_app.config["SETTINGS"])
     return found
 
 
@@ -177,28 +177,28 @@ class Provider:
         from authlib.oidc.discovery import get_well_known_url
 
         with self._lock:
-            kept = self._metadata
-        if kept is not None and time.monotonic() - kept[0] < limits.OIDC_KEPT_SECONDS:
-            return kept[1]
+            cached = self._metadata
+        if cached is not None and time.monotonic() - cached[0] < limits.OIDC_KEPT_SECONDS:
+            return cached[1]
         url = get_well_known_url(self.issuer, external=True)
-        found = self._json(self._ask("GET", url, {"Accept": "application/json"}))
+        found = self._json(self._request("GET", url, {"Accept": "application/json"}))
         if found.get("issuer") != self.issuer:  # 4.3: they MUST be the same
             raise Unreachable("its metadata name another issuer than OIDC_ISSUER")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
-            _must_be_safe(name, found.get(name))
+            _check_url(name, found.get(name))
         if found.get("userinfo_endpoint") is not None:
-            _must_be_safe("userinfo_endpoint", found["userinfo_endpoint"])
+            _check_url("userinfo_endpoint", found["userinfo_endpoint"])
         with self._lock:
             self._metadata = (time.monotonic(), found)
         return found
 
-    def _key_set(self, *, again: bool = False) -> KeySet:
+    def _key_set(self, *, refresh: bool = False) -> KeySet:
         with self._lock:
-            kept = self._keys
-        old = limits.OIDC_KEYS_AGAIN_SECONDS if again else limits.OIDC_KEPT_SECONDS
-        if kept is not None and time.monotonic() - kept[0] < old:
-            return kept[1]
-        found = keys_of(self._json(self._ask("GET", self.metadata()["jwks_uri"], {})))
+            cached = self._keys
+        max_age = limits.OIDC_KEYS_AGAIN_SECONDS if refresh else limits.OIDC_KEPT_SECONDS
+        if cached is not None and time.monotonic() - cached[0] < max_age:
+            return cached[1]
+        found = keys_of(self._json(self._request("GET", self.metadata()["jwks_uri"], {})))
         with self._lock:
             self._keys = (time.monotonic(), found)
         return found
@@ -207,24 +207,29 @@ class Provider:
 
     def claims(self, code: str, verifier: str, redirect_uri: str, nonce: str) -> dict[str, Any]:
         """Exchange a code for the identity of the user (Core 1.0, 3.1.3). Errors: Unreachable, TokenRefused."""
-        answer = self._redeem(code, verifier, redirect_uri)
-        token, access = answer.get("id_token"), answer.get("access_token")
-        if not isinstance(token, str) or not isinstance(access, str):
+        token_response = self._redeem(code, verifier, redirect_uri)
+        token, access_token = token_response.get("id_token"), token_response.get("access_token")
+        if not isinstance(token, str) or not isinstance(access_token, str):
             raise TokenRefused("its token endpoint gave no ID token")
-        found = self._checked(token, access, nonce)
+        found = self._verified_claims(token, access_token, nonce)
         if "email" in found:
             return found
         # Core 1.0, 5.3 and 5.4: userinfo has what the ID token has not, only for the same subject.
         url = self.metadata().get("userinfo_endpoint")
         if url is None:
             return found
-        reply = self._ask("GET", url, {"Authorization": f"Bearer {access}", "Accept": "application/json"})
-        more = self._json(reply) if reply.status == 200 else {}
-        if more.get("sub") != found["sub"]:
+        reply = self._request(
+            "GET", url, {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
+        )
+        userinfo = self._json(reply) if reply.status == 200 else {}
+        if userinfo.get("sub") != found["sub"]:
             raise TokenRefused(
                 f"its userinfo endpoint returned {reply.status}, or the claims of another user"
             )
-        return {**found, **{name: more[name] for name in ("email", "email_verified", "name") if name in more}}
+        return {
+            **found,
+            **{name: userinfo[name] for name in ("email", "email_verified", "name") if name in userinfo},
+        }
 
     def _redeem(self, code: str, verifier: str, redirect_uri: str) -> dict[str, Any]:
         from authlib.oauth2.auth import ClientAuth
@@ -234,22 +239,22 @@ class Provider:
         body = prepare_token_request(
             "authorization_code", redirect_uri=redirect_uri, code=code, code_verifier=verifier
         )
-        ways = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
-        if "client_secret_basic" in ways:
+        methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        if "client_secret_basic" in methods:
             # RFC 6749, 2.3.1: both parts are form-encoded before they are joined. A blank as %20, which all decode.
-            who = ClientAuth(
+            client = ClientAuth(
                 quote(self.client_id, safe=""), quote(self._secret, safe=""), "client_secret_basic"
             )
         else:
-            who = ClientAuth(self.client_id, self._secret, "client_secret_post")
-        url, headers, body = who.prepare("POST", metadata["token_endpoint"], dict(_FORM_HEADERS), body)
-        reply = self._ask("POST", url, headers, body)
+            client = ClientAuth(self.client_id, self._secret, "client_secret_post")
+        url, headers, body = client.prepare("POST", metadata["token_endpoint"], dict(_FORM_HEADERS), body)
+        reply = self._request("POST", url, headers, body)
         if reply.status != 200:
-            raise TokenRefused(f"its token endpoint answered {reply.status} ({_word(reply)})")
+            raise TokenRefused(f"its token endpoint answered {reply.status} ({_error_code(reply)})")
         return self._json(reply)
 
-    def _checked(self, token: str, access: str, nonce: str) -> dict[str, Any]:
-        taken = algorithms(self.metadata().get("id_token_signing_alg_values_supported"))
+    def _verified_claims(self, token: str, access: str, nonce: str) -> dict[str, Any]:
+        accepted = algorithms(self.metadata().get("id_token_signing_alg_values_supported"))
 
         def read(keys: KeySet) -> dict[str, Any]:
             return claims_of(
@@ -259,7 +264,7 @@ class Provider:
                 client_id=self.client_id,
                 nonce=nonce,
                 access_token=access,
-                taken=taken,
+                taken=accepted,
                 now=clock.epoch(),
             )
 
@@ -267,14 +272,14 @@ class Provider:
         try:
             return read(keys)
         except TokenRefused:
-            fresh = self._key_set(again=True)
+            fresh = self._key_set(refresh=True)
             if fresh is keys:
                 raise
             return read(fresh)
 
     # --- HTTP -------------------------------------------------------------------------------------------------
 
-    def _ask(self, method: str, url: str, headers: Mapping[str, str], body: str | None = None) -> Reply:
+    def _request(self, method: str, url: str, headers: Mapping[str, str], body: str | None = None) -> Reply:
         try:
             return ask(
                 self._gate,
@@ -298,16 +303,16 @@ class Provider:
         return found
 
 
-def _word(reply: Reply) -> str:
+def _error_code(reply: Reply) -> str:
     """Return the error code of an error response (RFC 6749, 5.2) if it contains only allowed characters."""
     try:
-        word = orjson.loads(reply.body).get("error")
+        code = orjson.loads(reply.body).get("error")
     except (orjson.JSONDecodeError, AttributeError):
         return "no JSON"
-    return word if isinstance(word, str) and word.isidentifier() and len(word) < 60 else "no error code"
+    return code if isinstance(code, str) and code.isidentifier() and len(code) < 60 else "no error code"
 
 
-def _must_be_safe(name: str, url: object) -> None:
+def _check_url(name: str, url: object) -> None:
     try:
         parts = urlsplit(url if isinstance(url, str) else "")
         safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
@@ -319,7 +324,7 @@ def _must_be_safe(name: str, url: object) -> None:
 
 log = logging.getLogger("webapp")
 _STATE: Final = "oidc"
-_FORM: Final = re.compile(r"[0-9A-Za-z]{1,64}")
+_STATE_FORMAT: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
 # Messages on the sign-in page; `{name}` is the name of the provider. The log has the details.
 PROBLEMS: Final = {
@@ -347,7 +352,7 @@ class Problem(Exception):
 
 
 def browser_token() -> str:
-    """The state in a browser's cookie, so that only that browser can complete the sign-in."""
+    """Return the state for a browser's cookie, so that only that browser can complete the sign-in."""
     return keys.new_token(os.urandom)[0]
 
 
@@ -356,24 +361,24 @@ def begin(browser: str, redirect_uri: str, target: str) -> str:
     from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
     from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-    asked = provider()
+    client = provider()
     try:
-        endpoint = asked.metadata()["authorization_endpoint"]
+        endpoint = client.metadata()["authorization_endpoint"]
     except Unreachable as error:
-        raise _told("unreachable", str(error)) from None
+        raise _logged_problem("unreachable", str(error)) from None
     nonce, verifier = (
         keys.new_token(os.urandom)[0],
         keys.new_token(os.urandom)[0],
     )  # 43 characters: RFC 7636, 4.1
-    kept = {"nonce": nonce, "verifier": verifier, "target": target, "redirect_uri": redirect_uri}
+    state = {"nonce": nonce, "verifier": verifier, "target": target, "redirect_uri": redirect_uri}
     return str(
         prepare_grant_uri(
             endpoint,
-            asked.client_id,
+            client.client_id,
             "code",
             redirect_uri=redirect_uri,
             scope="openid email profile",
-            state=sign_in.keep(_STATE, kept, browser),
+            state=sign_in.keep(_STATE, state, browser),
             nonce=nonce,
             code_challenge=create_s256_code_challenge(verifier),
             code_challenge_method="S256",
@@ -392,47 +397,53 @@ class Answer:
 
 
 def finish(answer: Answer, browser: str, visitor: Visitor) -> tuple[SignInResult, str]:
-    """The end of what `begin` began: a session or a second step, and where to go; commits. Error: Problem."""
-    kept = sign_in.take(_STATE, answer.state, browser) if browser and _FORM.fullmatch(answer.state) else None
-    if kept is None:
-        raise _told("stale", "its state is unknown, used, or another browser's")
-    asked = provider()
-    if answer.issuer and answer.issuer != asked.issuer:  # RFC 9207
-        raise _told("refused", "the answer names another issuer")
+    """Complete a sign-in that `begin` started. Return its result and the page to open; commits. Error: Problem."""
+    state = (
+        sign_in.take(_STATE, answer.state, browser)
+        if browser and _STATE_FORMAT.fullmatch(answer.state)
+        else None
+    )
+    if state is None:
+        raise _logged_problem("stale", "its state is unknown, used, or another browser's")
+    client = provider()
+    if answer.issuer and answer.issuer != client.issuer:  # RFC 9207
+        raise _logged_problem("refused", "the answer names another issuer")
     if answer.error or not answer.code:
-        word = answer.error if answer.error.isidentifier() else "no code and no error"
-        raise _told("stopped", word[:60])
+        reason = answer.error if answer.error.isidentifier() else "no code and no error"
+        raise _logged_problem("stopped", reason[:60])
     try:
-        claims = asked.claims(answer.code, kept["verifier"], kept["redirect_uri"], kept["nonce"])
+        claims = client.claims(answer.code, state["verifier"], state["redirect_uri"], state["nonce"])
     except Unreachable as error:
-        raise _told("unreachable", str(error)) from None
+        raise _logged_problem("unreachable", str(error)) from None
     except TokenRefused as error:
-        raise _told("refused", str(error)) from None
+        raise _logged_problem("refused", str(error)) from None
     settings: Settings = current_app.config["SETTINGS"]
     if claims.get("email_verified") not in (True, "true"):  # some write it as a text
-        raise _told("unverified", "email_verified is not true")
+        raise _logged_problem("unverified", "email_verified is not true")
     try:
         email = people.clean_email(str(claims.get("email") or ""))
     except ApiError:
-        raise _told("unverified", "email is missing, or no address") from None
+        raise _logged_problem("unverified", "email is missing, or no address") from None
     if settings.oidc_domains and email.rpartition("@")[2] not in settings.oidc_domains:
-        raise _told("domain", "the address is of none of OIDC_DOMAINS")
-    account = Account(asked.issuer, claims["sub"], email)
+        raise _logged_problem("domain", "the address is of none of OIDC_DOMAINS")
+    account = Account(client.issuer, claims["sub"], email)
     user = _user_of(account, str(claims.get("name") or ""), settings, visitor)
     methods = claims.get("amr")
-    vouched = settings.oidc_second_factor == "trust" or (
+    has_second_factor = settings.oidc_second_factor == "trust" or (
         isinstance(methods, list) and "mfa" in methods
     )  # RFC 8176
-    target = kept["target"]
+    target = state["target"]
     try:
-        entered = sign_in.enter(user, visitor, "oidc", target=target, vouched=vouched, account=account)
+        result = sign_in.enter(
+            user, visitor, "oidc", target=target, vouched=has_second_factor, account=account
+        )
     except ApiError as error:
         db.session.rollback()
         raise Problem("nowhere" if error.code == "forbidden" else "linked") from None
-    return entered, target
+    return result, target
 
 
-def _told(code: str, reason: str) -> Problem:
+def _logged_problem(code: str, reason: str) -> Problem:
     log.warning("sign-in by OpenID Connect: %s: %s", code, reason)
     return Problem(code, reason)
 
@@ -447,39 +458,43 @@ def _user_of(account: Account, name: str, settings: Settings, visitor: Visitor) 
         user = people.find_user(account.email)
         other = select(Identity.id).where(Identity.issuer == account.issuer)
         if user is not None and db.session.scalar(other.where(Identity.user_id == user.id)) is not None:
-            raise _refusal(user, visitor, "linked")
+            raise _audited_problem(user, visitor, "linked")
     if user is not None and user.disabled_at is not None:
-        raise _refusal(user, visitor, "closed")
+        raise _audited_problem(user, visitor, "closed")
     if user is None:
-        return _newcomer(account, name, settings, visitor)
+        return _create_user(account, name, settings, visitor)
     member = select(Membership.id).where(Membership.user_id == user.id).limit(1)
     if db.session.scalar(member) is None:
-        _accept_open(user, visitor)
+        _accept_invitations(user, visitor)
     return user
 
 
-def _refusal(user: User, visitor: Visitor, code: str) -> Problem:
-    """A Problem that is in the trail of the account's workspaces."""
+def _audited_problem(user: User, visitor: Visitor, code: str) -> Problem:
+    """Record a rejected sign-in in the audit log of the account's workspaces, and return the Problem."""
     sign_in.note_failure(user, visitor, how="oidc", reason=code)
-    return _told(code, "see the trail")
+    return _logged_problem(code, "see the trail")
 
 
-def _newcomer(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
-    invited = _open_invitations(account.email)
-    place = _workspace(settings) if not invited and settings.oidc_new_people != "invited" else None
-    if not invited and place is None:
-        raise _told(
+def _create_user(account: Account, name: str, settings: Settings, visitor: Visitor) -> User:
+    invitations = _open_invitations(account.email)
+    workspace_id = (
+        _workspace_of_new_users(settings)
+        if not invitations and settings.oidc_new_people != "invited"
+        else None
+    )
+    if not invitations and workspace_id is None:
+        raise _logged_problem(
             "uninvited", "no account, no open invitation, and OIDC_NEW_PEOPLE does not allow new users"
         )
-    shown = "".join(sign for sign in name if sign.isprintable())[: limits.MAX_NAME_CHARS]
+    display_name = "".join(char for char in name if char.isprintable())[: limits.MAX_NAME_CHARS]
     try:
-        user = people.add_user(account.email, shown, None)
+        user = people.add_user(account.email, display_name, None)
     except (ApiError, IntegrityError):  # they came in by another window at this moment
         db.session.rollback()
         return db.session.scalars(select(User).where(User.email == account.email)).one()
-    if place is not None:
-        people.add_member(_as(place, user, visitor), user, settings.oidc_new_people)
-    _accept_open(user, visitor)
+    if workspace_id is not None:
+        people.add_member(_service_actor(workspace_id, user, visitor), user, settings.oidc_new_people)
+    _accept_invitations(user, visitor)
     return user
 
 
@@ -493,30 +508,30 @@ def _open_invitations(email: str) -> list[Invitation]:
     return list(db.session.scalars(statement.order_by(Invitation.id).with_for_update()))
 
 
-def _accept_open(user: User, visitor: Visitor) -> None:
+def _accept_invitations(user: User, visitor: Visitor) -> None:
     """Accept every open invitation of a user without a workspace: the provider has verified the address."""
     for invitation in _open_invitations(user.email):
         member = people.accept(invitation, user)
-        who = _as(member.workspace_id, user, visitor)
-        audit_log.record(who, "invitation.accept", invitation, join=True, role=member.role, how="oidc")
+        actor = _service_actor(member.workspace_id, user, visitor)
+        audit_log.record(actor, "invitation.accept", invitation, join=True, role=member.role, how="oidc")
     db.session.commit()
 
 
-def _as(workspace_id: str, user: User, visitor: Visitor) -> actors.Actor:
+def _service_actor(workspace_id: str, user: User, visitor: Visitor) -> actors.Actor:
     """Return the actor of the service itself, for changes caused by a sign-in."""
     service = actors.system(workspace_id)
     return replace(service, user_id=user.id, address=visitor.address, request_id=visitor.request_id)
 
 
-def _workspace(settings: Settings) -> str | None:
+def _workspace_of_new_users(settings: Settings) -> str | None:
     """Return the workspace of OIDC_NEW_PEOPLE: the one with that id or name, or the oldest. Log a message and return
     None if it is missing or ambiguous."""
     statement = select(Workspace.id).where(Workspace.deleted_at.is_(None)).order_by(Workspace.id)
-    wanted = settings.oidc_workspace
-    if wanted:
-        statement = statement.where((Workspace.id == wanted) | (Workspace.name == wanted))
+    configured_name = settings.oidc_workspace
+    if configured_name:
+        statement = statement.where((Workspace.id == configured_name) | (Workspace.name == configured_name))
     found = db.session.scalars(statement.limit(2)).all()
-    if not found or (wanted and len(found) > 1):
+    if not found or (configured_name and len(found) > 1):
         log.warning("OIDC_WORKSPACE names %s", "more than one workspace" if found else "no workspace")
         return None
     return found[0]

@@ -29,7 +29,7 @@ _EMAIL: Final = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")
 
 
 def clean_email(email: str, path: str = "email") -> str:
-    """An e-mail address as account name: lower case, no blanks around. Error: validation_error."""
+    """Return an e-mail address as account name: lower case, without surrounding whitespace. Error: validation_error."""
     email = email.strip().lower()
     if not _EMAIL.fullmatch(email):
         raise validation_error([Fault(path, "wrong_form", "This is not an e-mail address.")])
@@ -59,13 +59,13 @@ def password_faults(password: str, path: str = "password", about: Sequence[str] 
 
 
 def check_password(password: str, path: str = "password", about: Sequence[str] = ()) -> None:
-    """validation_error unless a password may be used; see `password_faults`."""
+    """Raise validation_error for a password that is not allowed; see `password_faults`."""
     if faults := password_faults(password, path, about):
         raise validation_error(faults)
 
 
 def create_user(actor: Actor, email: str, *, name: str = "", password: str | None = None) -> User:
-    """An account, without membership anywhere; commits. Only the service itself does it; people are invited.
+    """Create an account without memberships; commits. Only the service itself can do this; users are invited.
 
     Errors: forbidden, validation_error, conflict (the address has an account).
     """
@@ -77,8 +77,8 @@ def create_user(actor: Actor, email: str, *, name: str = "", password: str | Non
 
 
 def add_user(email: str, name: str, password: str | None, workspace: str = "") -> User:
-    """An account in the caller's transaction; `workspace` is the name of the one that it joins. Errors:
-    validation_error, conflict."""
+    """Create an account in the caller's transaction. `workspace`: the name of the workspace that the user joins.
+    Errors: validation_error, conflict."""
     email = clean_email(email)
     if password is not None:
         check_password(password, about=(email, name, workspace))
@@ -92,7 +92,7 @@ def add_user(email: str, name: str, password: str | None, workspace: str = "") -
 
 
 def find_user(email: str) -> User | None:
-    """The account of an address."""
+    """Return the account of an address, or None."""
     return db.session.scalar(select(User).where(User.email == email.strip().lower()))
 
 
@@ -128,9 +128,9 @@ def _membership(workspace_id: str, user_id: str, team_id: str | None) -> Members
 
 def _check_rank(actor: Actor, *roles: str) -> None:
     """Reject giving, removing or changing a role above the actor's own."""
-    mine = actor.workspace_role or "viewer"
+    own_role = actor.workspace_role or "viewer"
     for role in roles:
-        if RANK[role] > RANK[mine]:
+        if RANK[role] > RANK[own_role]:
             raise ApiError("forbidden", f"Only an {role} may do this.", {"needs": role, "role": role})
 
 
@@ -142,14 +142,14 @@ def change_role(actor: Actor, member: Membership, role: str) -> None:
     require(actor, "admin")
     _check_rank(actor, role, member.role)
     if member.role == "owner" and role != "owner":
-        _keep_an_owner(member)
-    before, member.role = member.role, role
+        _check_other_owner(member)
+    old_role, member.role = member.role, role
     audit_log.record(
         actor,
         "member.change",
         ("user", member.user_id),
         join=True,
-        role={"from": before, "to": role},
+        role={"from": old_role, "to": role},
         team_id=member.team_id,
     )
     actors.changing(db.session(), actor.workspace_id)
@@ -163,7 +163,7 @@ def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
     _check_rank(actor, *(member.role for member in members))
     for member in members:
         if member.role == "owner":
-            _keep_an_owner(member)
+            _check_other_owner(member)
         db.session.delete(member)
         audit_log.record(
             actor,
@@ -176,7 +176,7 @@ def remove_members(actor: Actor, members: Sequence[Membership]) -> None:
     actors.changing(db.session(), actor.workspace_id)
 
 
-def _keep_an_owner(member: Membership) -> None:
+def _check_other_owner(member: Membership) -> None:
     if member.team_id is not None:
         return
     # Two owners who remove each other's role at the same time are processed one after the other.
@@ -225,7 +225,7 @@ def invite(actor: Actor, email: str, role: str, *, team_id: str | None = None) -
     db.session.add(invitation)
     db.session.flush()
     audit_log.record(actor, "invitation.create", invitation, join=True, role=role, team_id=team_id)
-    _post(actor, invitation, token)
+    _send_invitation(actor, invitation, token)
     db.session.commit()
     return invitation, token
 
@@ -240,35 +240,35 @@ def _limit_mails(workspace_id: str, email: str) -> None:
     name, _, domain = email.rpartition("@")
     mailbox = f"{name.partition('+')[0] or name}@{domain}".casefold()
     hashed = hashlib.blake2b(mailbox.encode("utf-8", "replace"), digest_size=12).hexdigest()
-    most, window = limits.INVITATION_MAILS_PER_HOUR, limits.INVITATION_MAILS_SECONDS
-    place = rate_limiter().hit(f"rowsmith:invitation-mails:{workspace_id}:{hashed}", most, window)
-    if not place.accepted:
-        wait = max(1, math.ceil(place.reset - clock.epoch()))
+    limit, window = limits.INVITATION_MAILS_PER_HOUR, limits.INVITATION_MAILS_SECONDS
+    result = rate_limiter().hit(f"rowsmith:invitation-mails:{workspace_id}:{hashed}", limit, window)
+    if not result.accepted:
+        wait = max(1, math.ceil(result.reset - clock.epoch()))
         raise ApiError(
             "rate_limited",
-            f"At most {most} invitation e-mails an hour can be sent to {email}. Try again in {wait} s.",
-            {"limit": most, "retry_after": wait},
+            f"At most {limit} invitation e-mails an hour can be sent to {email}. Try again in {wait} s.",
+            {"limit": limit, "retry_after": wait},
             headers={"Retry-After": str(wait)},
         )
 
 
-def _post(actor: Actor, invitation: Invitation, token: str) -> None:
-    """The mail that brings an invitation's link, where mail is set up; in the caller's transaction."""
-    where = mail.plain(db.session.get_one(Workspace, invitation.workspace_id).name)
+def _send_invitation(actor: Actor, invitation: Invitation, token: str) -> None:
+    """Add the invitation e-mail to the outbox if mail is configured, in the caller's transaction."""
+    place = mail.plain(db.session.get_one(Workspace, invitation.workspace_id).name)
     if invitation.team_id is not None:
-        where = f"the team {mail.plain(db.session.get_one(Team, invitation.team_id).name)} of {where}"
-    letter = mail.Letter(
+        place = f"the team {mail.plain(db.session.get_one(Team, invitation.team_id).name)} of {place}"
+    message = mail.Letter(
         kind="invitation",
         to=invitation.email,
-        subject=f"You are invited to {where}",
+        subject=f"You are invited to {place}",
         lines=[
-            f"{mail.plain(actor.user_name)} invites you to {where} on Rowsmith, where test data is made.",
+            f"{mail.plain(actor.user_name)} invites you to {place} on Rowsmith, where test data is made.",
             f"The link lets you in as {invitation.role}, once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC.",
         ],
         link=("Accept the invitation", mail.link(f"/invitations/accept/{token}")),
         because="If you were not expecting this invitation, you can ignore this e-mail.",
     )
-    mail.post(db.session, letter, workspace_id=invitation.workspace_id, about=invitation.id)
+    mail.post(db.session, message, workspace_id=invitation.workspace_id, about=invitation.id)
 
 
 def resend(actor: Actor, invitation: Invitation) -> str:
@@ -288,13 +288,13 @@ def resend(actor: Actor, invitation: Invitation) -> str:
     token, invitation.token_hash = keys.new_token(os.urandom)
     invitation.expires_at = clock.now() + timedelta(days=limits.INVITATION_DAYS)
     audit_log.record(actor, "invitation.resend", invitation, join=True)
-    _post(actor, invitation, token)
+    _send_invitation(actor, invitation, token)
     db.session.commit()
     return token
 
 
 def open_invitations(workspace_id: str) -> Select[Invitation]:
-    """A select of the workspace's invitations that can still be accepted."""
+    """Return a select of the workspace's invitations that can still be accepted."""
     return select(Invitation).where(
         Invitation.workspace_id == workspace_id,
         Invitation.accepted_at.is_(None),
@@ -313,7 +313,7 @@ def revoke_invitation(actor: Actor, invitation: Invitation) -> None:
 
 
 def invitation_by_token(token: str, *, lock: bool = False) -> Invitation:
-    """An open invitation. Error: not_found for an unknown, used, revoked or expired one."""
+    """Return an open invitation. Error: not_found for an unknown, used, revoked or expired one."""
     statement = select(Invitation).where(
         Invitation.token_hash == keys.digest(token),
         or_(Invitation.accepted_at.is_(None)),
@@ -341,9 +341,9 @@ def accept(invitation: Invitation, user: User) -> Membership:
 def rename_self(actor: Actor, name: str) -> None:
     """Change one's own name; commits."""
     user = db.session.get_one(User, actor.user_id, with_for_update=True)
-    told = audit_log.between({"name": user.name}, {"name": name.strip()})
+    changes = audit_log.between({"name": user.name}, {"name": name.strip()})
     user.name, user.updated_at = name.strip(), clock.now()
-    audit_log.record(actor, "user.change", user, join=True, changes=told)
+    audit_log.record(actor, "user.change", user, join=True, changes=changes)
     actors.changing(db.session(), actor.workspace_id)
     db.session.commit()
 
@@ -353,14 +353,14 @@ def disable_user(actor: Actor, user: User) -> None:
     if actor.kind != "system":
         raise ApiError("forbidden", "Accounts are closed by the operator.", {"needs": "operator"})
     user.disabled_at = user.disabled_at or clock.now()
-    mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
-    for workspace_id in db.session.scalars(mine).all():
+    workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
+    for workspace_id in db.session.scalars(workspace_ids).all():
         audit_log.record(actor, "user.disable", user, join=True, workspace_id=workspace_id)
         actors.changing(db.session(), workspace_id)
     db.session.commit()
 
 
-# Who belongs to a workspace: people with their role in the whole of it and in its teams, added, and taken away.
+# Members of a workspace: users with their roles in the workspace and in its teams.
 
 SORTS: Final[Mapping[str, Any]] = {"email": User.email, "name": User.name, "since": User.id}
 
@@ -388,8 +388,8 @@ def listing(actor: Actor) -> Select[Membership]:
 
 def found_by(text: str | None) -> Any:
     """Return a condition: a user's name or address contains the text, ignoring case; true for an empty text."""
-    wanted = (text or "").strip()
-    return or_(pagination.contains(User.email, wanted), pagination.contains(User.name, wanted))
+    text_to_find = (text or "").strip()
+    return or_(pagination.contains(User.email, text_to_find), pagination.contains(User.name, text_to_find))
 
 
 def people_of(
@@ -401,11 +401,13 @@ def people_of(
     cursor: str | None = None,
     limit: int = limits.PAGE_LIMIT_DEFAULT,
 ) -> pagination.Page[Person]:
-    """A page of the people of the workspace, by address or as `sort` says: a key of SORTS, backwards with `-`."""
-    mine = listing(actor)
+    """Return a page of the users of the workspace, by address or by `sort`: a key of SORTS, descending with `-`."""
+    memberships = listing(actor)
     if team_id is not None:
-        mine = mine.where(Membership.team_id == team_id)
-    statement = select(User).where(User.id.in_(mine.with_only_columns(Membership.user_id)), found_by(q))
+        memberships = memberships.where(Membership.team_id == team_id)
+    statement = select(User).where(
+        User.id.in_(memberships.with_only_columns(Membership.user_id)), found_by(q)
+    )
     page = pagination.page(
         statement,
         name="people",
@@ -423,7 +425,7 @@ def people_of(
         .where(Membership.user_id.in_(ids))
         .order_by(func.lower(Team.name))
     ).all()
-    held: dict[str, int] = {}
+    key_counts: dict[str, int] = {}
     if actor.can("admin"):
         counts = (
             api_keys.listing(actor)
@@ -431,7 +433,7 @@ def people_of(
             .where(ApiKey.created_by.in_(ids), ApiKey.revoked_at.is_(None))
             .group_by(ApiKey.created_by)
         )
-        held = {row[0]: row[1] for row in db.session.execute(counts)}
+        key_counts = {row[0]: row[1] for row in db.session.execute(counts)}
     persons = [
         Person(
             user,
@@ -443,7 +445,7 @@ def people_of(
                 for member, team in rows
                 if member.user_id == user.id and member.team_id is not None
             ],
-            held.get(user.id, 0),
+            key_counts.get(user.id, 0),
         )
         for user in page.items
     ]
@@ -456,8 +458,8 @@ def add(actor: Actor, user_id: str, role: str, team_id: str | None) -> Membershi
     Errors: forbidden, not_found (no such member or team), conflict if they already have a role there.
     """
     require(actor, "admin")
-    known = tenancy.listing(actor, Membership).where(Membership.user_id == user_id).limit(1)
-    if "\0" in user_id or db.session.scalar(known) is None:
+    existing = tenancy.listing(actor, Membership).where(Membership.user_id == user_id).limit(1)
+    if "\0" in user_id or db.session.scalar(existing) is None:
         raise tenancy.not_found("person", user_id)
     if team_id is not None:
         tenancy.get(actor, Team, team_id, "admin", lock=True)
@@ -471,11 +473,11 @@ def remove(actor: Actor, member: Membership, *, everywhere: bool = False, revoke
     Errors: forbidden, conflict (the workspace would have no owner left).
     """
     require(actor, "admin")
-    gone = [member]
+    memberships = [member]
     if everywhere:
-        whole = tenancy.listing(actor, Membership).where(Membership.user_id == member.user_id)
-        gone = list(db.session.scalars(whole.order_by(Membership.id).with_for_update()))
-    remove_members(actor, gone)
+        all_memberships = tenancy.listing(actor, Membership).where(Membership.user_id == member.user_id)
+        memberships = list(db.session.scalars(all_memberships.order_by(Membership.id).with_for_update()))
+    remove_members(actor, memberships)
     revoked = api_keys.end_all(actor, member.user_id) if revoke_keys else []
     db.session.commit()
     return len(revoked)

@@ -79,8 +79,8 @@ def is_fresh(actor: Actor) -> bool:
     """Return whether the actor has signed in recently; API keys authenticate with every request."""
     if actor.session_id is None:
         return True
-    begun = db.session.get_one(BrowserSession, actor.session_id).created_at
-    return clock.now() - begun < timedelta(minutes=limits.FRESH_SIGN_IN_MINUTES)
+    started_at = db.session.get_one(BrowserSession, actor.session_id).created_at
+    return clock.now() - started_at < timedelta(minutes=limits.FRESH_SIGN_IN_MINUTES)
 
 
 def must_be_fresh(actor: Actor) -> None:
@@ -120,7 +120,7 @@ def again(actor: Actor, password: str) -> None:
 def mine(actor: Actor) -> Select[BrowserSession]:
     """Return a query for the actor's active sessions. Error: forbidden for a key with fewer permissions than its
     user."""
-    _must_be_whole(actor)
+    _check_unrestricted(actor)
     now = clock.now()
     return select(BrowserSession).where(
         BrowserSession.user_id == actor.user_id,
@@ -130,8 +130,8 @@ def mine(actor: Actor) -> Select[BrowserSession]:
     )
 
 
-def _must_be_whole(actor: Actor) -> None:
-    """Keys with scopes and keys of runs have a limited purpose, and must not manage their user's browsers."""
+def _check_unrestricted(actor: Actor) -> None:
+    """Check that the actor may manage the sessions of its user: keys with scopes and keys of runs may not."""
     if actor.scopes is not None or actor.run_id is not None:
         message = "Only an API key without scopes can list and end sessions."
         raise ApiError("forbidden", message, {"needs": "a key without scopes"})
@@ -140,14 +140,14 @@ def _must_be_whole(actor: Actor) -> None:
 def prove(actor: Actor, session_id: str | None, password: str) -> None:
     """Check that the actor may end this session (None: all other sessions). The current session can always be ended;
     others need a recent sign-in or the password. Errors: validation_error, rate_limited, forbidden."""
-    _must_be_whole(actor)
+    _check_unrestricted(actor)
     if session_id is None or session_id != actor.session_id:
         again(actor, password)
 
 
 def load(actor: Actor, session_id: str) -> BrowserSession:
     """Return one of the actor's sessions, including ended ones, locked. Errors: not_found, forbidden."""
-    _must_be_whole(actor)
+    _check_unrestricted(actor)
     statement = select(BrowserSession).where(
         BrowserSession.id == session_id, BrowserSession.user_id == actor.user_id
     )
@@ -167,7 +167,7 @@ def end(actor: Actor, browser: BrowserSession) -> None:
 
 def end_others(actor: Actor) -> int:
     """End all sessions except the current one (for a key, all), and return their number; commits. Error: forbidden."""
-    _must_be_whole(actor)
+    _check_unrestricted(actor)
     assert actor.user_id is not None
     ended = close(actor.user_id, actor.session_id)
     if ended:

@@ -33,31 +33,31 @@ _PURPOSE: Final = "sign-in"
 def keep(kind: str, data: dict[str, Any], extra: str = "") -> str:
     """Store small JSON data temporarily and return a token for it. `extra` must be given again to read it."""
     token, _ = keys.new_token(os.urandom)
-    sealed = sealing.seal(_key(kind, token, extra), orjson.dumps(data))
-    redis_client().set(_name(kind, token), sealed, ex=limits.SIGN_IN_WAIT_SECONDS)
+    sealed = sealing.seal(_encryption_key(kind, token, extra), orjson.dumps(data))
+    redis_client().set(_redis_key(kind, token), sealed, ex=limits.SIGN_IN_WAIT_SECONDS)
     return token
 
 
 def look(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
     """Return stored data without deleting it; None if it was used, has expired, or `extra` differs."""
-    return _opened(kind, token, extra, redis_client().get(_name(kind, token)))
+    return _decrypted(kind, token, extra, redis_client().get(_redis_key(kind, token)))
 
 
 def take(kind: str, token: str, extra: str = "") -> dict[str, Any] | None:
     """Return and delete the pending sign-in; None as for `look`."""
-    return _opened(kind, token, extra, redis_client().getdel(_name(kind, token)))
+    return _decrypted(kind, token, extra, redis_client().getdel(_redis_key(kind, token)))
 
 
-def _opened(kind: str, token: str, extra: str, sealed: Any) -> dict[str, Any] | None:
-    data = sealing.unseal(_key(kind, token, extra), sealed) if sealed is not None else None
+def _decrypted(kind: str, token: str, extra: str, sealed: Any) -> dict[str, Any] | None:
+    data = sealing.unseal(_encryption_key(kind, token, extra), sealed) if sealed is not None else None
     return orjson.loads(data) if data is not None else None
 
 
-def _key(kind: str, token: str, extra: str) -> bytes:
+def _encryption_key(kind: str, token: str, extra: str) -> bytes:
     return sealing.derive(str(current_app.secret_key), f"{_PURPOSE} {kind}", f"{token}\0{extra}")
 
 
-def _name(kind: str, token: str) -> str:
+def _redis_key(kind: str, token: str) -> str:
     return f"rowsmith:{_PURPOSE}:{kind}:{keys.digest(token)}"
 
 
@@ -99,7 +99,7 @@ def by_password(email: str, password: str, visitor: Visitor, target: str = "/") 
 
     Errors: rate_limited, validation_error (one answer for unknown account and wrong password).
     """
-    began, account = time.monotonic(), email.strip().lower()
+    started, account = time.monotonic(), email.strip().lower()
     attempt = sessions.begin(account, visitor.address)
     user = people.find_user(account)
     usable = user is not None and user.disabled_at is None
@@ -108,8 +108,8 @@ def by_password(email: str, password: str, visitor: Visitor, target: str = "/") 
     db.session.rollback()  # nothing is held while the password is computed
     if not passwords.verify(password, stored) or user is None:
         note_failure(user, visitor)
-        time.sleep(max(0.0, began + limits.LOGIN_REFUSAL_SECONDS - time.monotonic()))
-        raise _refused("E-mail address or password is wrong.")
+        time.sleep(max(0.0, started + limits.LOGIN_REFUSAL_SECONDS - time.monotonic()))
+        raise _password_error("E-mail address or password is wrong.")
     attempt.succeeded()
     user = db.session.get_one(User, user.id)
     if stored is not None and passwords.outdated(stored):
@@ -117,18 +117,18 @@ def by_password(email: str, password: str, visitor: Visitor, target: str = "/") 
     return enter(user, visitor, "password", target=target)
 
 
-def _refused(message: str) -> ApiError:
+def _password_error(message: str) -> ApiError:
     return validation_error([Fault("password", "invalid", message)])
 
 
-def note_failure(user: User | None, visitor: Visitor, **told: Any) -> None:
+def note_failure(user: User | None, visitor: Visitor, **details: Any) -> None:
     """Record a failed sign-in in the audit log of the account's workspaces; without an account it is not recorded."""
     if user is None:
         return
-    mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
-    for workspace_id in db.session.scalars(mine).all():
-        who = replace(actors.system(workspace_id), address=visitor.address, request_id=visitor.request_id)
-        audit_log.record(who, "session.refuse", ("user", user.id), join=True, **told)
+    workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
+    for workspace_id in db.session.scalars(workspace_ids).all():
+        actor = replace(actors.system(workspace_id), address=visitor.address, request_id=visitor.request_id)
+        audit_log.record(actor, "session.refuse", ("user", user.id), join=True, **details)
     db.session.commit()
 
 
@@ -141,22 +141,27 @@ def enter(
     vouched: bool = False,
     account: Account | None = None,
 ) -> SignInResult:
-    """After the first step: a session, or the second step for who has a second factor; commits.
+    """Start a session after the first step, or the second step for users with a second factor; commits.
 
     `vouched`: the provider has seen a second factor itself. `account` is linked to the user when they are in.
     Error: forbidden when the user is a member of no workspace.
     """
     if vouched or not two_factor.is_on(user.id):
         return SignInResult(start(user, visitor, how, second=vouched, account=account))
-    kept: dict[str, Any] = {"user": user.id, "how": how, "target": target, "mark": _mark(user)}
+    state: dict[str, Any] = {
+        "user": user.id,
+        "how": how,
+        "target": target,
+        "mark": _password_fingerprint(user),
+    }
     if account is not None:
-        kept["account"] = [account.issuer, account.subject, account.email]
+        state["account"] = [account.issuer, account.subject, account.email]
     db.session.commit()  # an invitation that was accepted, a password hash that was updated
-    return SignInResult(step=keep(_STEP, kept))
+    return SignInResult(step=keep(_STEP, state))
 
 
-def _mark(user: User) -> str:
-    """A value whose change invalidates pending steps: the password."""
+def _password_fingerprint(user: User) -> str:
+    """Return a value that changes with the password, which invalidates pending second steps."""
     return keys.digest(f"{user.id} {user.password_hash}")
 
 
@@ -166,17 +171,22 @@ def step_is_open(step: str) -> bool:
 
 
 def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | None]:
-    """The second step: the token of a new browser session, where to go, and, if the code was a recovery code, how many
-    of those are left; commits.
+    """Complete the second step. Return the token of a new browser session, the page to open, and if the code was a
+    recovery code, the number of remaining ones; commits.
 
     Errors: not_found (begun too long ago, or finished), rate_limited, validation_error.
     """
-    kept = look(_STEP, step)
-    user = db.session.get(User, kept["user"]) if kept else None
-    if kept is None or user is None or user.disabled_at is not None or kept["mark"] != _mark(user):
-        raise _begin_again()
+    stored = look(_STEP, step)
+    user = db.session.get(User, stored["user"]) if stored else None
+    if (
+        stored is None
+        or user is None
+        or user.disabled_at is not None
+        or stored["mark"] != _password_fingerprint(user)
+    ):
+        raise _expired_error()
     if not two_factor.is_on(user.id):  # turned off in the meantime
-        raise _begin_again()
+        raise _expired_error()
     attempt = sessions.begin(user.email, visitor.address, code=True)
     used = two_factor.takes(user.id, code)
     if used is None:
@@ -185,15 +195,15 @@ def by_code(step: str, code: str, visitor: Visitor) -> tuple[str, str, int | Non
         raise validation_error([Fault("code", "invalid", two_factor.WRONG)])
     if take(_STEP, step) is None:  # another request was quicker; its code stays good
         db.session.rollback()
-        raise _begin_again()
+        raise _expired_error()
     attempt.succeeded()
-    account = Account(*kept["account"]) if "account" in kept else None
-    token = start(user, visitor, kept["how"], second=True, account=account, code=used)
-    left = two_factor.state(user.id).codes_left if used == "recovery" else None
-    return token, kept["target"], left
+    account = Account(*stored["account"]) if "account" in stored else None
+    token = start(user, visitor, stored["how"], second=True, account=account, code=used)
+    codes_left = two_factor.state(user.id).codes_left if used == "recovery" else None
+    return token, stored["target"], codes_left
 
 
-def _begin_again() -> ApiError:
+def _expired_error() -> ApiError:
     return ApiError("not_found", "This sign-in has expired. Start again.")
 
 
@@ -204,29 +214,29 @@ def start(
     *,
     second: bool = False,
     account: Account | None = None,
-    **told: Any,
+    **details: Any,
 ) -> str:
-    """A new browser session for a user in their first workspace; its token; commits. `second`: a second factor was
-    seen. `account` as in `enter`.
+    """Create a browser session for a user in their first workspace, and return its token; commits. `second`: with a
+    second factor. `account` as in `enter`.
 
     Error: forbidden when the user is a member of no workspace.
     """
     now = clock.now()
-    mine = (
+    workspace_ids = (
         select(Membership.workspace_id)
         .join(Workspace, Workspace.id == Membership.workspace_id)
         .where(Membership.user_id == user.id, Workspace.deleted_at.is_(None))
         .order_by(Membership.id)
         .limit(1)
     )
-    workspace_id = db.session.scalar(mine)
+    workspace_id = db.session.scalar(workspace_ids)
     if workspace_id is None:
         raise ApiError("forbidden", "This account is a member of no workspace.", {"needs": "member"})
-    who = replace(
+    actor = replace(
         actors.system(workspace_id), user_id=user.id, address=visitor.address, request_id=visitor.request_id
     )
     if account is not None:
-        _link(who, user, account)
+        _link(actor, user, account)
     token, token_hash = keys.new_token(os.urandom)
     browser = BrowserSession(
         token_hash=token_hash,
@@ -241,18 +251,18 @@ def start(
     )
     db.session.add(browser)
     db.session.flush()
-    audit_log.record(who, "session.start", browser, join=True, how=how, **told)
+    audit_log.record(actor, "session.start", browser, join=True, how=how, **details)
     db.session.commit()
     return token
 
 
-def _link(who: Actor, user: User, account: Account) -> None:
+def _link(actor: Actor, user: User, account: Account) -> None:
     """Link a user to an account at the provider, in the caller's transaction. Error: conflict if the account was linked
     to another user in the meantime."""
-    known = select(Identity).where(Identity.issuer == account.issuer, Identity.subject == account.subject)
-    found = db.session.scalar(known)
+    statement = select(Identity).where(Identity.issuer == account.issuer, Identity.subject == account.subject)
+    found = db.session.scalar(statement)
     if found is None:
-        made = Identity(
+        identity = Identity(
             user_id=user.id,
             issuer=account.issuer,
             subject=account.subject,
@@ -261,12 +271,12 @@ def _link(who: Actor, user: User, account: Account) -> None:
         )
         try:
             with db.session.begin_nested():
-                db.session.add(made)
+                db.session.add(identity)
         except IntegrityError:  # the same person in another window, as a rule
-            found = db.session.scalars(known).one()
+            found = db.session.scalars(statement).one()
         else:
             audit_log.record(
-                who, "identity.link", made, join=True, issuer=account.issuer, email=account.email
+                actor, "identity.link", identity, join=True, issuer=account.issuer, email=account.email
             )
     if found is not None:
         if found.user_id != user.id:
@@ -275,14 +285,14 @@ def _link(who: Actor, user: User, account: Account) -> None:
 
 
 def accounts(actor: Actor) -> list[Identity]:
-    """The accounts at providers that are the actor's."""
+    """Return the accounts at providers that are linked to the actor."""
     return list(
         db.session.scalars(select(Identity).where(Identity.user_id == actor.user_id).order_by(Identity.id))
     )
 
 
 def unlink(actor: Actor, identity_id: str) -> Identity:
-    """Forget that an account at a provider is the actor's; commits. It may be linked again by its e-mail address.
+    """Unlink an account at a provider from the actor; commits. It may be linked again by its e-mail address.
 
     Error: not_found for the account of another user.
     """
@@ -302,7 +312,7 @@ def sign_out(actor: Actor) -> None:
 
 
 def make_link(user: User) -> str:
-    """The token of a one-time sign-in link; commits."""
+    """Create a one-time sign-in link and return its token; commits."""
     token, token_hash = keys.new_token(os.urandom)
     expires = clock.now() + timedelta(hours=limits.SIGN_IN_LINK_HOURS)
     db.session.add(SignInLink(token_hash=token_hash, user_id=user.id, expires_at=expires))
@@ -359,16 +369,16 @@ def by_invitation(token: str, name: str, password: str, visitor: Visitor) -> Sig
         stored = user.password_hash
         attempt = sessions.begin(user.email, visitor.address)
         if user.disabled_at is not None or not passwords.verify(password, stored):
-            raise _refused("The address has an account, and this is not its password.")
+            raise _password_error("The address has an account, and this is not its password.")
         attempt.succeeded()
     member = people.accept(invitation, user)
-    who = replace(
+    actor = replace(
         actors.system(member.workspace_id),
         user_id=user.id,
         address=visitor.address,
         request_id=visitor.request_id,
     )
-    audit_log.record(who, "invitation.accept", invitation, join=True, role=member.role)
+    audit_log.record(actor, "invitation.accept", invitation, join=True, role=member.role)
     return enter(user, visitor, "invitation")
 
 

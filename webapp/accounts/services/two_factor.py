@@ -37,20 +37,20 @@ _MISREAD: Final = str.maketrans("ilo", "110")
 
 
 def new_secret() -> str:
-    """A fresh secret, base 32."""
+    """Return a new secret in base 32."""
     return pyotp.random_base32(limits.TOTP_SECRET_CHARS)
 
 
 def otpauth_address(secret: str, account: str, issuer: str) -> str:
-    """The `otpauth://` address that authenticators read."""
+    """Return the `otpauth://` URL that authenticators read."""
     return _totp(secret).provisioning_uri(name=account, issuer_name=issuer)
 
 
 def qr_code(text: str) -> str:
-    """A text as a QR code: an inline `<svg>` without style or script, dark on nothing, named for who cannot see it."""
-    drawn = segno.make(text, micro=False, error="m")
+    """Return a text as a QR code: an inline `<svg>` without style or script, with a title for screen readers."""
+    code = segno.make(text, micro=False, error="m")
     return str(
-        drawn.svg_inline(
+        code.svg_inline(
             border=0, svgclass="qr", lineclass=None, title="QR code for your authenticator", omitsize=True
         )
     )
@@ -71,17 +71,17 @@ def _totp(secret: str) -> pyotp.TOTP:
 
 
 def is_code(text: str) -> bool:
-    """Whether a text is what an authenticator shows."""
+    """Return whether a text has the form of an authenticator's code."""
     return len(text) == limits.TOTP_DIGITS and text.isascii() and text.isdigit()
 
 
 def clean_code(text: str) -> str:
-    """A code as typed, without the blanks and dashes that people set, in lower case."""
+    """Return an entered code in lower case, without whitespace and hyphens."""
     return _BLANKS.sub("", text).casefold()
 
 
 def new_recovery_code(random: Random) -> str:
-    """A recovery code as it is shown: six groups of four signs, 120 bits. `random(n)` gives n bytes."""
+    """Return a new recovery code: six groups of four characters, 120 bits. `random(n)` gives n bytes."""
     number = int.from_bytes(random(limits.RECOVERY_CODE_BYTES), "big")
     chars = ""
     for _ in range(limits.RECOVERY_CODE_BYTES * 8 // 5):
@@ -91,7 +91,7 @@ def new_recovery_code(random: Random) -> str:
 
 
 def recovery_hash(user_id: str, code: str) -> str:
-    """What is stored of a recovery code: 120 random bits need one round of a hash. The person's id is the salt."""
+    """Return the stored hash of a recovery code: 120 random bits need one round. The user's id is the salt."""
     return hashlib.sha256(
         f"{user_id} {clean_code(code).translate(_MISREAD)}".encode("utf-8", "surrogateescape")
     ).hexdigest()
@@ -112,10 +112,10 @@ class State:
 
 
 def state(user_id: str) -> State:
-    """When a user has set up the second factor, and the number of remaining recovery codes."""
+    """Return when a user has set up the second factor, and the number of remaining recovery codes."""
     since = db.session.scalar(select(SecondFactor.confirmed_at).where(SecondFactor.user_id == user_id))
-    left = select(func.count()).where(RecoveryCode.user_id == user_id, RecoveryCode.used_at.is_(None))
-    return State(since, (db.session.scalar(left) or 0) if since else 0)
+    unused = select(func.count()).where(RecoveryCode.user_id == user_id, RecoveryCode.used_at.is_(None))
+    return State(since, (db.session.scalar(unused) or 0) if since else 0)
 
 
 def is_on(user_id: str) -> bool:
@@ -124,7 +124,7 @@ def is_on(user_id: str) -> bool:
 
 
 def who_has(user_ids: list[str]) -> set[str]:
-    """Those of some people who have a second factor."""
+    """Return the ids of those users who have a second factor."""
     statement = select(SecondFactor.user_id).where(
         SecondFactor.user_id.in_(user_ids), SecondFactor.confirmed_at.is_not(None)
     )
@@ -135,7 +135,7 @@ def who_has(user_ids: list[str]) -> set[str]:
 
 
 def begin(actor: Actor) -> None:
-    """A fresh secret, which counts once a code of it is confirmed; commits. Errors: conflict, unavailable."""
+    """Create a new secret, which takes effect when a code is confirmed; commits. Errors: conflict, unavailable."""
     assert actor.user_id is not None
     found = _lock(actor.user_id)
     if found is not None and found.confirmed_at is not None:
@@ -170,11 +170,11 @@ def pending(actor: Actor) -> Pending | None:
     found = db.session.get(SecondFactor, actor.user_id)
     if found is None or found.confirmed_at is not None:
         return None
-    secret, user = _opened(found), db.session.get_one(User, actor.user_id)
+    secret, user = _decrypted_secret(found), db.session.get_one(User, actor.user_id)
     return Pending(secret, qr_code(otpauth_address(secret, user.email, "Rowsmith")))
 
 
-def _opened(factor: SecondFactor) -> str:
+def _decrypted_secret(factor: SecondFactor) -> str:
     try:
         return app_vault.vault().open(factor.sealed)
     except VaultError as error:
@@ -182,14 +182,14 @@ def _opened(factor: SecondFactor) -> str:
 
 
 def confirm(actor: Actor, password: str, code: str) -> list[str]:
-    """Turn it on by a first code; recovery codes, shown once; the person's other sessions end; commits.
+    """Enable the second factor with a first code, end the user's other sessions, and return recovery codes; commits.
 
     Errors: validation_error (password, code), rate_limited, conflict.
     """
     found = db.session.get(SecondFactor, actor.user_id)
     if found is None or found.confirmed_at is not None:
         raise ApiError("conflict", "No set-up is in progress. Start again.")
-    secret, sealed = _opened(found), found.sealed
+    secret, sealed = _decrypted_secret(found), found.sealed
     attempt = sessions.by_password(actor, password, code=True)
     step = _step_of(secret, clean_code(code))
     if step is None:
@@ -214,8 +214,8 @@ def confirm(actor: Actor, password: str, code: str) -> list[str]:
 
 
 def new_codes(actor: Actor, password: str, code: str) -> list[str]:
-    """Recovery codes in place of the older ones; commits. Errors as `turn_off`."""
-    _must_know(actor, password, code)
+    """Replace the recovery codes and return the new ones; commits. Errors as `turn_off`."""
+    _check_proof(actor, password, code)
     codes = _fresh_codes(actor.user_id or "")
     audit_log.record(actor, "two_factor.codes", ("user", actor.user_id or ""), join=True)
     db.session.commit()
@@ -230,33 +230,35 @@ def turn_off(actor: Actor, password: str, code: str) -> None:
     names = requiring(actor.user_id or "")
     if names:
         raise ApiError("conflict", f"The workspace {names[0]} requires two-factor sign-in, so it stays on.")
-    _must_know(actor, password, code)
-    _remove(actor.user_id or "")
+    _check_proof(actor, password, code)
+    _delete_factor(actor.user_id or "")
     audit_log.record(actor, "two_factor.off", ("user", actor.user_id or ""), join=True)
     db.session.commit()
 
 
 def requiring(user_id: str) -> list[str]:
     """Return the names of a user's workspaces that require a second factor."""
-    mine = select(Membership.workspace_id).where(Membership.user_id == user_id)
-    found = db.session.execute(select(Workspace.name, Workspace.settings).where(Workspace.id.in_(mine)))
+    workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user_id)
+    found = db.session.execute(
+        select(Workspace.name, Workspace.settings).where(Workspace.id.in_(workspace_ids))
+    )
     return sorted(name for name, settings in found if settings.get(REQUIRED))
 
 
 def reset(user: User) -> bool:
     """Remove a user's second factor and end their sessions, and commit. For operators, when all codes are lost.
-    Whether there was one."""
-    had = _lock(user.id) is not None
-    _remove(user.id)
+    Return whether there was one."""
+    was_on = _lock(user.id) is not None
+    _delete_factor(user.id)
     sessions.close(user.id)
-    mine = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
-    for workspace_id in db.session.scalars(mine).all():
-        audit_log.record(actors.system(workspace_id), "two_factor.reset", user, join=True, had=had)
+    workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user.id).distinct()
+    for workspace_id in db.session.scalars(workspace_ids).all():
+        audit_log.record(actors.system(workspace_id), "two_factor.reset", user, join=True, had=was_on)
     db.session.commit()
-    return had
+    return was_on
 
 
-def _remove(user_id: str) -> None:
+def _delete_factor(user_id: str) -> None:
     db.session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
     db.session.execute(delete(SecondFactor).where(SecondFactor.user_id == user_id))
 
@@ -273,7 +275,7 @@ def _fresh_codes(user_id: str) -> list[str]:
 
 
 def takes(user_id: str, code: str) -> str | None:
-    """Use a code up in the caller's transaction: "totp", "recovery", or None for one that is not good (any more)."""
+    """Use a code in the caller's transaction. Return "totp", "recovery", or None for an invalid or used code."""
     code = clean_code(code)
     if not is_code(code):
         used: Any = update(RecoveryCode).where(
@@ -285,7 +287,7 @@ def takes(user_id: str, code: str) -> str | None:
     found = db.session.get(SecondFactor, user_id)
     if found is None or found.confirmed_at is None:
         return None
-    step = _step_of(_opened(found), code)
+    step = _step_of(_decrypted_secret(found), code)
     if step is None:
         return None
     later: Any = update(SecondFactor).where(SecondFactor.user_id == user_id, SecondFactor.last_step < step)
@@ -300,7 +302,7 @@ def _changes_one(statement: Any) -> bool:
     return changed_rows(db.session.execute(statement.execution_options(synchronize_session=False))) == 1
 
 
-def _must_know(actor: Actor, password: str, code: str) -> None:
+def _check_proof(actor: Actor, password: str, code: str) -> None:
     """Check password and code, and invalidate the code. Errors: validation_error, rate_limited, conflict if it is not
     enabled."""
     if not is_on(actor.user_id or ""):

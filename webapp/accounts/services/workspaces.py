@@ -49,18 +49,18 @@ def change_workspace(actor: Actor, changes: Mapping[str, Any]) -> Workspace:
     workspace = db.session.get_one(
         Workspace, actor.workspace_id, with_for_update=True, populate_existing=True
     )
-    before = {key: getattr(workspace, key) for key in changes}
+    old_values = {key: getattr(workspace, key) for key in changes}
     for key, value in changes.items():
         setattr(workspace, key, value)
     workspace.updated_at = clock.now()
-    told = {key: {"from": before[key], "to": value} for key, value in changes.items()}
-    audit_log.record(actor, "workspace.change", workspace, join=True, changes=told)
-    _announced(workspace.id)
+    differences = {key: {"from": old_values[key], "to": value} for key, value in changes.items()}
+    audit_log.record(actor, "workspace.change", workspace, join=True, changes=differences)
+    _commit_change(workspace.id)
     return workspace
 
 
 def create_team(actor: Actor, name: str) -> Team:
-    """A team in the actor's workspace; commits."""
+    """Create a team in the actor's workspace; commits."""
     require(actor, "admin")
     team = Team(workspace_id=actor.workspace_id, name=name)
     db.session.add(team)
@@ -71,14 +71,14 @@ def create_team(actor: Actor, name: str) -> Team:
 
 
 def create_project(actor: Actor, name: str, *, team_id: str | None = None, description: str = "") -> Project:
-    """A project in a team (the present project's, or the workspace's first one); commits.
+    """Create a project in a team (that of the current project, or the workspace's first one); commits.
 
     Errors: forbidden, validation_error for a team that is not the actor's.
     """
     require(actor, "admin")
     teams = listing(actor, Team).order_by(Team.id).limit(1)
-    wanted = team_id or actor.team_id
-    team = db.session.scalar(teams.where(Team.id == wanted) if wanted else teams)
+    wanted_team_id = team_id or actor.team_id
+    team = db.session.scalar(teams.where(Team.id == wanted_team_id) if wanted_team_id else teams)
     if team is None:
         raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
     project = Project(workspace_id=actor.workspace_id, team_id=team.id, name=name, description=description)
@@ -91,12 +91,12 @@ def create_project(actor: Actor, name: str, *, team_id: str | None = None, descr
 
 def rename(actor: Actor, row: Team | Project | ApiKey, changes: Mapping[str, Any]) -> None:
     """Change the own columns of a team, a project or an API key; commits."""
-    told = audit_log.between({key: getattr(row, key) for key in changes}, changes)
+    differences = audit_log.between({key: getattr(row, key) for key in changes}, changes)
     for key, value in changes.items():
         setattr(row, key, value)
     if not isinstance(row, ApiKey):  # has no last change
         row.updated_at = clock.now()
-    audit_log.record(actor, f"{audit_log.name_of(row)}.change", row, join=True, changes=told)
+    audit_log.record(actor, f"{audit_log.name_of(row)}.change", row, join=True, changes=differences)
     db.session.commit()
 
 
@@ -113,7 +113,7 @@ def delete_project(actor: Actor, project: Project) -> None:
             raise ApiError("conflict", "This is the last project of the workspace.", {"id": project.id})
         project.deleted_at = clock.now()
         audit_log.record(actor, "project.delete", project, join=True)
-    _announced(actor.workspace_id)
+    _commit_change(actor.workspace_id)
 
 
 def restore_project(actor: Actor, project: Project) -> None:
@@ -133,11 +133,11 @@ def delete_team(actor: Actor, team: Team) -> None:
     """
     require(actor, "admin")
     if team.deleted_at is None:
-        inside = select(Project.id, Project.name).where(
+        projects = select(Project.id, Project.name).where(
             Project.team_id == team.id, Project.deleted_at.is_(None)
         )
         if users := [
-            {"type": "project", "id": row.id, "name": row.name} for row in db.session.execute(inside)
+            {"type": "project", "id": row.id, "name": row.name} for row in db.session.execute(projects)
         ]:
             message = ", ".join(one["name"] for one in users[:3])
             text = (
@@ -150,14 +150,14 @@ def delete_team(actor: Actor, team: Team) -> None:
         if not db.session.scalar(others):
             raise ApiError("conflict", "This is the last team of the workspace.", {"id": team.id})
         team.deleted_at = clock.now()
-        still_open = (
+        conditions = (
             Invitation.team_id == team.id,
             Invitation.accepted_at.is_(None),
             Invitation.revoked_at.is_(None),
         )
-        db.session.execute(update(Invitation).where(*still_open).values(revoked_at=team.deleted_at))
+        db.session.execute(update(Invitation).where(*conditions).values(revoked_at=team.deleted_at))
         audit_log.record(actor, "team.delete", team, join=True, name=team.name)
-    _announced(actor.workspace_id)
+    _commit_change(actor.workspace_id)
 
 
 def restore_team(actor: Actor, team: Team) -> None:
@@ -174,18 +174,20 @@ def to_team(actor: Actor, project: Project, team_id: str) -> None:
     team = db.session.scalar(listing(actor, Team).where(Team.id == team_id).with_for_update())
     if team is None:
         raise validation_error([Fault("team_id", "unknown", "There is no such team in this workspace.")])
-    before = project.team_id
-    if before != team.id:
+    old_team_id = project.team_id
+    if old_team_id != team.id:
         for table in Base.metadata.sorted_tables:
             if {"project_id", "team_id"} <= set(table.c.keys()):
-                inside = table.update().where(table.c.project_id == project.id)
-                db.session.execute(inside.values(team_id=team.id))
+                statement = table.update().where(table.c.project_id == project.id)
+                db.session.execute(statement.values(team_id=team.id))
         project.team_id, project.updated_at = team.id, clock.now()
-        audit_log.record(actor, "project.change", project, join=True, team={"from": before, "to": team.id})
-    _announced(actor.workspace_id)
+        audit_log.record(
+            actor, "project.change", project, join=True, team={"from": old_team_id, "to": team.id}
+        )
+    _commit_change(actor.workspace_id)
 
 
-def _announced(workspace_id: str) -> None:
+def _commit_change(workspace_id: str) -> None:
     actors.changing(db.session(), workspace_id)
     db.session.commit()
 

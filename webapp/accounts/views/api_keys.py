@@ -103,11 +103,11 @@ class NewApiKeyOut(ApiKeyOut):
 
 
 def as_dict(key: ApiKey) -> dict[str, Any]:
-    """A key as JSON."""
+    """Return a key as JSON."""
     return ApiKeyOut.of(key, prefix=f"{PREFIX}_{key.handle}", unused=api_keys.is_unused(key))
 
 
-def _shown(actor: Actor, query: KeyQuery) -> dict[str, Any]:
+def _listed(actor: Actor, query: KeyQuery) -> dict[str, Any]:
     found = pagination.page(
         api_keys.listing(actor, created_by=query.created_by or None, unused=query.unused),
         name="api-keys",
@@ -126,16 +126,19 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
     projects = tenancy.projects_of(actor)
     # When a key can expire, counted from now; the moment that was sent stands for the option it was.
     now = clock.now().replace(microsecond=0)
-    offered = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
-    sent = request.form.get("expires_at", "") if error else ""
+    options = [(now + timedelta(days=days), text) for days, text in _EXPIRY]
+    sent_expiry = request.form.get("expires_at", "") if error else ""
     try:
-        chosen = datetime.fromisoformat(sent)
-        near = [text for moment, text in offered if abs(moment - chosen) < timedelta(hours=12)]
+        chosen = datetime.fromisoformat(sent_expiry)
+        matching_labels = [text for moment, text in options if abs(moment - chosen) < timedelta(hours=12)]
     except (TypeError, ValueError):
-        near = []
+        matching_labels = []
     expiries = [
         ("", "Never"),
-        *((sent if text in near else str(clock.to_text(moment)), text) for moment, text in offered),
+        *(
+            (sent_expiry if text in matching_labels else str(clock.to_text(moment)), text)
+            for moment, text in options
+        ),
     ]
     form = KEY.draw(
         {
@@ -156,15 +159,15 @@ def _page(actor: Actor, data: Any, query: KeyQuery, error: ApiError | None = Non
     )
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
+def _page_with_error(actor: Actor, error: ApiError) -> Response:
     query = KeyQuery()
-    return _page(actor, _shown(actor, query), query, error)
+    return _page(actor, _listed(actor, query), query, error)
 
 
 @route(bp, "/api-keys", scope="self", query=KeyQuery, returns=Listed(ApiKeyOut), errors=["forbidden"])
 def index(actor: Actor, query: KeyQuery) -> Response:
     """List your own keys, or for admins all keys of the workspace."""
-    return _page(actor, _shown(actor, query), query)
+    return _page(actor, _listed(actor, query), query)
 
 
 @route(
@@ -177,7 +180,7 @@ def index(actor: Actor, query: KeyQuery) -> Response:
     status=201,
     idempotent=True,
     errors=["forbidden"],
-    on_fault=_again,
+    on_fault=_page_with_error,
 )
 def create(actor: Actor, body: ApiKeyIn) -> Response:
     """Create a key. Only this response contains it."""
@@ -196,7 +199,7 @@ def create(actor: Actor, body: ApiKeyIn) -> Response:
         return reply(data, status=201, headers={"Location": url_for("api_keys.show", key_id=key.id)})
     # Shown on this very page, never put into a redirect, a cookie or a second request.
     query = KeyQuery()
-    return _page(actor, _shown(actor, query), query, made=data, status=201)
+    return _page(actor, _listed(actor, query), query, made=data, status=201)
 
 
 @route(
@@ -205,10 +208,10 @@ def create(actor: Actor, body: ApiKeyIn) -> Response:
 )  # fmt: skip
 def revoke_all(actor: Actor, query: RevokeQuery) -> Response:
     """Revoke all keys of a user immediately and permanently, for example when they leave."""
-    gone = [as_dict(key) for key in api_keys.revoke_all(actor, query.created_by)]
-    message = f"{len(gone)} {'key is' if len(gone) == 1 else 'keys are'} revoked."
+    revoked = [as_dict(key) for key in api_keys.revoke_all(actor, query.created_by)]
+    message = f"{len(revoked)} {'key is' if len(revoked) == 1 else 'keys are'} revoked."
     see = url_for("api_keys.index", created_by=query.created_by)
-    return reply({"items": gone, "total": len(gone)}, see=see, flashed=message)
+    return reply({"items": revoked, "total": len(revoked)}, see=see, flashed=message)
 
 
 @route(bp, "/api-keys/<key_id>", scope="self", returns=ApiKeyOut, errors=["forbidden"])

@@ -131,10 +131,10 @@ class NewInvitationOut(InvitationOut):
     mailed: bool
 
 
-def _member(member: Membership) -> dict[str, Any]:
+def _member_json(member: Membership) -> dict[str, Any]:
     user = db.session.get_one(User, member.user_id)
-    second = bool(accounts_two_factor.who_has([user.id])) if g.actor.can("admin") else None
-    return MemberOut.of(member, email=user.email, name=user.name, two_factor=second)
+    has_two_factor = bool(accounts_two_factor.who_has([user.id])) if g.actor.can("admin") else None
+    return MemberOut.of(member, email=user.email, name=user.name, two_factor=has_two_factor)
 
 
 def _teams(actor: Actor) -> list[Team]:
@@ -165,7 +165,7 @@ def index(actor: Actor, query: MemberQuery) -> Response:
         descending=query.sort is None or query.sort.startswith("-"),
         context=f"{actor.workspace_id} {actor.user_id} {narrowed}",
     )
-    return reply(found.as_dict(_member))
+    return reply(found.as_dict(_member_json))
 
 
 def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
@@ -175,23 +175,23 @@ def _page(actor: Actor, query: MemberQuery, **more: Any) -> Response:
     )
     data = {"items": found.items, "next_cursor": found.next_cursor, "total": found.total}
     # Who has a second factor is for admins to see.
-    second = (
+    with_two_factor = (
         accounts_two_factor.who_has([one.user.id for one in found.items]) if actor.can("admin") else set()
     )
-    shown = {
+    context = {
         "teams": _teams(actor),
         "query": query,
         "sort": sort,
-        "second": second,
+        "second": with_two_factor,
         "role_form": lambda member: ROLE.draw({"role": member.role}, id=f"{member.id}-")["role"],
         "add_form": _add_form,
         **more,
     }
-    return reply(data, template="members.html", block="list", **shown)
+    return reply(data, template="members.html", block="list", **context)
 
 
 def _add_form(user_id: str, places: list[tuple[str, str]], error: ApiError | None = None) -> PageForm:
-    """The form that gives a user a role in one more of `places`."""
+    """Return the form that gives a user a role in one more of `places`."""
     return ADD.draw(
         {"user_id": user_id, "role": "editor"},
         sent=request.form if error else None,
@@ -201,8 +201,8 @@ def _add_form(user_id: str, places: list[tuple[str, str]], error: ApiError | Non
     )
 
 
-def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
-    """The page of the members with the form that was rejected above the list, for those who may see it."""
+def _page_with_error(actor: Actor, error: ApiError, member_id: str = "") -> Response:
+    """Render the page of the members with the rejected form above the list, for users who may see it."""
     if error.code == "forbidden" and not actor.can("admin"):
         raise error
     if error.code == "not_found" and member_id:
@@ -217,11 +217,11 @@ def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
         user = request.form.get("user_id", "")
         places = [("", "Workspace"), *((one.id, f"Team {one.name}") for one in _teams(actor))]
         title, action, form = "Add role", url_for(".add"), _add_form(user, places, error)
-    mine = people.listing(actor).where(Membership.user_id == user).limit(1)
-    known = None if "\0" in user else db.session.scalar(mine)
-    if known is None:
+    statement = people.listing(actor).where(Membership.user_id == user).limit(1)
+    member_row = None if "\0" in user else db.session.scalar(statement)
+    if member_row is None:
         raise error
-    email = db.session.get_one(User, known.user_id).email
+    email = db.session.get_one(User, member_row.user_id).email
     return _page(
         actor, MemberQuery(), failed={"title": title, "action": action, "form": form, "email": email}
     )
@@ -229,45 +229,45 @@ def _again(actor: Actor, error: ApiError, member_id: str = "") -> Response:
 
 @route(
     bp, "/members", ["POST"], scope="admin", body=MemberIn, returns=MemberOut, status=201, idempotent=True,
-    errors=["conflict", "not_found"], on_fault=_again,
+    errors=["conflict", "not_found"], on_fault=_page_with_error,
 )  # fmt: skip
 def add(actor: Actor, body: MemberIn) -> Response:
     """Give a member of the workspace a role in a team, or a member of a team a role in the whole workspace."""
     row = people.add(actor, body.user_id, body.role, body.team_id or None)
-    where = url_for(".show", member_id=row.id)
-    return reply(_member(row), status=201, see=url_for(".index"), headers={"Location": where})
+    location = url_for(".show", member_id=row.id)
+    return reply(_member_json(row), status=201, see=url_for(".index"), headers={"Location": location})
 
 
 @route(bp, ONE, scope="member", returns=MemberOut)
 def show(actor: Actor, member_id: str) -> Response:
     """Get a membership."""
-    return reply(_member(tenancy.get(actor, Membership, member_id, "member")), tag=True)
+    return reply(_member_json(tenancy.get(actor, Membership, member_id, "member")), tag=True)
 
 
 @route(
     bp, ONE, ["PATCH"], scope="admin", body=MemberPatch, returns=MemberOut, errors=["version_conflict", "conflict"],
-    on_fault=_again,
+    on_fault=_page_with_error,
 )  # fmt: skip
 def change(actor: Actor, member_id: str, body: MemberPatch) -> Response:
     """Change a member's role. It takes effect with their next request, also for their keys."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
-    matching(_member(row))
+    matching(_member_json(row))
     people.change_role(actor, row, body.role)
-    return reply(_member(row), see=url_for(".index"), tag=True, flashed=f"The role is {body.role} now.")
+    return reply(_member_json(row), see=url_for(".index"), tag=True, flashed=f"The role is {body.role} now.")
 
 
 @route(
     bp, ONE, ["DELETE"], scope="admin", query=RemoveQuery, returns=MemberOut,
-    errors=["version_conflict", "conflict"], on_fault=_again,
+    errors=["version_conflict", "conflict"], on_fault=_page_with_error,
 )  # fmt: skip
 def remove(actor: Actor, member_id: str, query: RemoveQuery) -> Response:
     """Remove a membership. Objects created by the user stay; their keys lose access."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
-    data = _member(row)
+    data = _member_json(row)
     matching(data)
     keys = people.remove(actor, row, everywhere=query.everywhere, revoke_keys=query.revoke_keys)
-    where = "this team" if row.team_id is not None and not query.everywhere else "this workspace"
-    message = f"{data['email']} is no longer a member of {where}." + (
+    place = "this team" if row.team_id is not None and not query.everywhere else "this workspace"
+    message = f"{data['email']} is no longer a member of {place}." + (
         f" Keys revoked: {keys}." if keys else ""
     )
     return reply(data, see=url_for(".index"), flashed=message)
@@ -305,11 +305,11 @@ def _invitations_page(
         choices={"team_id": [("", "Workspace"), *((one.id, f"Team {one.name}") for one in teams)]},
     )
     mails = {one["id"]: mail.latest(one["id"]) for one in data["items"]}
-    shown = {"teams": teams, "mails": mails, "mail_is_set_up": mail.configured(), **more}
-    return reply(data, template="invitations.html", form=form, error=None if about_form else error, **shown)
+    context = {"teams": teams, "mails": mails, "mail_is_set_up": mail.configured(), **more}
+    return reply(data, template="invitations.html", form=form, error=None if about_form else error, **context)
 
 
-def _invite_again(actor: Actor, error: ApiError, **_address: str) -> Response:
+def _invitations_page_with_error(actor: Actor, error: ApiError, **_address: str) -> Response:
     """Render the page of invitations with an error, for users who may see it."""
     if error.code == "forbidden" and not actor.can("admin"):
         raise error
@@ -325,21 +325,21 @@ def _invite_again(actor: Actor, error: ApiError, **_address: str) -> Response:
 
 @route(
     bp, "/invitations", ["POST"], scope="admin", body=InvitationIn, returns=NewInvitationOut, status=201,
-    idempotent=True, errors=["conflict"], on_fault=_invite_again,
+    idempotent=True, errors=["conflict"], on_fault=_invitations_page_with_error,
 )  # fmt: skip
 def invite(actor: Actor, body: InvitationIn) -> Response:
     """Invite an address. The response contains the link; if e-mail is configured, Rowsmith also sends it."""
     row, token = people.invite(actor, body.email, body.role, team_id=body.team_id or None)
-    return _made(row, token, 201)
+    return _invitation_response(row, token, 201)
 
 
-def _made(row: Invitation, token: str, status: int) -> Response:
+def _invitation_response(row: Invitation, token: str, status: int) -> Response:
     origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
-    sent = mail.configured() and mail.fit(row.email)
+    is_mailed = mail.configured() and mail.fit(row.email)
     data = {
         **InvitationOut.of(row),
         "url": origin + url_for("session.invitation", token=token),
-        "mailed": sent,
+        "mailed": is_mailed,
     }
     if g.face == "program":
         return reply(data, status=status)
@@ -348,7 +348,7 @@ def _made(row: Invitation, token: str, status: int) -> Response:
 
 @route(
     bp, f"{INVITATION}/resend", ["POST"], scope="admin", returns=NewInvitationOut, errors=["conflict"],
-    on_fault=_invite_again,
+    on_fault=_invitations_page_with_error,
 )  # fmt: skip
 def resend(actor: Actor, invitation_id: str) -> Response:
     """Create a new link for an open invitation.
@@ -356,7 +356,7 @@ def resend(actor: Actor, invitation_id: str) -> Response:
     The previous link becomes invalid. If e-mail is configured, Rowsmith sends it again.
     """
     row = tenancy.get(actor, Invitation, invitation_id, "admin", lock=True)
-    return _made(row, people.resend(actor, row), 200)
+    return _invitation_response(row, people.resend(actor, row), 200)
 
 
 @route(bp, INVITATION, ["DELETE"], scope="admin", returns=InvitationOut)

@@ -111,46 +111,51 @@ class Named:
 
 
 def declare(kind: Named) -> None:
-    """Routes shared by teams and projects."""
-    model, shape, name, many = kind.model, kind.returns, kind.model.__name__.lower(), kind.model.__tablename__
-    one, (index_at, create_at, show_at, change_at) = f"/{many}/<{name}_id>", kind.endpoints
+    """Declare the routes shared by teams and projects."""
+    model, shape, name, plural = (
+        kind.model,
+        kind.returns,
+        kind.model.__name__.lower(),
+        kind.model.__tablename__,
+    )
+    one, (index_at, create_at, show_at, change_at) = f"/{plural}/<{name}_id>", kind.endpoints
 
     def listed(actor: Actor, query: ListQuery, **how: Any) -> Response:
         found = pagination.page(
             tenancy.listing(actor, model, project=False),
-            name=many,
+            name=plural,
             identity=model.id,
             cursor=query.cursor,
             limit=query.limit,
             search=(query.q, model.name),
             context=f"{actor.workspace_id} {actor.user_id}",
         )
-        shown = {"query": query, **_around(actor, model, **how)} if g.face == "person" else {}
-        return reply(found.as_dict(shape.of), template=f"{many}.html", **shown)
+        context = {"query": query, **_page_context(actor, model, **how)} if g.face == "person" else {}
+        return reply(found.as_dict(shape.of), template=f"{plural}.html", **context)
 
     def again(actor: Actor, error: ApiError, **address: str) -> Response:
-        """The page with the form that was rejected, for those who may see it."""
+        """Render the page with the rejected form, for users who may see it."""
         if error.code in ("forbidden", "not_found"):
             raise error
         row = tenancy.get(actor, model, address[f"{name}_id"], "admin") if address else None
         return listed(actor, ListQuery(), error=error, row=shape.of(row) if row else None)
 
     @route(
-        bp, f"/{many}", scope="member", query=ListQuery, returns=Listed(shape), endpoint=index_at,
+        bp, f"/{plural}", scope="member", query=ListQuery, returns=Listed(shape), endpoint=index_at,
         summary=kind.listed,
     )  # fmt: skip
     def index(actor: Actor, query: ListQuery) -> Response:
         return listed(actor, query)
 
     @route(
-        bp, f"/{many}", ["POST"], scope="admin", body=kind.body, returns=shape, status=201, idempotent=True,
+        bp, f"/{plural}", ["POST"], scope="admin", body=kind.body, returns=shape, status=201, idempotent=True,
         endpoint=create_at, summary=f"Create a {name}.", on_fault=again,
     )  # fmt: skip
     def create(actor: Actor, body: Input) -> Response:
         row = kind.create(actor, body)
         address: dict[str, Any] = {f"{name}_id": row.id}
-        where = url_for(f".{show_at}", **address)
-        return reply(shape.of(row), status=201, see=url_for(f".{index_at}"), headers={"Location": where})
+        location = url_for(f".{show_at}", **address)
+        return reply(shape.of(row), status=201, see=url_for(f".{index_at}"), headers={"Location": location})
 
     @route(bp, one, scope="member", returns=shape, endpoint=show_at, summary=f"Read a {name}.")
     def show(actor: Actor, **address: str) -> Response:
@@ -176,7 +181,7 @@ def declare(kind: Named) -> None:
         return reply(shape.of(row), see=url_for(f".{index_at}"), tag=True)
 
 
-def _around(
+def _page_context(
     actor: Actor,
     model: type[Team] | type[Project],
     error: ApiError | None = None,
@@ -186,22 +191,26 @@ def _around(
     for a new one."""
     teams = list(db.session.scalars(tenancy.listing(actor, Team).order_by(Team.name)))
     choices = {"team_id": [(one.id, one.name) for one in teams]} if model is Project else {}
-    without = ("team_id",) if len(teams) < 2 else ()
-    present = db.session.get(Project, actor.project_id) if actor.project_id else None
+    hidden_fields = ("team_id",) if len(teams) < 2 else ()
+    current_project = db.session.get(Project, actor.project_id) if actor.project_id else None
 
     def form(spec: FormSpec, data: Mapping[str, Any], wrong: bool = False, id: str = "") -> PageForm:
         sent = request.form if wrong else None
         return spec.draw(
-            data, sent=sent, error=error if wrong else None, id=id, choices=choices, without=without
+            data, sent=sent, error=error if wrong else None, id=id, choices=choices, without=hidden_fields
         )
 
-    shown: dict[str, Any] = {
-        "form": form(NEW[model], {"team_id": present and present.team_id}, error is not None and row is None),
+    context: dict[str, Any] = {
+        "form": form(
+            NEW[model],
+            {"team_id": current_project and current_project.team_id},
+            error is not None and row is None,
+        ),
         "change_form": lambda data: form(CHANGED[model], data, id=f"{data['id']}-"),
         "changed": row,
         "changed_form": row and form(CHANGED[model], row, wrong=True, id="changed-"),
     }
-    return shown | (
+    return context | (
         {"teams": teams} if model is Project else {"inside": tenancy.inside(actor, [one.id for one in teams])}
     )
 
@@ -240,19 +249,19 @@ def declare_deletion(
     delete: Callable[[Actor, Any], None],
     restore: Callable[[Actor, Any], None],
     *,
-    gone: str,
+    consequence: str,
 ) -> None:
-    """Routes that delete and restore teams and projects. `gone` describes the effect on their contents."""
-    name, many = kind.__name__.lower(), kind.__tablename__
-    one = f"/{many}/<{name}_id>"
+    """Declare the routes that delete and restore teams and projects. `consequence`: the effect on their contents."""
+    name, plural = kind.__name__.lower(), kind.__tablename__
+    one = f"/{plural}/<{name}_id>"
     delete_at, restore_at = (
         ("delete", "restore") if kind is Project else (f"delete_{name}", f"restore_{name}")
     )
-    index_at = ".index" if kind is Project else f".{many}"
+    index_at = ".index" if kind is Project else f".{plural}"
 
     @route(
         bp, one, ["DELETE"], scope="admin", returns=shape, errors=["version_conflict", "conflict", "in_use"],
-        endpoint=delete_at, summary=f"Delete a {name}{gone}. It can be restored for 30 days.",
+        endpoint=delete_at, summary=f"Delete a {name}{consequence}. It can be restored for 30 days.",
     )  # fmt: skip
     def remove(actor: Actor, **address: str) -> Response:
         row = tenancy.get(actor, kind, address[f"{name}_id"], "admin", lock=True)
@@ -278,8 +287,12 @@ declare_deletion(
     TeamOut,
     workspaces.delete_team,
     workspaces.restore_team,
-    gone=" without projects, together with its roles",
+    consequence=" without projects, together with its roles",
 )
 declare_deletion(
-    Project, ProjectOut, workspaces.delete_project, workspaces.restore_project, gone=" with all its contents"
+    Project,
+    ProjectOut,
+    workspaces.delete_project,
+    workspaces.restore_project,
+    consequence=" with all its contents",
 )

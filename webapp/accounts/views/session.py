@@ -85,12 +85,12 @@ class InvitationForm(Input):
     password: GivenPassword
 
 
-_LENGTH: Final = f"At least {limits.PASSWORD_MIN_CHARS} characters."
+_LENGTH_HINT: Final = f"At least {limits.PASSWORD_MIN_CHARS} characters."
 ACCEPT: Final = FormSpec(
     InvitationForm,
     {
         "name": Control("Name", autocomplete="name"),
-        "password": Control("Password", hint=_LENGTH, type="password", autocomplete="new-password"),
+        "password": Control("Password", hint=_LENGTH_HINT, type="password", autocomplete="new-password"),
     },
 )
 ACCEPT_WITH_ACCOUNT: Final = FormSpec(
@@ -113,7 +113,7 @@ PASSWORD: Final = FormSpec(
         ),
         "new_password": Control(
             "New password",
-            hint=f"{_LENGTH} Changing it signs out your other browsers.",
+            hint=f"{_LENGTH_HINT} Changing it signs out your other browsers.",
             type="password",
             autocomplete="new-password",
         ),
@@ -132,7 +132,7 @@ WELCOME: Final = FormSpec(
     WelcomeForm,
     {
         "name": Control("Your name", autocomplete="name"),
-        "new_password": Control("Password", hint=_LENGTH, type="password", autocomplete="new-password"),
+        "new_password": Control("Password", hint=_LENGTH_HINT, type="password", autocomplete="new-password"),
     },
     focus="new_password",
 )
@@ -235,32 +235,32 @@ def visitor() -> Visitor:
 def safe_next(target: str) -> str:
     """Return a path of this site, or `/`, to prevent redirects to other sites."""
     parts = urlsplit(target)
-    own = (
+    is_local = (
         target.startswith("/")
         and not target.startswith(("//", "/\\"))
         and not parts.scheme
         and not parts.netloc
     )
-    return target if own and "\\" not in target and target.isprintable() else "/"
+    return target if is_local and "\\" not in target and target.isprintable() else "/"
 
 
-def enter(entered: SignInResult, target: str) -> Response:
+def enter(result: SignInResult, target: str) -> Response:
     """Store a new browser session in a new cookie, or ask for the code. Nothing of the old cookie is kept, and its
     session is ended."""
-    before: Actor | None = g.actor
+    old_actor: Actor | None = g.actor
     cookie.clear()
     g.face = "person"
-    if entered.step:
-        cookie[STEP_FIELD] = entered.step
+    if result.step:
+        cookie[STEP_FIELD] = result.step
         return reply(see=url_for("sign_in.code"))
-    if before is not None:
-        sign_in.sign_out(before)
-    cookie[authentication.SESSION_FIELD] = entered.token
+    if old_actor is not None:
+        sign_in.sign_out(old_actor)
+    cookie[authentication.SESSION_FIELD] = result.token
     cookie.permanent = True
     return reply(see=safe_next(target))
 
 
-def _sign_in_again(_actor: Actor | None, error: ApiError) -> Response:
+def _sign_in_page_with_error(_actor: Actor | None, error: ApiError) -> Response:
     return _sign_in_page("", request.form.get("next", "/"), error)
 
 
@@ -282,8 +282,8 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
     g.face = "person"
     if actor is not None:
         return reply(see=safe_next(query.next))
-    told = oidc.PROBLEMS.get(query.problem, "")
-    return _sign_in_page(told.format(name=current_app.config["SETTINGS"].oidc_name), query.next)
+    problem = oidc.PROBLEMS.get(query.problem, "")
+    return _sign_in_page(problem.format(name=current_app.config["SETTINGS"].oidc_name), query.next)
 
 
 @route(
@@ -294,7 +294,7 @@ def login(actor: Actor | None, query: SignInQuery) -> Response:
     body=SignInForm,
     hidden=True,
     programs=False,
-    on_fault=_sign_in_again,
+    on_fault=_sign_in_page_with_error,
 )
 def sign_in_by_password(body: SignInForm) -> Response:
     """Sign in with e-mail address and password."""
@@ -319,16 +319,16 @@ def use_link(token: str) -> Response:
     return enter(entered, url_for("session.welcome") if entered.without_password else "/")
 
 
-def _invitation_again(_actor: Actor | None, error: ApiError, token: str) -> Response:
+def _invitation_page_with_error(_actor: Actor | None, error: ApiError, token: str) -> Response:
     return _invitation_page(token, error)
 
 
 def _invitation_page(token: str, error: ApiError | None) -> Response:
     row = people.invitation_by_token(token)
-    known = people.find_user(row.email) is not None
-    spec = ACCEPT_WITH_ACCOUNT if known else ACCEPT
+    has_account = people.find_user(row.email) is not None
+    spec = ACCEPT_WITH_ACCOUNT if has_account else ACCEPT
     form = spec.draw(sent=request.form if error else None, error=error)
-    return reply(template="invitation.html", form=form, email=row.email, role=row.role, known=known)
+    return reply(template="invitation.html", form=form, email=row.email, role=row.role, known=has_account)
 
 
 @route(bp, "/invitations/accept/<token>", scope="public", hidden=True)
@@ -345,7 +345,7 @@ def invitation(token: str) -> Response:
     scope="public",
     body=InvitationForm,
     hidden=True,
-    on_fault=_invitation_again,
+    on_fault=_invitation_page_with_error,
 )
 def accept_invitation(token: str, body: InvitationForm) -> Response:
     """Accept an invitation and sign in."""
@@ -391,12 +391,12 @@ def _profile(
     rows = db.session.scalars(sessions.mine(actor).order_by(BrowserSession.last_seen_at.desc()))
     assert actor.user_id is not None
     has_password = user.password_hash is not None
-    chosen = mail.choice_of(actor.user_id)
+    mail_choice = mail.choice_of(actor.user_id)
 
-    def form(spec: FormSpec, given: dict[str, Any] | None = None, **how: Any) -> PageForm:
+    def form(spec: FormSpec, values: dict[str, Any] | None = None, **options: Any) -> PageForm:
         if spec is failed:
-            how |= {"sent": request.form, "error": error}
-        return spec.draw(given, **how)
+            options |= {"sent": request.form, "error": error}
+        return spec.draw(values, **options)
 
     return reply(
         data,
@@ -411,7 +411,7 @@ def _profile(
                 "rail": "on" if request.cookies.get("rail") == "on" else "off",
             },
         ),
-        notices_form=form(NOTICES, {"mail": chosen.mail, "minutes": chosen.minutes}),
+        notices_form=form(NOTICES, {"mail": mail_choice.mail, "minutes": mail_choice.minutes}),
         password_form=form(PASSWORD, without=() if has_password else ("old_password",)),
         end_form=form(END_SESSION, id="again-"),
         password=lambda id: END_SESSION.draw(id=f"{id}-")["password"],
@@ -450,7 +450,7 @@ def change_me(actor: Actor, body: ProfileForm) -> Response:
     return reply(see=url_for("session.me"), flashed="Your name is changed.")
 
 
-def _welcome(actor: Actor, error: ApiError | None = None) -> Response:
+def _welcome_page(actor: Actor, error: ApiError | None = None) -> Response:
     form = WELCOME.draw({"name": actor.user_name}, sent=request.form if error else None, error=error)
     return reply(template="welcome.html", form=form)
 
@@ -460,11 +460,18 @@ def welcome(actor: Actor) -> Response:
     """Ask a user who came by a one-time link for a password; others are led to the home page."""
     if sign_in.has_password(actor):
         return reply(see="/")
-    return _welcome(actor)
+    return _welcome_page(actor)
 
 
 @route(
-    bp, "/welcome", ["POST"], scope="self", body=WelcomeForm, hidden=True, programs=False, on_fault=_welcome
+    bp,
+    "/welcome",
+    ["POST"],
+    scope="self",
+    body=WelcomeForm,
+    hidden=True,
+    programs=False,
+    on_fault=_welcome_page,
 )
 def set_up(actor: Actor, body: WelcomeForm) -> Response:
     """Set one's name and first password."""
@@ -501,11 +508,11 @@ class EndedOut(Output):
     ended: int
 
 
-def _password() -> str:
+def _submitted_password() -> str:
     return parse(EndForm, {"password": request.form.get("password", "")}).password
 
 
-def _shown(actor: Actor, row: BrowserSession) -> dict[str, Any]:
+def _session_json(actor: Actor, row: BrowserSession) -> dict[str, Any]:
     return SessionOut.of(row, current=row.id == actor.session_id)
 
 
@@ -530,7 +537,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
         search=(query.q, BrowserSession.user_agent),
         context=actor.user_id or "",
     )
-    return reply(found.as_dict(lambda row: _shown(actor, row)))
+    return reply(found.as_dict(lambda row: _session_json(actor, row)))
 
 
 @route(
@@ -539,10 +546,12 @@ def index(actor: Actor, query: ListQuery) -> Response:
 )  # fmt: skip
 def end_others(actor: Actor) -> Response:
     """End all sessions except the current one, or all if called with a key. Not allowed for keys with scopes."""
-    sessions.prove(actor, None, _password())
+    sessions.prove(actor, None, _submitted_password())
     ended = sessions.end_others(actor)
-    said = "There was no other session." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
-    return reply(EndedOut.of({"ended": ended}), see=url_for("session.me"), flashed=said)
+    message = (
+        "There was no other session." if not ended else f"{ended} other session{'s' * (ended > 1)} ended."
+    )
+    return reply(EndedOut.of({"ended": ended}), see=url_for("session.me"), flashed=message)
 
 
 @route(
@@ -556,9 +565,9 @@ def end_others(actor: Actor) -> Response:
 )
 def end_one(actor: Actor, session_id: str) -> Response:
     """End a session and sign its browser out. Not allowed for keys with scopes."""
-    sessions.prove(actor, session_id, _password())
+    sessions.prove(actor, session_id, _submitted_password())
     row = sessions.load(actor, session_id)
-    data = _shown(actor, row)
+    data = _session_json(actor, row)
     matching(data)
     sessions.end(actor, row)
     return reply(data, see=url_for("session.me"), flashed="The session has ended.")
@@ -567,7 +576,7 @@ def end_one(actor: Actor, session_id: str) -> Response:
 # --- Home page and preferences ------------------------------------------------------------------------------
 
 pages_bp = Blueprint("pages", __name__)
-_YEAR: Final = 31_536_000  # seconds a browser keeps how it shows things
+_YEAR_SECONDS: Final = 31_536_000  # seconds a browser keeps how it shows things
 
 
 @route(pages_bp, "/profile", scope="self", hidden=True, programs=False)
@@ -604,5 +613,5 @@ def preferences(body: PreferencesForm) -> Response:
     response = see_other(safe_next(body.back))
     for name, value in (("theme", body.theme), ("keys", body.keys), ("rail", body.rail)):
         if value is not None:
-            response.set_cookie(name, value, max_age=_YEAR, samesite="Lax", secure=request.is_secure)
+            response.set_cookie(name, value, max_age=_YEAR_SECONDS, samesite="Lax", secure=request.is_secure)
     return response

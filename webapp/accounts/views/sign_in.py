@@ -78,13 +78,13 @@ class AnswerQuery(Query):
     iss: str = ""
 
 
-def _step() -> str:
+def _pending_step() -> str:
     found = cookie.get(STEP_FIELD)
     return found if isinstance(found, str) else ""
 
 
 def _code_page(error: ApiError | None) -> Response:
-    """The page of the second step. It has two forms; an error is that of the one which was sent."""
+    """Render the page of the second step. It has two forms; an error belongs to the submitted one."""
     failed = RECOVERY_CODE if "recovery" in request.form else CODE
     forms = {
         spec: spec.draw(
@@ -99,7 +99,7 @@ def _code_page(error: ApiError | None) -> Response:
     return reply(template="sign_in_code.html", form=forms[CODE], recovery=forms[RECOVERY_CODE])
 
 
-def _code_again(_actor: Actor | None, error: ApiError) -> Response:
+def _code_page_with_error(_actor: Actor | None, error: ApiError) -> Response:
     if error.code == "not_found":
         cookie.pop(STEP_FIELD, None)
         flash(error.message)
@@ -111,7 +111,7 @@ def _code_again(_actor: Actor | None, error: ApiError) -> Response:
 def code() -> Response:
     """Render the page that asks for a code."""
     g.face = "person"
-    if not _step() or not sign_in.step_is_open(_step()):
+    if not _pending_step() or not sign_in.step_is_open(_pending_step()):
         return reply(see=url_for("session.login"))
     return _code_page(None)
 
@@ -124,23 +124,23 @@ def code() -> Response:
     body=CodeForm,
     hidden=True,
     programs=False,
-    on_fault=_code_again,
+    on_fault=_code_page_with_error,
 )
 def sign_in_by_code(body: CodeForm) -> Response:
     """Finish signing in with a code."""
     authentication.check_csrf()
-    token, target, left = sign_in.by_code(_step(), body.code, visitor())
-    answer = enter(sign_in.SignInResult(token), target)
-    if left is not None:
-        flash(f"You used a recovery code; {left} are left. You can create new ones in your profile.")
-    return answer
+    token, target, codes_left = sign_in.by_code(_pending_step(), body.code, visitor())
+    response = enter(sign_in.SignInResult(token), target)
+    if codes_left is not None:
+        flash(f"You used a recovery code; {codes_left} are left. You can create new ones in your profile.")
+    return response
 
 
-def _back(problem: oidc.Problem) -> Response:
+def _redirect_to_login(problem: oidc.Problem) -> Response:
     return reply(see=url_for("session.login", problem=problem.code))
 
 
-def _must_be_there() -> None:
+def _check_configured() -> None:
     g.face = "person"
     if not oidc.configured():
         raise ApiError("not_found", "Sign-in through a provider isn't configured.")
@@ -149,7 +149,7 @@ def _must_be_there() -> None:
 @route(bp, "/sign-in/oidc", scope="public", query=BeginQuery, hidden=True, programs=False, reads=False)
 def begin_oidc(query: BeginQuery) -> Response:
     """Go to the provider."""
-    _must_be_there()
+    _check_configured()
     if not isinstance(cookie.get(BROWSER_FIELD), str):
         cookie[BROWSER_FIELD] = oidc.browser_token()
     origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
@@ -157,7 +157,7 @@ def begin_oidc(query: BeginQuery) -> Response:
     try:
         return reply(see=oidc.begin(cookie[BROWSER_FIELD], redirect_uri, safe_next(query.next)))
     except oidc.Problem as problem:
-        return _back(problem)
+        return _redirect_to_login(problem)
 
 
 @route(
@@ -165,14 +165,14 @@ def begin_oidc(query: BeginQuery) -> Response:
 )
 def oidc_answer(query: AnswerQuery) -> Response:
     """Come back from the provider."""
-    _must_be_there()
+    _check_configured()
     browser = cookie.get(BROWSER_FIELD)
     answer = oidc.Answer(query.state, query.code, query.error, query.iss)
     try:
-        entered, target = oidc.finish(answer, browser if isinstance(browser, str) else "", visitor())
+        result, target = oidc.finish(answer, browser if isinstance(browser, str) else "", visitor())
     except oidc.Problem as problem:
-        return _back(problem)
-    return enter(entered, target)
+        return _redirect_to_login(problem)
+    return enter(result, target)
 
 
 # --- Two-factor authentication and linked accounts ----------------------------------------------------------
@@ -188,12 +188,15 @@ class ProofForm(Input):
 
 
 _PASSWORD: Final = Control("Your password", type="password", autocomplete="current-password", required=True)
-_CODE: Final = {"class": "digits", "autocapitalize": "none", "spellcheck": "false"}
+_CODE_ATTRIBUTES: Final = {"class": "digits", "autocapitalize": "none", "spellcheck": "false"}
 CONFIRM: Final = FormSpec(
     ProofForm,
     {
         "code": Control(
-            "Code", type="code", autocomplete="one-time-code", attributes={**_CODE, "inputmode": "numeric"}
+            "Code",
+            type="code",
+            autocomplete="one-time-code",
+            attributes={**_CODE_ATTRIBUTES, "inputmode": "numeric"},
         ),
         "password": _PASSWORD,
     },
@@ -202,7 +205,9 @@ PROVE: Final = FormSpec(
     ProofForm,
     {
         "password": _PASSWORD,
-        "code": Control("Code or recovery code", type="code", autocomplete="one-time-code", attributes=_CODE),
+        "code": Control(
+            "Code or recovery code", type="code", autocomplete="one-time-code", attributes=_CODE_ATTRIBUTES
+        ),
     },
 )
 
@@ -235,7 +240,7 @@ def _page(actor: Actor, error: ApiError | None) -> Response:
 
 
 # Changes that take one's password and a code.
-_PROVEN: Final[dict[str, Any]] = {
+_PROVEN_OPTIONS: Final[dict[str, Any]] = {
     "scope": "self",
     "body": ProofForm,
     "hidden": True,
@@ -257,21 +262,21 @@ def begin(actor: Actor) -> Response:
     return reply(see=url_for("two_factor.show"))
 
 
-@route(two_factor_bp, "/me/two-factor/confirm", ["POST"], **_PROVEN)
+@route(two_factor_bp, "/me/two-factor/confirm", ["POST"], **_PROVEN_OPTIONS)
 def confirm(actor: Actor, body: ProofForm) -> Response:
     """Turn it on by a first code; the answer shows the recovery codes, once."""
     codes = two_factor.confirm(actor, body.password, body.code)
     return reply(template="recovery_codes.html", codes=codes, first=True)
 
 
-@route(two_factor_bp, "/me/two-factor/codes", ["POST"], **_PROVEN)
+@route(two_factor_bp, "/me/two-factor/codes", ["POST"], **_PROVEN_OPTIONS)
 def new_codes(actor: Actor, body: ProofForm) -> Response:
     """Recovery codes in place of the older ones, shown once."""
     codes = two_factor.new_codes(actor, body.password, body.code)
     return reply(template="recovery_codes.html", codes=codes, first=False)
 
 
-@route(two_factor_bp, "/me/two-factor", ["DELETE"], **_PROVEN)
+@route(two_factor_bp, "/me/two-factor", ["DELETE"], **_PROVEN_OPTIONS)
 def turn_off(actor: Actor, body: ProofForm) -> Response:
     """Turn it off."""
     two_factor.turn_off(actor, body.password, body.code)

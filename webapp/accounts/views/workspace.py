@@ -22,15 +22,15 @@ from webapp.web.routing import route
 bp = Blueprint("workspace", __name__)
 
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
-_MOST = limits.ENTERPRISE_MAX
+_MAX_LIMITS = limits.ENTERPRISE_MAX
 
 
 class LimitsIn(Input):
     """Custom limits of an Enterprise workspace; null: the limits of the plan."""
 
-    requests_per_minute: Annotated[int, Field(ge=1, le=_MOST.requests_per_minute)] | None = None
-    rows_per_hour: Annotated[int, Field(ge=1, le=_MOST.rows_per_hour)] | None = None
-    rows_per_generation: Annotated[int, Field(ge=1, le=_MOST.rows_per_generation)] | None = None
+    requests_per_minute: Annotated[int, Field(ge=1, le=_MAX_LIMITS.requests_per_minute)] | None = None
+    rows_per_hour: Annotated[int, Field(ge=1, le=_MAX_LIMITS.rows_per_hour)] | None = None
+    rows_per_generation: Annotated[int, Field(ge=1, le=_MAX_LIMITS.rows_per_generation)] | None = None
 
 
 class SettingsIn(Input):
@@ -158,7 +158,7 @@ def _page(actor: Actor, error: ApiError | None = None) -> Response:
     )
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
+def _page_with_error(actor: Actor, error: ApiError) -> Response:
     if error.code == "forbidden":
         raise error
     return _page(actor, error)
@@ -172,13 +172,13 @@ def _again(actor: Actor, error: ApiError) -> Response:
     body=WorkspacePatch,
     returns=WorkspaceOut,
     errors=["version_conflict"],
-    on_fault=_again,
+    on_fault=_page_with_error,
 )
 def change(actor: Actor, body: WorkspacePatch) -> Response:
     """Change name and settings (admins), plan and custom limits of an Enterprise workspace (owners)."""
     row = db.session.get_one(Workspace, actor.workspace_id, with_for_update=True)
     matching(WorkspaceOut.of(row))
-    sent = body.model_dump(exclude_unset=True)
+    values = body.model_dump(exclude_unset=True)
     if g.face == "person":
         # An empty field is an error if it is required; of a number, it stands for the value of the plan.
         for spec in FORMS.values():
@@ -187,8 +187,8 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
         for path in ("settings.audit_retention_days", *FORMS["limits"].controls):
             if request.form.get(path) == "":
                 group, _, key = path.partition(".")
-                sent[group] = {**(sent.get(group) or {}), key: None}
-    changes = _changes(row, sent)
+                values[group] = {**(values.get(group) or {}), key: None}
+    changes = _changed_columns(row, values)
     if changes:
         row = workspaces.change_workspace(actor, changes)
     return reply(WorkspaceOut.of(row), see=url_for("workspace.show"), tag=True)
@@ -196,7 +196,7 @@ def change(actor: Actor, body: WorkspacePatch) -> Response:
 
 @route(
     bp, "/workspace", ["DELETE"], scope="owner", body=WorkspaceDeletion, returns=WorkspaceOut,
-    errors=["version_conflict"], on_fault=_again,
+    errors=["version_conflict"], on_fault=_page_with_error,
 )  # fmt: skip
 def delete(actor: Actor, body: WorkspaceDeletion) -> Response:
     """Delete the workspace with all its contents.
@@ -208,22 +208,22 @@ def delete(actor: Actor, body: WorkspaceDeletion) -> Response:
     return reply(WorkspaceOut.of(row), see=url_for("session.login"))
 
 
-def _changes(row: Workspace, sent: Mapping[str, Any]) -> dict[str, Any]:
-    changes = {key: sent[key] for key in ("name", "plan") if sent.get(key) is not None}
+def _changed_columns(row: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
+    changes = {key: values[key] for key in ("name", "plan") if values.get(key) is not None}
     plan = changes.get("plan", row.plan)
-    if sent.get("settings"):
-        merged = {**row.settings, **sent["settings"]}
+    if values.get("settings"):
+        merged = {**row.settings, **values["settings"]}
         changes["settings"] = {key: value for key, value in merged.items() if value is not None}
-        days = sent["settings"].get("audit_retention_days")
-        least, most = limits.AUDIT_DAYS[plan]
-        if days is not None and not least <= days <= most:
-            message = f"The plan {plan} keeps the audit trail for {least:,} to {most:,} days."
-            hint = f"Send a number from {least} to {most}, or null for {most}."
+        days = values["settings"].get("audit_retention_days")
+        minimum, maximum = limits.AUDIT_DAYS[plan]
+        if days is not None and not minimum <= days <= maximum:
+            message = f"The plan {plan} keeps the audit trail for {minimum:,} to {maximum:,} days."
+            hint = f"Send a number from {minimum} to {maximum}, or null for {maximum}."
             raise validation_error([Fault("settings.audit_retention_days", "out_of_range", message, hint)])
-    if sent.get("limits") is not None:
+    if values.get("limits") is not None:
         if plan != "enterprise":
             message = "Only Enterprise workspaces can change their limits."
             raise validation_error([Fault("limits", "not_allowed", message)])
-        merged = {**row.own_limits, **sent["limits"]}
+        merged = {**row.own_limits, **values["limits"]}
         changes["own_limits"] = {key: value for key, value in merged.items() if value is not None}
     return changes
