@@ -88,14 +88,14 @@ def group_for(field: FieldSpec, fields: Sequence[FieldSpec]) -> str | None:
     fields of its level, which have their groups already."""
     if field.type.name not in RULES or field.group or not _may_follow(field):
         return None
-    taken = {other.group for other in fields if other.type is field.type}
-    name = next(name for name in chain((ROW,), map(f"{ROW}_{{}}".format, count(2))) if name not in taken)
-    return name if any(_followed(rule, name, fields) for rule in RULES[field.type.name]) else None
+    used = {other.group for other in fields if other.type is field.type}
+    name = next(name for name in chain((ROW,), map(f"{ROW}_{{}}".format, count(2))) if name not in used)
+    return name if any(_followed_fields(rule, name, fields) for rule in RULES[field.type.name]) else None
 
 
 def would_follow(field: FieldSpec, fields: Sequence[FieldSpec]) -> bool:
     """Return whether a field would follow another field of its level if it were not unique."""
-    return any(_followed(rule, ROW, fields) for rule in RULES.get(field.type.name, ()))
+    return any(_followed_fields(rule, ROW, fields) for rule in RULES.get(field.type.name, ()))
 
 
 def _may_follow(field: FieldSpec) -> bool:
@@ -103,32 +103,32 @@ def _may_follow(field: FieldSpec) -> bool:
     return not common.unique and common.unique_together is None and not field.invalid
 
 
-def _followed(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> list[FieldSpec]:
+def _followed_fields(rule: Rule, group: str, fields: Sequence[FieldSpec]) -> list[FieldSpec]:
     """Return the field, or the fields of the group, that a field in ``group`` follows by a rule: those of the same
     group, otherwise the first ones, or the second ones for a group that ends in ``_2``. Older fields come first, so
     that a new field does not change the others."""
-    found: dict[str, list[FieldSpec]] = {}
+    candidates: dict[str, list[FieldSpec]] = {}
     for other in sorted(fields, key=lambda one: one.id or ""):
         if other.common.formula is not None or other.invalid:
             continue
         if rule.kind and other.type.group_kind == rule.kind and (other.group or not other.type.solitary):
-            found.setdefault(other.group or rule.kind, []).append(other)
+            candidates.setdefault(other.group or rule.kind, []).append(other)
         elif other.type.name in rule.types:
-            found[other.name] = [other]
-    same = [others for name, others in found.items() if group in (name, others[0].group)]
+            candidates[other.name] = [other]
+    in_group = [others for name, others in candidates.items() if group in (name, others[0].group)]
     number = _NUMBER.search(group)
-    place = int(number[1]) - 1 if number else 0
-    return same[0] if same else next(iter(list(found.values())[place:]), [])
+    index = int(number[1]) - 1 if number else 0
+    return in_group[0] if in_group else next(iter(list(candidates.values())[index:]), [])
 
 
-def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agreement | None:
+def agreement_of(field: FieldSpec, column: FieldType, compiler: Compiler) -> Agreement | None:
     """Compile the rules of a field; None if it follows no other field."""
     rules = RULES.get(field.type.name)
-    generated = compiler.source is None and type(made) is field.type
+    is_generated = compiler.source is None and type(column) is field.type
     if (
         not rules
         or not field.group
-        or not generated
+        or not is_generated
         or compiler.vocabulary.engine < 3
         or not _may_follow(field)
     ):
@@ -137,7 +137,7 @@ def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agree
     groups: list[tuple[tuple[str, str], Derive]] = []
     longest = 0
     for rule in rules:
-        others = _followed(rule, field.group, compiler.fields_here)
+        others = _followed_fields(rule, field.group, compiler.fields_here)
         if not others:
             continue
         if rule.kind:
@@ -146,61 +146,61 @@ def agreement_of(field: FieldSpec, made: FieldType, compiler: Compiler) -> Agree
             groups.append((key, rule.make(field, others, compiler)))
         elif compiler.require(field, "", others[0].name) is not None:
             fields.append((others[0].name, rule.make(field, others, compiler)))
-        longest = max(longest, rule.longest, (made.max_length or 0) + rule.more)
+        longest = max(longest, rule.longest, (column.max_length or 0) + rule.more)
     return Agreement(tuple(fields), tuple(groups), longest) if fields or groups else None
 
 
-def _always(derive: Derive) -> Make:
+def _fixed_rule(derive: Derive) -> Make:
     return lambda field, others, compiler: derive
 
 
 # --- Texts as bytes --------------------------------------------------------------------------------------
 
 
-def _where(
+def _replaced_where(
     rows: pa.BooleanArray,
-    make: Callable[[pa.Int64Array], pa.StringArray],
+    replacements: Callable[[pa.Int64Array], pa.StringArray],
     texts: pa.StringArray | None = None,
 ) -> pa.StringArray:
-    """Return ``texts`` (default: nulls) with the rows of a mask replaced. ``make`` gets their positions (``int64[k]``)
-    and returns the new texts."""
-    known = pc.fill_null(rows, False)
-    places = pa.array(np.flatnonzero(known.to_numpy(zero_copy_only=False)))
+    """Return ``texts`` (default: nulls) with the rows of a mask replaced. ``replacements`` gets their positions
+    (``int64[k]``) and returns the new texts."""
+    mask = pc.fill_null(rows, False)
+    positions = pa.array(np.flatnonzero(mask.to_numpy(zero_copy_only=False)))
     texts = pa.nulls(len(rows), pa.string()) if texts is None else texts
-    return pc.replace_with_mask(texts, known, make(places)) if len(places) else texts
+    return pc.replace_with_mask(texts, mask, replacements(positions)) if len(positions) else texts
 
 
-def _matrix(texts: pa.StringArray) -> np.ndarray:
+def _characters(texts: pa.StringArray) -> np.ndarray:
     """``uint8[n, width]``: ASCII texts of one width, to be changed."""
     joined = np.frombuffer("".join(texts.to_pylist()).encode("ascii"), np.uint8)
     return joined.reshape(len(texts), -1).copy()
 
 
-def _luhn(digits: np.ndarray) -> np.ndarray:
+def _luhn_digits(digits: np.ndarray) -> np.ndarray:
     numbers = digits.astype(np.int64)
     numbers[:, ::-1][:, ::2] *= 2
     return (-(numbers // 10 + numbers % 10).sum(axis=1) % 10 + 48).astype(np.uint8)
 
 
-def _mod_11(texts: pa.StringArray, first: int) -> pa.StringArray:
+def _with_mod_11_digit(texts: pa.StringArray, first: int) -> pa.StringArray:
     """Digits of one width, each with its check digit by the weights ``first``, ``first - 1``, ..., 2 (modulo 11)."""
-    characters = _matrix(texts)
+    characters = _characters(texts)
     weights = np.arange(first, first - characters.shape[1], -1)
     check = -((characters - 48).astype(np.int64) * weights).sum(axis=1) % 11
     signs = np.frombuffer(b"0123456789X", np.uint8)
     return text_of(np.column_stack([characters, signs[check]]))
 
 
-def _part(pattern: str) -> Make:
+def _rule_by_regex(pattern: str) -> Make:
     """The part of the other value that the group ``x`` of a regular expression matches."""
 
     def derive(other: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
         return pc.struct_field(pc.extract_regex(other, pattern), "x")
 
-    return _always(derive)
+    return _fixed_rule(derive)
 
 
-def _by_table(table: Callable[[], Mapping[str, str]]) -> Make:
+def _rule_by_table(table: Callable[[], Mapping[str, str]]) -> Make:
     """The entry of a table for the other value."""
 
     @cache
@@ -211,25 +211,25 @@ def _by_table(table: Callable[[], Mapping[str, str]]) -> Make:
         keys, texts = arrays()
         return texts.take(pc.index_in(other, keys))
 
-    return _always(derive)
+    return _fixed_rule(derive)
 
 
-def _chosen(
+def _choose(
     keys: pa.StringArray, own: pa.StringArray, choices: Mapping[str, Sequence[str]]
 ) -> pa.StringArray:
     """One of the ``choices`` for each of ``keys``, selected by a checksum of the generated value."""
-    coded = own.dictionary_encode()
-    sums = np.array([zlib.crc32(text.encode()) for text in coded.dictionary.to_pylist()], np.int64)
-    which = sums[coded.indices.to_numpy()]
-    made = pa.nulls(len(own), pa.string())
+    encoded = own.dictionary_encode()
+    sums = np.array([zlib.crc32(text.encode()) for text in encoded.dictionary.to_pylist()], np.int64)
+    checksums = sums[encoded.indices.to_numpy()]
+    result = pa.nulls(len(own), pa.string())
     for key, texts in choices.items():
         pool = pa.array(list(texts))
 
         def pick(at: pa.Int64Array, pool: pa.StringArray = pool) -> pa.StringArray:
-            return pool.take(pa.array(which[at.to_numpy()] % len(pool)))
+            return pool.take(pa.array(checksums[at.to_numpy()] % len(pool)))
 
-        made = _where(pc.equal(keys, key), pick, made)
-    return made
+        result = _replaced_where(pc.equal(keys, key), pick, result)
+    return result
 
 
 # --- Bank accounts ---------------------------------------------------------------------------------------
@@ -254,19 +254,19 @@ def _account_number(field: FieldSpec, others: Sequence[FieldSpec], compiler: Com
     length = getattr(field.options, "length", None) if "length" in field.options.model_fields_set else None
 
     def derive(iban: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-        found = pa.nulls(len(iban), pa.string())
+        numbers = pa.nulls(len(iban), pa.string())
         for pattern in _DOMESTIC:
-            found = pc.coalesce(found, pc.struct_field(pc.extract_regex(iban, pattern), "x"))
+            numbers = pc.coalesce(numbers, pc.struct_field(pc.extract_regex(iban, pattern), "x"))
         compact = pc.replace_substring(iban, " ", "")
         country = pc.utf8_slice_codeunits(compact, 0, 2)
         is_iban = pc.match_substring_regex(compact, _IBAN)
         for code in pc.unique(pc.filter(country, pc.fill_null(is_iban, False))).to_pylist():
             start, end = spans[code]
             part = pc.utf8_slice_codeunits(compact, start, end)
-            found = pc.if_else(pc.and_(is_iban, pc.equal(country, code)), part, found)
+            numbers = pc.if_else(pc.and_(is_iban, pc.equal(country, code)), part, numbers)
         if length is None:
-            return found
-        return pc.if_else(pc.equal(pc.utf8_length(found), length), found, None)
+            return numbers
+        return pc.if_else(pc.equal(pc.utf8_length(numbers), length), numbers, None)
 
     return derive
 
@@ -280,10 +280,10 @@ def _siret(siren: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     rest = pc.utf8_slice_codeunits(own, 9, 13)
 
     def make(at: pa.Int64Array) -> pa.StringArray:
-        characters = _matrix(pc.binary_join_element_wise(company.take(at), rest.take(at), ""))
-        return text_of(np.column_stack([characters, _luhn(characters - 48)]))
+        characters = _characters(pc.binary_join_element_wise(company.take(at), rest.take(at), ""))
+        return text_of(np.column_stack([characters, _luhn_digits(characters - 48)]))
 
-    return _where(pc.is_valid(company), make)
+    return _replaced_where(pc.is_valid(company), make)
 
 
 def _isin(cusip: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
@@ -292,14 +292,14 @@ def _isin(cusip: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     def make(at: pa.Int64Array) -> pa.StringArray:
         country = pc.utf8_slice_codeunits(own.take(at), 0, 2)
         head = pc.binary_join_element_wise(country, cusip.take(at), "")
-        digits = _matrix(head)
+        digits = _characters(head)
         letters = digits[:, :2] - 55
         numbers = np.column_stack([letters[:, :1] // 10, letters[:, :1] % 10, letters[:, 1:] // 10, letters[:, 1:] % 10,
                                    digits[:, 2:] - 48])  # fmt: skip
-        return text_of(np.column_stack([digits, _luhn(numbers)]))
+        return text_of(np.column_stack([digits, _luhn_digits(numbers)]))
 
     american = pc.is_in(pc.utf8_slice_codeunits(own, 0, 2), pa.array(["US", "CA"]))
-    return _where(pc.and_(american, pc.match_substring_regex(cusip, "^[0-9]{9}$")), make)
+    return _replaced_where(pc.and_(american, pc.match_substring_regex(cusip, "^[0-9]{9}$")), make)
 
 
 def _isbn_10(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
@@ -307,14 +307,14 @@ def _isbn_10(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     nine = pc.struct_field(
         pc.extract_regex(pc.replace_substring(isbn, "-", ""), "^978(?P<x>[0-9]{9})[0-9]$"), "x"
     )
-    return _where(pc.is_valid(nine), lambda at: _mod_11(nine.take(at), 10))
+    return _replaced_where(pc.is_valid(nine), lambda at: _with_mod_11_digit(nine.take(at), 10))
 
 
 def _sbn(isbn: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     """The number of the same book if that begins with 0, which a Standard Book Number does not contain."""
     plain = pc.replace_substring(isbn, "-", "")
     eight = pc.struct_field(pc.extract_regex(plain, "^(?:978)?0(?P<x>[0-9]{8})[0-9X]$"), "x")
-    return _where(pc.is_valid(eight), lambda at: _mod_11(eight.take(at), 9))
+    return _replaced_where(pc.is_valid(eight), lambda at: _with_mod_11_digit(eight.take(at), 9))
 
 
 _VIN_WEIGHTS = np.array([8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2])
@@ -325,7 +325,7 @@ _VIN_WORTH[list(_VIN_LETTERS.encode())] = (*range(1, 9), *range(1, 6), 7, 9, *ra
 _MODEL_YEARS = np.frombuffer(b"ABCDEFGHJKLMNPRSTVWXY123456789", np.uint8)
 
 
-def _vin_checked(characters: np.ndarray) -> pa.StringArray:
+def _with_vin_check_digit(characters: np.ndarray) -> pa.StringArray:
     """Return the numbers with the check digit in position 9 (49 CFR 565.15)."""
     rest = (_VIN_WORTH[characters] * _VIN_WEIGHTS).sum(axis=1) % 11
     characters[:, 8] = np.frombuffer(b"0123456789X", np.uint8)[rest]
@@ -339,11 +339,11 @@ def _vin_of_make(make: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
     )
 
     def changed(at: pa.Int64Array) -> pa.StringArray:
-        characters = _matrix(own.take(at))
-        characters[:, :3] = _matrix(heads.take(at))
-        return _vin_checked(characters)
+        characters = _characters(own.take(at))
+        characters[:, :3] = _characters(heads.take(at))
+        return _with_vin_check_digit(characters)
 
-    return _where(pc.is_valid(heads), changed)
+    return _replaced_where(pc.is_valid(heads), changed)
 
 
 def _vin_of_year(years: pa.Array, own: pa.StringArray) -> pa.StringArray:
@@ -352,7 +352,7 @@ def _vin_of_year(years: pa.Array, own: pa.StringArray) -> pa.StringArray:
         return pa.nulls(len(own), pa.string())
 
     def changed(at: pa.Int64Array) -> pa.StringArray:
-        characters = _matrix(own.take(at))
+        characters = _characters(own.take(at))
         year = years.take(at).to_numpy()
         characters[:, 9] = _MODEL_YEARS[(year - 1980) % 30]
         seventh = characters[:, 6]
@@ -360,16 +360,16 @@ def _vin_of_year(years: pa.Array, own: pa.StringArray) -> pa.StringArray:
         digit, letter = 48 + seventh % 10, letters[seventh % len(letters)]
         old, is_digit = year < 2010, seventh < 65
         characters[:, 6] = np.where(old & ~is_digit, digit, np.where(~old & is_digit, letter, seventh))
-        return _vin_checked(characters)
+        return _with_vin_check_digit(characters)
 
-    return _where(pc.and_(pc.greater_equal(years, 1980), pc.less(years, 2040)), changed)
+    return _replaced_where(pc.and_(pc.greater_equal(years, 1980), pc.less(years, 2040)), changed)
 
 
 # --- Colors ----------------------------------------------------------------------------------------------
 
 
-def _color(spell: Callable[[np.ndarray], list[str]]) -> Make:
-    """Another notation of a hexadecimal color or of an English color name. ``spell`` gets ``uint8[k, 3]``."""
+def _color_rule(notation: Callable[[np.ndarray], list[str]]) -> Make:
+    """Another notation of a hexadecimal color or of an English color name. ``notation`` gets ``uint8[k, 3]``."""
 
     @cache
     def named() -> tuple[pa.Array, pa.Array]:
@@ -385,11 +385,13 @@ def _color(spell: Callable[[np.ndarray], list[str]]) -> Make:
 
         def make(at: pa.Int64Array) -> pa.StringArray:
             digits = "".join(hexes.take(at).to_pylist()).replace("#", "")
-            return pa.array(spell(np.frombuffer(bytes.fromhex(digits), np.uint8).reshape(-1, 3)), pa.string())
+            return pa.array(
+                notation(np.frombuffer(bytes.fromhex(digits), np.uint8).reshape(-1, 3)), pa.string()
+            )
 
-        return _where(pc.is_valid(hexes), make)
+        return _replaced_where(pc.is_valid(hexes), make)
 
-    return _always(derive)
+    return _fixed_rule(derive)
 
 
 def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
@@ -398,10 +400,10 @@ def _hex(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> D
     def spell(rgb: np.ndarray) -> list[str]:
         return [f"#{bytes(one).hex().upper() if upper else bytes(one).hex()}" for one in rgb]
 
-    return _color(spell)(field, others, compiler)
+    return _color_rule(spell)(field, others, compiler)
 
 
-def _hues(rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _hue_and_range(rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Hue in degrees (``int64[k]``), least and greatest channel from 0 to 1 (CSS Color Module Level 4, section 7)."""
     channels = rgb / 255
     low, high = channels.min(axis=1), channels.max(axis=1)
@@ -417,17 +419,18 @@ def _percent(share: np.ndarray) -> list[int]:
 
 
 def _hsl(rgb: np.ndarray) -> list[str]:
-    hue, low, high = _hues(rgb)
+    hue, low, high = _hue_and_range(rgb)
     light = (low + high) / 2
-    room = np.minimum(light, 1 - light)
-    full = np.where(room > 0, (high - light) / np.where(room > 0, room, 1), 0)
+    maximum = np.minimum(light, 1 - light)
+    saturation = np.where(maximum > 0, (high - light) / np.where(maximum > 0, maximum, 1), 0)
     return [
-        f"hsl({h}, {s}%, {b}%)" for h, s, b in zip(hue.tolist(), _percent(full), _percent(light), strict=True)
+        f"hsl({h}, {s}%, {b}%)"
+        for h, s, b in zip(hue.tolist(), _percent(saturation), _percent(light), strict=True)
     ]
 
 
 def _hwb(rgb: np.ndarray) -> list[str]:
-    hue, low, high = _hues(rgb)
+    hue, low, high = _hue_and_range(rgb)
     return [
         f"hwb({h} {w}% {b}%)" for h, w, b in zip(hue.tolist(), _percent(low), _percent(1 - high), strict=True)
     ]
@@ -509,7 +512,7 @@ def _currency(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler)
         symbol = pc.coalesce(symbols.take(pc.index_in(currency, codes)), currency)
         return _with_symbol(symbol, own)
 
-    return derive if _default_symbol(field) else _nothing
+    return derive if _has_default_symbol(field) else _no_values
 
 
 def _currency_of_place(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
@@ -521,14 +524,14 @@ def _currency_of_place(field: FieldSpec, others: Sequence[FieldSpec], compiler: 
     def derive(places: Any, own: pa.StringArray) -> pa.StringArray:
         return _with_symbol(of_country.take(pa.array(places.country)), own)
 
-    return derive if _default_symbol(field) else _nothing
+    return derive if _has_default_symbol(field) else _no_values
 
 
-def _default_symbol(field: FieldSpec) -> bool:
+def _has_default_symbol(field: FieldSpec) -> bool:
     return "symbol" not in field.options.model_fields_set
 
 
-def _nothing(other: Any, own: pa.StringArray) -> pa.StringArray:
+def _no_values(other: Any, own: pa.StringArray) -> pa.StringArray:
     return pa.nulls(len(own), own.type)
 
 
@@ -554,14 +557,16 @@ def _calling_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compi
 def _locale_code(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     """The locale of the place; otherwise the first official language of its country."""
     geography = geography_of(compiler.vocabulary)
-    spoken, codes = countries.language_codes(geography), geography.countries["alpha2"].to_pylist()
-    known = {
-        country: f"{language}_{country}" for language, country in zip(spoken, codes, strict=True) if language
+    languages, codes = countries.language_codes(geography), geography.countries["alpha2"].to_pylist()
+    locales = {
+        country: f"{language}_{country}"
+        for language, country in zip(languages, codes, strict=True)
+        if language
     }
     locale = locale_of_group(others, compiler, None)
     if locale is not None:
-        known[locale.partition("_")[2]] = locale
-    texts = pa.array([known.get(country) for country in codes], pa.string())
+        locales[locale.partition("_")[2]] = locale
+    texts = pa.array([locales.get(country) for country in codes], pa.string())
     return lambda places, own: texts.take(pa.array(places.country))
 
 
@@ -571,7 +576,7 @@ def _subcategory(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compil
 
     def derive(made: Any, own: pa.StringArray) -> pa.StringArray:
         category = codes.take(pa.array(goods.category[made.thing]))
-        return _chosen(category, own, tables.SUBCATEGORIES)
+        return _choose(category, own, tables.SUBCATEGORIES)
 
     return derive
 
@@ -584,14 +589,14 @@ def _temperature(weather: pa.StringArray, own: pa.StringArray) -> pa.StringArray
         pc.match_substring_regex(weather, "Rain|Drizzle|Showers|Thunder").to_numpy(zero_copy_only=False)
         & ~cold
     )
-    kept = np.where(cold, 2 - np.abs(degrees) % 16, np.where(mild, 1 + np.abs(degrees) % 29, degrees))
-    return pc.binary_join_element_wise(pa.array(kept).cast(pa.string()), "°C", " ")
+    adjusted = np.where(cold, 2 - np.abs(degrees) % 16, np.where(mild, 1 + np.abs(degrees) % 29, degrees))
+    return pc.binary_join_element_wise(pa.array(adjusted).cast(pa.string()), "°C", " ")
 
 
 def _device_os(brand: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
-    known = pa.array(list(tables.DEVICE_FAMILIES))
-    family = pa.array(list(tables.DEVICE_FAMILIES.values())).take(pc.index_in(brand, known))
-    return _chosen(pc.coalesce(family, pa.scalar("Android")), own, tables.DEVICE_SYSTEMS)
+    brands = pa.array(list(tables.DEVICE_FAMILIES))
+    family = pa.array(list(tables.DEVICE_FAMILIES.values())).take(pc.index_in(brand, brands))
+    return _choose(pc.coalesce(family, pa.scalar("Android")), own, tables.DEVICE_SYSTEMS)
 
 
 def _values(name: str) -> list[str]:
@@ -601,8 +606,8 @@ def _values(name: str) -> list[str]:
 
 def _media_type(field: FieldSpec, others: Sequence[FieldSpec], compiler: Compiler) -> Derive:
     kinds = compiler.vocabulary.table("file_kind").to_pylist()
-    known = {kind["extension"]: kind["mime_type"] for kind in kinds} | tables.MEDIA_TYPES
-    keys, texts = pa.array(list(known)), pa.array(list(known.values()))
+    types_by_extension = {kind["extension"]: kind["mime_type"] for kind in kinds} | tables.MEDIA_TYPES
+    keys, texts = pa.array(list(types_by_extension)), pa.array(list(types_by_extension.values()))
 
     def derive(other: pa.StringArray, own: pa.StringArray) -> pa.StringArray:
         extension = pc.struct_field(pc.extract_regex(pc.utf8_lower(other), r"(?P<x>[a-z0-9]+)$"), "x")
@@ -615,38 +620,38 @@ _FILES = ("file_name", "file_path")
 _COMPANY_NUMBER = "^FR[0-9]{2}(?P<x>[0-9]{9})$"
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
-    "aba_routing": (Rule(("iban",), _part("^(?P<x>[0-9]{9}) [0-9]{10}$")),),
+    "aba_routing": (Rule(("iban",), _rule_by_regex("^(?P<x>[0-9]{9}) [0-9]{10}$")),),
     "account_number": (Rule(("iban",), _account_number, longest=24),),
     **{name: (Rule((), _currency_of_place, kind="place", more=5),
               Rule(("currency_code", "currency_symbol"), _currency, more=5)) for name in ("money", "market_cap")},
-    "siret": (Rule(("siren", "vat_id"), _always(_siret)),),
-    "siren": (Rule(("vat_id",), _part(_COMPANY_NUMBER)),),
-    "cnpj": (Rule(("vat_id",), _part(r"^(?P<x>[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2})$")),),
-    "ein": (Rule(("tax_id",), _part("^(?P<x>[0-9]{2}-[0-9]{7})$")),),
-    "ssn": (Rule(("national_id",), _part("^(?P<x>[0-9]{3}-[0-9]{2}-[0-9]{4})$")),),
-    "nhs_number": (Rule(("national_id",), _part("^(?P<x>999 [0-9]{3} [0-9]{4})$")),),
-    "isin": (Rule(("cusip",), _always(_isin)),),
-    "isbn_10": (Rule(("isbn",), _always(_isbn_10)),),
-    "sbn9": (Rule(("isbn_10", "isbn"), _always(_sbn)),),
-    "vin": (Rule(("car_make",), _always(_vin_of_make)), Rule(("car_year",), _always(_vin_of_year))),
+    "siret": (Rule(("siren", "vat_id"), _fixed_rule(_siret)),),
+    "siren": (Rule(("vat_id",), _rule_by_regex(_COMPANY_NUMBER)),),
+    "cnpj": (Rule(("vat_id",), _rule_by_regex(r"^(?P<x>[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2})$")),),
+    "ein": (Rule(("tax_id",), _rule_by_regex("^(?P<x>[0-9]{2}-[0-9]{7})$")),),
+    "ssn": (Rule(("national_id",), _rule_by_regex("^(?P<x>[0-9]{3}-[0-9]{2}-[0-9]{4})$")),),
+    "nhs_number": (Rule(("national_id",), _rule_by_regex("^(?P<x>999 [0-9]{3} [0-9]{4})$")),),
+    "isin": (Rule(("cusip",), _fixed_rule(_isin)),),
+    "isbn_10": (Rule(("isbn",), _fixed_rule(_isbn_10)),),
+    "sbn9": (Rule(("isbn_10", "isbn"), _fixed_rule(_sbn)),),
+    "vin": (Rule(("car_make",), _fixed_rule(_vin_of_make)), Rule(("car_year",), _fixed_rule(_vin_of_year))),
     "hex_color": (Rule(("color",), _hex),),
-    **{name: (Rule(("hex_color", "color"), _color(spell)),) for name, spell in (
+    **{name: (Rule(("hex_color", "color"), _color_rule(spell)),) for name, spell in (
         ("rgb_color", _rgb), ("hsl_color", _hsl), ("hwb_color", _hwb), ("cmyk_color", _cmyk), ("lab_color", _lab),
         ("rgb_float_color", _rgb_float),
     )},
-    "chemical_symbol": (Rule(("chemical_element",), _by_table(
+    "chemical_symbol": (Rule(("chemical_element",), _rule_by_table(
         lambda: dict(zip(_values("chemical_element"), tables.ELEMENTS, strict=True)))),),
-    "cryptocurrency_code": (Rule(("cryptocurrency",), _by_table(
+    "cryptocurrency_code": (Rule(("cryptocurrency",), _rule_by_table(
         lambda: dict(zip(_values("cryptocurrency"), _values("cryptocurrency_code"), strict=True)))),),
-    "animal": (Rule(("animal_scientific_name",), _by_table(lambda: tables.ANIMALS), longest=20),),
-    "plant": (Rule(("plant_scientific_name",), _by_table(lambda: tables.PLANTS), longest=20),),
-    "plant_family": (Rule(("plant_scientific_name",), _by_table(lambda: tables.PLANT_FAMILIES), longest=20),),
-    "icd9_code": (Rule(("diagnosis_name",), _by_table(lambda: tables.ICD_9)),),
-    "device_os": (Rule(("device_brand",), _always(_device_os)),),
-    "file_extension": (Rule(_FILES, _part(r"\.(?P<x>[a-zA-Z0-9]+)$")),),
+    "animal": (Rule(("animal_scientific_name",), _rule_by_table(lambda: tables.ANIMALS), longest=20),),
+    "plant": (Rule(("plant_scientific_name",), _rule_by_table(lambda: tables.PLANTS), longest=20),),
+    "plant_family": (Rule(("plant_scientific_name",), _rule_by_table(lambda: tables.PLANT_FAMILIES), longest=20),),
+    "icd9_code": (Rule(("diagnosis_name",), _rule_by_table(lambda: tables.ICD_9)),),
+    "device_os": (Rule(("device_brand",), _fixed_rule(_device_os)),),
+    "file_extension": (Rule(_FILES, _rule_by_regex(r"\.(?P<x>[a-zA-Z0-9]+)$")),),
     "mime_type": (Rule((*_FILES, "file_extension"), _media_type, longest=80),),
-    "military_state": (Rule(("military_address",), _part("(?P<x>A[AEP])$")),),
-    "temperature": (Rule(("weather",), _always(_temperature)),),
+    "military_state": (Rule(("military_address",), _rule_by_regex("(?P<x>A[AEP])$")),),
+    "temperature": (Rule(("weather",), _fixed_rule(_temperature)),),
     "product_subcategory": (Rule((), _subcategory, kind="product", longest=20),),
     "zodiac_sign": (Rule((), _zodiac, kind="person"),),
     "gender_abbreviation": (Rule((), _gender, kind="person"),),

@@ -66,35 +66,35 @@ class FieldType(ABC):
     this name, and ``options: Options`` after it."""
     options: OptionsModel
     group_kind: ClassVar[str | None] = None
-    """person, place, company, card or product: fields of one group share one such thing a row."""
+    """person, place, company, card or product: fields of one group share one such object per row."""
     localised: ClassVar[bool] = False
     """Whether values change with ``locale``; a locale on any other type is refused."""
     expansion: int = 1
-    """How many cells one row of this column costs at most (arrays: product of the maxima)."""
+    """The maximum number of cells in one row of this column (arrays: product of the maxima)."""
 
     dtype: pa.DataType
-    """Arrow type of every array `fill` answers, dictionary encoding apart. Set by the constructor."""
+    """Arrow type of every array that `fill` returns, ignoring dictionary encoding. Set by the constructor."""
     max_length: int | None = None
     """Longest text in characters, where that is known without looking at rows."""
     measures: ClassVar[bool] = False
-    """Whether `fill` itself raises `budget.TooLarge` before it makes too much, or copies no text; else the block judges
-    by ``max_length``."""
+    """Whether `fill` itself raises `budget.TooLarge` before it uses too much memory, or copies no text; otherwise the
+    block estimates the size from ``max_length``."""
     json_text: bool = False
     """The text is a JSON document, which JSON output embeds as it is."""
     primary: bool = False
     """The column identifies its rows: it never repeats, whether or not ``unique`` is set on the field."""
     blank_together: ClassVar[bool] = False
-    """The fields of a group are blank in the same rows, which the group sees to."""
+    """The fields of a group are blank in the same rows, which the group determines."""
     solitary: ClassVar[bool] = False
     """Without a named group a field of this type shares nothing."""
     joins: ClassVar[bool] = False
-    """It is put into a group only where another field has founded that; by itself it shares nothing."""
+    """It is put into a group only if another field has started the group; by itself it shares nothing."""
     joins_as_unique: ClassVar[bool] = False
     """From engine 3 on it is put into a group also if its values are unique."""
     grouped_since: ClassVar[int] = 1
-    """The first engine that puts it into a group without being told."""
+    """The first engine that puts it into a group without a named group."""
     beside: ClassVar[str | tuple[str, ...] | None] = None
-    """The kind of group (or several: the first that there is) that a field joins instead of one of its `group_kind`."""
+    """The kind of group (or several: the first that exists) that a field joins instead of one of its `group_kind`."""
     needs_birth: ClassVar[bool] = False
     """Whether a field that reads a group of kind person uses the day of birth."""
     needs: tuple[str, ...] = ()
@@ -107,11 +107,11 @@ class FieldType(ABC):
 
     @abstractmethod
     def fill(self, context: ColumnContext) -> pa.Array:
-        """The column for ``context.rows``: one value a row, of ``dtype`` (or a dictionary of it)."""
+        """Return the column for ``context.rows``: one value per row, of ``dtype`` (or a dictionary of it)."""
 
     def in_parts(self, context: ColumnContext) -> tuple[Part, ...] | None:
-        """The texts of `fill` as parts in their order, for formats that put them together in the row; None if the
-        column has no such parts."""
+        """Return the texts of `fill` as parts in order, for formats that join them in each row; None if the column has
+        no such parts."""
         return None
 
     def prepare(self, env: GenerationContext) -> Any:
@@ -124,11 +124,12 @@ class FieldType(ABC):
         return None
 
     def space_in(self, state: Any) -> int | None:
-        """`space` once the request is known (``state`` is what `prepare` answered), for ranges that depend on now."""
+        """Return `space` once the request is known (``state`` is the result of `prepare`), for ranges that depend on
+        now."""
         return self.space()
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        """Like `fill`, with values that never repeat. Called only when `space` answers a number."""
+        """Like `fill`, with values that never repeat. Called only when `space` returns a number."""
         raise TypeError(f"{self.name} cannot be unique")
 
     def unique_hint(self) -> str:
@@ -145,8 +146,8 @@ class FieldType(ABC):
         return None
 
     def reaches(self, rows: int) -> tuple[str, int] | None:
-        """Address of another template, and how many of its first rows the first ``rows`` elements at the column's
-        level may read; None if it reads no other template, or only through its group."""
+        """Return the address of another template, and how many of its first rows the first ``rows`` elements at the
+        column's level may read; None if it reads no other template, or only through its group."""
         return None
 
     def holds(self) -> RecordCounts | None:
@@ -175,7 +176,7 @@ class FieldType(ABC):
 
     @classmethod
     def part(cls, options: Any) -> str:
-        """Return which part of its group's thing a field shows: `assign` gives a group each part once."""
+        """Return which part of its group's object a field shows: `assign` gives a group each part once."""
         return cls.name
 
     @classmethod
@@ -195,9 +196,9 @@ class FieldType(ABC):
 
 
 class IndexedType(FieldType):
-    """A type whose values can be numbered 0 .. size - 1. Even draws and uniqueness come for free.
+    """A type whose values can be numbered 0 .. size - 1, which provides uniform draws and uniqueness.
 
-    A subclass sets ``size`` in its constructor and answers values by number in `at`. ``size`` may exceed 2**64
+    A subclass sets ``size`` in its constructor and returns values by number in `at`. ``size`` may exceed 2**64
     only if `fill` and `fill_unique` are overridden.
     """
 
@@ -205,10 +206,10 @@ class IndexedType(FieldType):
 
     @abstractmethod
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        """Values number ``index`` (``uint64[n]``, each below ``size``)."""
+        """Return the values number ``index`` (``uint64[n]``, each below ``size``)."""
 
     def draw(self, context: ColumnContext) -> np.ndarray:
-        """Which value each row takes; overridden by types with weights or distributions."""
+        """Return the number of each row's value; overridden by types with weights or distributions."""
         return context.below(self.size)
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -233,7 +234,7 @@ class PoolType(IndexedType):
     weights: random.Weighted | None = None
 
     def use(self, pool: pa.Array, weights: random.Weighted | None = None) -> None:
-        """Takes ``pool`` as the values and derives size, dtype and longest text from it."""
+        """Use ``pool`` as the values, and derive size, dtype and longest text from it."""
         self.pool = pool
         self.size = len(pool)
         self.dtype = pool.type
@@ -257,11 +258,11 @@ class PoolType(IndexedType):
 
 
 class GroupKind(ABC):
-    """One kind of shared thing, compiled for one group of one template."""
+    """One kind of shared object, compiled for one group of one template."""
 
     kind: ClassVar[str]
     founded_by_readers: ClassVar[bool] = False
-    """Return whether a field of another kind that reads the group starts it; such fields are then in ``fields``."""
+    """Whether a field of another kind that reads the group starts it; such fields are then in ``fields``."""
     readers: tuple[FieldSpec, ...] = ()
     """Fields of other kinds that read the group; set once it is compiled."""
 
@@ -274,7 +275,7 @@ class GroupKind(ABC):
         return None, []
 
     def key(self, seed: str, prefix: str, founder: str) -> np.uint64:
-        """The key of the group's draws; ``founder`` is its oldest field's id, ``prefix`` the path of its level."""
+        """Return the key of the group's draws: ``founder`` is its oldest field's id, ``prefix`` its level's path."""
         return random.key(seed, "group", self.kind, prefix, founder)
 
     def most_rows(self) -> int | None:
@@ -283,7 +284,7 @@ class GroupKind(ABC):
 
     @abstractmethod
     def draw(self, draws: RandomStream, state: Any) -> Any:
-        """The things of ``draws.rows``, as vectors that the kind's field types know how to read."""
+        """Return the objects of ``draws.rows``, as vectors that the kind's field types read."""
 
 
 def pooled(pool: pa.Array, index: np.ndarray) -> pa.DictionaryArray:

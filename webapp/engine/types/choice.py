@@ -1,4 +1,4 @@
-"""Choices from values a person wrote down: even, weighted, in turn, or looked up from another field."""
+"""Choices from a user's values: uniform, weighted, in turn, or looked up from another field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webapp.engine.compiler import Compiler
     from webapp.engine.spec import FieldSpec
 
-_POOLS_KEPT = 8
+_CACHED_POOLS = 8
 
 Values = Annotated[tuple[Any, ...], Field(min_length=1, max_length=limits.MAX_LIST_VALUES)]
 
@@ -85,7 +85,7 @@ class Custom(_Listed):
 
 
 class Enum(_Listed):
-    """One of the values, by weights where they are given."""
+    """One of the values, with optional weights."""
 
     name = "enum"
     label = "Enum"
@@ -139,7 +139,7 @@ class Enum(_Listed):
 
 
 class WeightedList(Enum):
-    """One of the values, by weights, which are not left out."""
+    """One of the values, with required weights."""
 
     name = "weighted_list"
     label = "Weighted list"
@@ -218,7 +218,7 @@ class Mapped(FieldType):
         if not len(self._pool.values):
             compiler.fault(field, "options.map", "too_few", "All values are null.", "Use type null.")
         self._keys = pa.array(list(options.map), pa.string())
-        self._known: OrderedDict[tuple[int, ...], tuple[pa.Array, np.ndarray]] = OrderedDict()
+        self._pool_places: OrderedDict[tuple[int, ...], tuple[pa.Array, np.ndarray]] = OrderedDict()
         source = compiler.require(field, "options.field", options.field)
         self.needs = (options.field,)
         if source is not None and pa.types.is_nested(source.dtype):
@@ -229,15 +229,15 @@ class Mapped(FieldType):
         source = context.column(self.options.field)
         if not pa.types.is_dictionary(source.type):
             return self._pool.at(self._places(source))
-        # The places of a pool and then the default's are looked up once as long as the pool lives.
+        # The places of a pool's values, followed by the default's, are looked up once while the pool is cached.
         pool = source.dictionary
         address = (*(buffer.address if buffer else 0 for buffer in pool.buffers()), pool.offset, len(pool))
-        known = self._known.get(address)
-        if known is None:
-            known = self._known[address] = (pool, np.append(self._places(pool), len(self._keys)))
-            while len(self._known) > _POOLS_KEPT:
-                self._known.popitem(last=False)
-        places = known[1]
+        cached = self._pool_places.get(address)
+        if cached is None:
+            cached = self._pool_places[address] = (pool, np.append(self._places(pool), len(self._keys)))
+            while len(self._pool_places) > _CACHED_POOLS:
+                self._pool_places.popitem(last=False)
+        places = cached[1]
         indices = source.indices
         if indices.null_count:
             indices = pc.fill_null(indices, len(places) - 1)
@@ -247,6 +247,6 @@ class Mapped(FieldType):
         return self._pool.bounds
 
     def _places(self, column: pa.Array) -> np.ndarray:
-        """Which entry of the map each value has; the last one, the default, where it has none."""
+        """Return the number of each value's map entry; the last number, of the default, for values without one."""
         found = pc.index_in(text.to_text(column), value_set=self._keys)
         return pc.fill_null(found, len(self._keys)).to_numpy()

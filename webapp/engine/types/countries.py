@@ -34,11 +34,11 @@ def listed(
     compiler: Compiler,
 ) -> tuple[str, ...]:
     """The countries of an option in capitals, each once; a fault for each that has no ``what``."""
-    wanted = [given] if isinstance(given, str) else list(given)
-    if not wanted:
+    codes = [given] if isinstance(given, str) else list(given)
+    if not codes:
         compiler.fault(field, f"options.{option}", "too_few", "Name at least one country, or leave it out.")
     chosen: dict[str, None] = {}
-    for place, code in enumerate(wanted):
+    for place, code in enumerate(codes):
         upper = code.strip().upper()
         if upper in known:
             chosen[upper] = None
@@ -108,8 +108,7 @@ ZW Zimbabwean
 
 @dataclass(frozen=True, eq=False)
 class OfCountry:
-    """Texts of which every country has one: ``at`` is ``int64[countries]`` of places in ``texts``, -1 where none is
-    known."""
+    """One text per country: ``at`` is ``int64[countries]`` of places in ``texts``, -1 for countries without one."""
 
     texts: pa.StringArray
     at: np.ndarray
@@ -148,8 +147,8 @@ def languages(geography: Geography) -> list[str]:
 def of_country(
     vocabulary: Vocabulary, geography: Geography, make: Callable[[Geography], Sequence[str]]
 ) -> OfCountry:
-    """What ``make`` answers for each country, as a pool of the texts that differ; made once a process."""
-    return vocabulary.shared(("of country", make.__name__), lambda: _of_country(make(geography)))
+    """Return the result of ``make`` for each country as a pool of distinct texts, created once per process."""
+    return vocabulary.shared(("of country", make.__name__), lambda: _compile_texts(make(geography)))
 
 
 def local_texts(
@@ -161,7 +160,8 @@ def local_texts(
         return of_country(vocabulary, geography, make)
     if make is languages:
         return vocabulary.shared(
-            ("local languages", locale), lambda: _of_country(_local_languages(vocabulary, geography, locale))
+            ("local languages", locale),
+            lambda: _compile_texts(_local_languages(vocabulary, geography, locale)),
         )
     if make is nationalities:
         # That of the locale's country in its language; no other country has one in it.
@@ -171,12 +171,13 @@ def local_texts(
         own = locale.partition("_")[2]
         codes = geography.countries["alpha2"].to_pylist()
         texts = [names[0].as_py() if code == own else "" for code in codes]
-        return vocabulary.shared(("local nationality", locale), lambda: _of_country(texts))
+        return vocabulary.shared(("local nationality", locale), lambda: _compile_texts(texts))
     names = vocabulary.positioned("continent_name", locale) if make is continents else None
     if names is not None:
         local = dict(zip(CONTINENTS, names.to_pylist(), strict=True))
         return vocabulary.shared(
-            ("local continents", locale), lambda: _of_country([local[name] for name in continents(geography)])
+            ("local continents", locale),
+            lambda: _compile_texts([local[name] for name in continents(geography)]),
         )
     return None
 
@@ -188,10 +189,10 @@ def _local_languages(vocabulary: Vocabulary, geography: Geography, locale: str) 
     return [names.get(code, LANGUAGES.get(code, "")) for code in language_codes(geography)]
 
 
-def _of_country(texts: Sequence[str]) -> OfCountry:
-    found = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text))}
-    pool = pa.array(list(found), pa.string())
-    return OfCountry(pool, np.array([found.get(text, -1) for text in texts], np.int64), longest(pool))
+def _compile_texts(texts: Sequence[str]) -> OfCountry:
+    positions = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text))}
+    pool = pa.array(list(positions), pa.string())
+    return OfCountry(pool, np.array([positions.get(text, -1) for text in texts], np.int64), longest(pool))
 
 
 def currency_rows(vocabulary: Vocabulary, geography: Geography) -> np.ndarray:
@@ -209,27 +210,27 @@ def currency_rows(vocabulary: Vocabulary, geography: Geography) -> np.ndarray:
 
 
 def countries_with(vocabulary: Vocabulary, geography: Geography, kind: str, text: str) -> np.ndarray:
-    """``int64[k]``: rows of the countries for which a field of type ``kind`` may say ``text``."""
-    wanted = text.lower()
+    """``int64[k]``: rows of the countries for which a field of type ``kind`` may have the value ``text``."""
+    name_ = text.lower()
     if kind.startswith("currency"):
         names = vocabulary.table("currency_name")["name"].to_pylist()
         currencies = vocabulary.table("currency")
         listed = names if kind == "currency_name" else currencies[kind.removeprefix("currency_")].to_pylist()
-        found = {row % currencies.num_rows for row, name in enumerate(listed) if name.lower() == wanted}
-        return np.flatnonzero(np.isin(currency_rows(vocabulary, geography), sorted(found)))
+        rows = {row % currencies.num_rows for row, name in enumerate(listed) if name.lower() == name_}
+        return np.flatnonzero(np.isin(currency_rows(vocabulary, geography), sorted(rows)))
     makes = {
         "continent": (continents,),
         "nationality": (nationalities,),
         "language": (languages, language_codes),
     }
-    said = [make(geography) for make in makes[kind]]
+    texts_by_source = [make(geography) for make in makes[kind]]
     if kind == "nationality" and vocabulary.has_table("nationality_name"):
         table = vocabulary.table("nationality_name")
         local = [(locale[-2:], name) for locale, name in zip(*table.to_pydict().values(), strict=True)]
         codes = geography.countries["alpha2"].to_pylist()
-        said += [
-            [name if code == of else "" for code in codes] for of, name in local if name.lower() == wanted
+        texts_by_source += [
+            [name if code == of else "" for code in codes] for of, name in local if name.lower() == name_
         ]
     return np.array(
-        [row for texts in said for row, one in enumerate(texts) if one.lower() == wanted], np.int64
+        [row for texts in texts_by_source for row, one in enumerate(texts) if one.lower() == name_], np.int64
     )

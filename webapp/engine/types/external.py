@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 ANSWER = "answer"
 REDACTED = "[redacted]"
-_POOLED = 65_536  # a pool is escaped whole, so a larger one is not shared by the blocks
+_MAX_POOL = 65_536  # a pool is escaped whole, so a larger one is not shared by the blocks
 
 
 class Fetched(OptionsModel):
-    """Return the settings that all types have for missing responses."""
+    """The options that all types have for missing responses."""
 
     on_empty: Literal["error", "blank", "default"] = Field(
         "error", description="What to do if the query returns no rows."
@@ -83,7 +83,7 @@ class ExternalColumn(FieldType):
 
     def __init__(self, field: FieldSpec, options: Answered, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._answered = options
+        self._external_options = options
         self.redacted = field.common.sensitive
         self._default: pa.Array | None = None
         self._pool = external_values.placeholder_values(options.kind or self._kind, options.decimals)
@@ -101,22 +101,22 @@ class ExternalColumn(FieldType):
             )
 
     def use(self, answer: Answer, name: str | None, compiler: Compiler) -> None:
-        """Takes column ``name`` (None: the first) of an answer as the values."""
-        options, columns = self._answered, answer.table.column_names
+        """Use column ``name`` (None: the first) of an answer as the values."""
+        options, columns = self._external_options, answer.table.column_names
         if name is not None and name not in columns:
             text = f'The answer has no column "{name}"; it has {", ".join(columns)}.'
             compiler.fault(self.field, "options.column", "unknown_column", text, did_you_mean(name, columns))
             return
-        settled = answer.keys is None
+        has_no_keys = answer.keys is None
         column = answer.table.column(name) if name is not None else answer.table.column(0)
         try:
-            made = external_values.values_of(column, options.kind, options.decimals, settled)
+            values = external_values.values_of(column, options.kind, options.decimals, has_no_keys)
         except external_values.NotOfKind as error:
             reason = "It is sensitive, and not shown." if self.redacted else str(error)
             text = f"A value cannot be converted to {options.kind}: {reason}"
             compiler.fault(self.field, "options.kind", "wrong_type", text, "Leave kind out, or write text.")
             return
-        self._pool, self.json_text = made
+        self._pool, self.json_text = values
         self.dtype = self._pool.type
         if options.falls_back and options.default is not None:
             self._default = postprocess.fixed(options.default, self.dtype)
@@ -133,38 +133,40 @@ class ExternalColumn(FieldType):
 
     def empty(self, compiler: Compiler, text: str) -> None:
         """Reject a response without rows, unless the field has a default."""
-        if self._answered.on_empty == "error":
+        if self._external_options.on_empty == "error":
             hint = "Write on_empty: blank, or on_empty: default and a default."
             compiler.fault(self.field, "", "empty_answer", text, hint)
 
-    def picked(self, index: np.ndarray, there: np.ndarray | None) -> pa.Array:
-        """Values number ``index``; where ``there`` is false, what stands for an answer without rows."""
-        if there is not None and not there.any():
+    def picked(self, index: np.ndarray, has_value: np.ndarray | None) -> pa.Array:
+        """Return the values number ``index``; where ``has_value`` is false, the default or null."""
+        if has_value is not None and not has_value.any():
             if self._default is None:
                 return self._masked(pa.nulls(index.size, self.dtype))
             return self._masked(pooled(self._default, np.zeros(index.size, np.int64)))
-        if len(self._pool) <= _POOLED:
-            made: pa.Array = pooled(self._pool, index)
+        if len(self._pool) <= _MAX_POOL:
+            values: pa.Array = pooled(self._pool, index)
         else:
-            made = budget.taken(self._pool, pa.array(index))
-        if there is not None and not there.all():
-            made = postprocess.blanked(made, ~there)
+            values = budget.taken(self._pool, pa.array(index))
+        if has_value is not None and not has_value.all():
+            values = postprocess.blanked(values, ~has_value)
             if self._default is not None:
-                made = made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
-                made = pc.if_else(pa.array(there), made, self._default[0])
-        return self._masked(made)
+                values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+                values = pc.if_else(pa.array(has_value), values, self._default[0])
+        return self._masked(values)
 
     def stood_in(self, n: int) -> pa.Array:
         """Return the placeholder value in every row."""
         return self._masked(pooled(self._pool, np.zeros(n, np.int64)))
 
-    def _masked(self, made: pa.Array) -> pa.Array:
-        """A sensitive value is replaced here already, so that no field that reads it comes to know it."""
+    def _masked(self, values: pa.Array) -> pa.Array:
+        """Redact sensitive values, so that no field that reads the column receives them."""
         if not self.redacted:
-            return made
+            return values
         if not pa.types.is_string(self.dtype):
-            return pa.nulls(len(made), self.dtype)
-        indices = pa.array(np.zeros(len(made), np.int32), mask=made.is_null().to_numpy(zero_copy_only=False))
+            return pa.nulls(len(values), self.dtype)
+        indices = pa.array(
+            np.zeros(len(values), np.int32), mask=values.is_null().to_numpy(zero_copy_only=False)
+        )
         return pa.DictionaryArray.from_arrays(indices, _REDACTED)
 
 
@@ -172,7 +174,7 @@ _REDACTED = pa.array([REDACTED])
 
 
 class DbResponse(ExternalColumn):
-    """A value out of what a query answers."""
+    """A value from the result of a query."""
 
     name = "db_response"
     label = "Database value"
@@ -206,7 +208,7 @@ class DbResponse(ExternalColumn):
         super().__init__(field, options, compiler)
         self._answer: Answer | None = None
         self._counts: np.ndarray | None = None
-        self._quiet = False
+        self._hides_values = False
         query = self._read(compiler)
         if query is None:
             return
@@ -223,16 +225,16 @@ class DbResponse(ExternalColumn):
         self._counts = np.diff(answer.starts)
         without = np.flatnonzero(self._counts == 0)
         if without.size:
-            shown = (
+            example = (
                 ""
-                if self._quiet
+                if self._hides_values
                 else f", such as {external_values.shown_key(answer.keys[int(without[0])].as_py())}"
             )
-            text = f"The query answers no rows for {without.size:,} of {len(answer.keys):,} sets of values{shown}."
+            text = f"The query answers no rows for {without.size:,} of {len(answer.keys):,} sets of values{example}."
             self.empty(compiler, text)
 
     def _read(self, compiler: Compiler) -> str | None:
-        """The query with ``{{p0}}`` and so on for its fields, which are then `needs`; None after a fault."""
+        """Return the query with ``{{p0}}`` and so on for its fields, and set `needs` to them; None after a fault."""
         field, options = self.field, self.options
         try:
             pattern = placeholders.parse(options.query)
@@ -240,20 +242,20 @@ class DbResponse(ExternalColumn):
             where = f"At character {error.position + 1}."
             compiler.fault(field, "options.query", "bad_placeholder", str(error), where)
             return None
-        before, names = len(compiler.faults), [hole.name for hole in pattern.holes]
+        fault_count, names = len(compiler.faults), [placeholder.name for placeholder in pattern.holes]
         self.needs = tuple(dict.fromkeys(names))
-        for hole in pattern.holes:
-            if hole.filters:
-                text = f'"{hole.name}" has a filter, but values are inserted into queries unchanged.'
+        for placeholder in pattern.holes:
+            if placeholder.filters:
+                text = f'"{placeholder.name}" has a filter, but values are inserted into queries unchanged.'
                 hint = "Create the value in a hidden field of type derived, and use that field."
                 compiler.fault(field, "options.query", "not_for_this_type", text, hint)
         for name in self.needs:
             column = compiler.require(field, "options.query", name)
-            self._quiet |= column is None or column.spec.common.sensitive
+            self._hides_values |= column is None or column.spec.common.sensitive
             if column is not None and pa.types.is_nested(column.dtype):
                 text = f'"{name}" holds objects or arrays, which no query takes.'
                 compiler.fault(field, "options.query", "wrong_type", text, "Name a field with single values.")
-        if len(compiler.faults) > before:
+        if len(compiler.faults) > fault_count:
             return None
         parts = (
             part if isinstance(part, str) else f"{{{{p{self.needs.index(part.name)}}}}}"
@@ -278,21 +280,21 @@ class DbResponse(ExternalColumn):
             return self.stood_in(context.n)
         place = pc.index_in(keys, value_set=answer.keys)
         if not place.null_count:
-            return self._of_sets(context, answer, place.to_numpy())
+            return self._for_keys(context, answer, place.to_numpy())
         # Rows whose set of values was not requested, as in a preview that makes no calls, are null.
         unknown = place.is_null().to_numpy(zero_copy_only=False)
         if unknown.all():
             return pa.nulls(context.n, self.dtype)
-        made = self._of_sets(context, answer, pc.fill_null(place, 0).to_numpy())
-        return postprocess.blanked(made, unknown)
+        values = self._for_keys(context, answer, pc.fill_null(place, 0).to_numpy())
+        return postprocess.blanked(values, unknown)
 
-    def _of_sets(self, context: ColumnContext, answer: Answer, place: np.ndarray) -> pa.Array:
+    def _for_keys(self, context: ColumnContext, answer: Answer, place: np.ndarray) -> pa.Array:
         assert self._counts is not None  # an answer to a query with fields in it has them
         counts = self._counts[place]
-        drawn = engine_random.below_each(context.group(), counts.astype(np.uint64)).view(np.int64)
-        there = counts > 0
-        index = np.where(there, answer.starts[place] + drawn, 0)
-        return self.picked(index, None if there.all() else there)
+        offsets = engine_random.below_each(context.group(), counts.astype(np.uint64)).view(np.int64)
+        has_rows = counts > 0
+        index = np.where(has_rows, answer.starts[place] + offsets, 0)
+        return self.picked(index, None if has_rows.all() else has_rows)
 
     def unique_hint(self) -> str:
         return "What is fetched may repeat. Keys of a table can be unique: use the type foreign_key."
@@ -307,7 +309,7 @@ class DbResponse(ExternalColumn):
 
 
 class SameAnswer(GroupKind):
-    """The draw that fields with the same query share: they show the same row of its answer."""
+    """The draw that fields with the same query share: they show the same row of its result."""
 
     kind = ANSWER
 
@@ -388,7 +390,7 @@ class Ai(ExternalColumn):
         )
 
         @model_validator(mode="after")
-        def _fits_together(self) -> Self:
+        def _check_kind(self) -> Self:
             if (self.answered == "choice") != (self.choices is not None):
                 raise ValueError("kind: choice and choices go together: write both, or neither")
             if self.max_length is not None and self.answered != "text":
@@ -419,9 +421,9 @@ class Ai(ExternalColumn):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        shown = options.choices or options.examples
-        if shown and options.kind == "text":
-            self._pool = pa.array(shown[:1])
+        examples = options.choices or options.examples
+        if examples and options.kind == "text":
+            self._pool = pa.array(examples[:1])
         self._answer: Answer | None = None
         pattern = self._read(compiler)
         if pattern is None:
@@ -431,10 +433,10 @@ class Ai(ExternalColumn):
         self._key = question.key
         self._answer = answer = compiler.ask(field, question, keyed=True)
         if answer is not None:
-            self._take(answer, compiler)
+            self._set_values(answer, compiler)
 
     def _read(self, compiler: Compiler) -> Pattern | None:
-        """The prompt, whose fields are then `needs`; None after a fault."""
+        """Return the prompt, and set `needs` to its fields; None after a fault."""
         field, options = self.field, self.options
         try:
             pattern = placeholders.parse(options.prompt)
@@ -442,32 +444,32 @@ class Ai(ExternalColumn):
             where = f"At character {error.position + 1}."
             compiler.fault(field, "options.prompt", "bad_placeholder", str(error), where)
             return None
-        before = len(compiler.faults)
-        self.needs = tuple(dict.fromkeys(hole.name for hole in pattern.holes))
+        fault_count = len(compiler.faults)
+        self.needs = tuple(dict.fromkeys(placeholder.name for placeholder in pattern.holes))
         nested = set()
         for name in self.needs:
             column = compiler.require(field, "options.prompt", name)
             if column is not None and pa.types.is_nested(column.dtype):
                 nested.add(name)
-        for hole in pattern.holes:
-            if hole.name in nested and not hole.json:
-                message = f'"{hole.name}" holds objects or arrays.'
-                hint = f"Write {{{{{hole.name} | json}}}}, or name a field with single values."
+        for placeholder in pattern.holes:
+            if placeholder.name in nested and not placeholder.json:
+                message = f'"{placeholder.name}" holds objects or arrays.'
+                hint = f"Write {{{{{placeholder.name} | json}}}}, or name a field with single values."
                 compiler.fault(field, "options.prompt", "wrong_type", message, hint)
-        secret = sorted(one.name for one in compiler.read_so_far() if one.common.sensitive)
-        if secret and not options.allow_sensitive:
+        sensitive = sorted(one.name for one in compiler.read_so_far() if one.common.sensitive)
+        if sensitive and not options.allow_sensitive:
             message = (
-                f'The prompt contains "{secret[0]}", which is sensitive, and would be sent to the model.'
+                f'The prompt contains "{sensitive[0]}", which is sensitive, and would be sent to the model.'
             )
             hint = "Remove it from the prompt, or set allow_sensitive: true."
             compiler.fault(field, "options.prompt", "sensitive", message, hint)
-        self._quiet = self.redacted or bool(secret)
-        return pattern if len(compiler.faults) == before else None
+        self._hides_values = self.redacted or bool(sensitive)
+        return pattern if len(compiler.faults) == fault_count else None
 
     def _question(self) -> Question:
         options = self.options
-        said = (
-            ("of", (("bears", options.on_error != "error"), ("quiet", self._quiet))),
+        details = (
+            ("of", (("bears", options.on_error != "error"), ("quiet", self._hides_values))),
             ("answer", options.answered),
             ("max_length", options.max_length),
             ("decimals", options.decimals if options.answered == "decimal" else None),
@@ -476,7 +478,7 @@ class Ai(ExternalColumn):
             ("temperature", options.temperature),
         )
         return Question(
-            options.connection_id or "", "ai", said, (options.same_for_equal_prompts, options.prompt)
+            options.connection_id or "", "ai", details, (options.same_for_equal_prompts, options.prompt)
         )
 
     # --- Rows ---------------------------------------------------------------------------------------------------
@@ -503,24 +505,24 @@ class Ai(ExternalColumn):
         if unknown.all():
             return pa.nulls(context.n, self.dtype)
         index = pc.fill_null(place, 0).to_numpy().astype(np.int64)
-        there = self._states[index] != _DEFAULT
-        made = self.picked(index, None if there.all() else there)
-        return postprocess.blanked(made, unknown) if unknown.any() else made
+        is_value = self._states[index] != _DEFAULT
+        values = self.picked(index, None if is_value.all() else is_value)
+        return postprocess.blanked(values, unknown) if unknown.any() else values
 
     # --- Answers ------------------------------------------------------------------------------------------------
 
-    def _take(self, answer: Answer, compiler: Compiler) -> None:
+    def _set_values(self, answer: Answer, compiler: Compiler) -> None:
         """Convert the response to values."""
-        troubles = answer.table.column("trouble").to_pylist()
-        failed = [place for place, trouble in enumerate(troubles) if trouble]
+        problems = answer.table.column("trouble").to_pylist()
+        failed = [place for place, problem in enumerate(problems) if problem]
         if failed and self.options.on_error == "error":
-            such = f"{len(failed):,} of {len(troubles):,} prompts do not fit: {troubles[failed[0]]}"
-            message = f"The model's answers to {such}."
+            failures = f"{len(failed):,} of {len(problems):,} prompts do not fit: {problems[failed[0]]}"
+            message = f"The model's answers to {failures}."
             compiler.fault(
                 self.field, "", "bad_answer", message, f"Write on_error: blank, or default. {_REFRESH}"
             )
             return
-        states = np.full(len(troubles), _VALUE, np.int8)
+        states = np.full(len(problems), _VALUE, np.int8)
         states[failed] = _DEFAULT if self.options.falls_back and self.options.default is not None else _BLANK
         self._states = states
         self.use(answer, "value", compiler)
@@ -535,7 +537,7 @@ _REFRESH_RESPONSE = (
 )
 
 
-def _path(path: str) -> str:
+def _validate_path(path: str) -> str:
     if re.match(r"[A-Za-z][\w+.-]*:|//", path):
         raise ValueError("a path is resolved against the connection's base URL and must not contain a host")
     if not path.isprintable() or "\\" in path or "#" in path:
@@ -545,13 +547,13 @@ def _path(path: str) -> str:
     return path
 
 
-def _json_path(extract: str) -> str:
+def _validate_json_path(extract: str) -> str:
     json_paths.read(extract)
     return extract
 
 
 class ApiResponse(ExternalColumn):
-    """A value out of what an API answers."""
+    """A value from the response of an API."""
 
     name = "api_response"
     label = "API value"
@@ -576,13 +578,13 @@ class ApiResponse(ExternalColumn):
             max_length=limits.MAX_NAME_CHARS, description="The REST connection to call.",
             json_schema_extra=form_hints.connection("fetch"),
         )  # fmt: skip
-        path: Annotated[str, AfterValidator(_path)] = Field(
+        path: Annotated[str, AfterValidator(_validate_path)] = Field(
             min_length=1, max_length=limits.MAX_FORMULA_CHARS,
             description="Path on the connection, with an optional query string. Values for {{field}} are "
             "percent-encoded.",
             json_schema_extra=form_hints.PATTERN,
         )  # fmt: skip
-        extract: Annotated[str, AfterValidator(_json_path)] = Field(
+        extract: Annotated[str, AfterValidator(_validate_json_path)] = Field(
             "$", min_length=1, max_length=limits.JSON_PATH_CHARS,
             description="JSONPath of the value in the response; the first match is used. Default: the whole response.",
         )  # fmt: skip
@@ -605,7 +607,7 @@ class ApiResponse(ExternalColumn):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._quiet = self.redacted
+        self._hides_values = self.redacted
         self._answer: Answer | None = None
         pattern = self._read(compiler)
         if pattern is None:
@@ -615,10 +617,10 @@ class ApiResponse(ExternalColumn):
         self._key = question.key
         self._answer = answer = compiler.ask(field, question, keyed=bool(self.needs))
         if answer is not None:
-            self._take(answer, compiler)
+            self._set_values(answer, compiler)
 
     def _read(self, compiler: Compiler) -> Pattern | None:
-        """The path, whose fields are then `needs`; None after a fault."""
+        """Return the path, and set `needs` to its fields; None after a fault."""
         field = self.field
         try:
             pattern = placeholders.parse(self.options.path)
@@ -626,56 +628,62 @@ class ApiResponse(ExternalColumn):
             where = f"At character {error.position + 1}."
             compiler.fault(field, "options.path", "bad_placeholder", str(error), where)
             return None
-        before = len(compiler.faults)
-        self.needs = tuple(dict.fromkeys(hole.name for hole in pattern.holes))
+        fault_count = len(compiler.faults)
+        self.needs = tuple(dict.fromkeys(placeholder.name for placeholder in pattern.holes))
         for name in self.needs:
             column = compiler.require(field, "options.path", name)
-            self._quiet |= column is None or column.spec.common.sensitive
+            self._hides_values |= column is None or column.spec.common.sensitive
             if column is not None and pa.types.is_nested(column.dtype):
                 message = f'"{name}" holds objects or arrays, which no path takes.'
                 compiler.fault(
                     field, "options.path", "wrong_type", message, "Name a field with single values."
                 )
-        if len(compiler.faults) > before:
+        if len(compiler.faults) > fault_count:
             return None
         return pattern if self.options.path.startswith("/") else Pattern(("/", *pattern.parts))
 
     def _question(self) -> Question:
         options = self.options
         fixed = () if self.needs else ("".join(map(str, self._pattern.parts)),)
-        of = (("bears", options.on_error != "error"), ("path", options.path), ("quiet", self._quiet))
-        return Question(options.connection_id, "http", (("of", of),), fixed)
+        details = (
+            ("bears", options.on_error != "error"),
+            ("path", options.path),
+            ("quiet", self._hides_values),
+        )
+        return Question(options.connection_id, "http", (("of", details),), fixed)
 
     # --- Rows ---------------------------------------------------------------------------------------------------
 
     def fill(self, context: ColumnContext) -> pa.Array:
         answer = self._answer
         if not self.needs:
-            return self.stood_in(context.n) if answer is None else self._of(np.zeros(context.n, np.int64))
+            return (
+                self.stood_in(context.n) if answer is None else self._values_at(np.zeros(context.n, np.int64))
+            )
         # The path of each row; null if a value in it is null: then no request is made.
         pieces = [part if isinstance(part, str) else _encoded(part, context) for part in self._pattern.parts]
         paths: pa.Array = pieces[0] if len(pieces) == 1 else budget.joined(pieces, context.n)
         if answer is None:
             if context.env.recorder is not None:
-                asked = paths.drop_null()
-                context.env.recorder.note(self._key, self.field.path, asked, [asked])
+                requested = paths.drop_null()
+                context.env.recorder.note(self._key, self.field.path, requested, [requested])
             return postprocess.blanked(self.stood_in(context.n), _nulls(paths))
         place = pc.index_in(paths, value_set=answer.keys, skip_nulls=True)
         unknown = _nulls(place)  # null in its path, or not requested, as in a preview that makes no calls
         if unknown.all():
             return pa.nulls(context.n, self.dtype)
-        made = self._of(pc.fill_null(place, 0).to_numpy().astype(np.int64))
-        return postprocess.blanked(made, unknown) if unknown.any() else made
+        values = self._values_at(pc.fill_null(place, 0).to_numpy().astype(np.int64))
+        return postprocess.blanked(values, unknown) if unknown.any() else values
 
-    def _of(self, place: np.ndarray) -> pa.Array:
-        there = self._states[place] != _DEFAULT
-        return self.picked(place, None if there.all() else there)
+    def _values_at(self, place: np.ndarray) -> pa.Array:
+        is_value = self._states[place] != _DEFAULT
+        return self.picked(place, None if is_value.all() else is_value)
 
     # --- Answers ------------------------------------------------------------------------------------------------
 
-    def _take(self, answer: Answer, compiler: Compiler) -> None:
+    def _set_values(self, answer: Answer, compiler: Compiler) -> None:
         """Convert the responses to values: the first match in each body."""
-        values, empty, failed = self._found(answer, compiler)
+        values, empty, failed = self._extracted(answer, compiler)
         states = np.full(len(values), _VALUE, np.int8)
         for places, what in ((empty, self.options.on_empty), (failed, self.options.on_error)):
             states[places] = _DEFAULT if what == "default" and self.options.default is not None else _BLANK
@@ -694,31 +702,31 @@ class ApiResponse(ExternalColumn):
                     self.field, "options.default", "wrong_type", message, 'Write JSON, such as "{}" or "[]".'
                 )
 
-    def _found(self, answer: Answer, compiler: Compiler) -> tuple[list[Any], list[int], list[int]]:
+    def _extracted(self, answer: Answer, compiler: Compiler) -> tuple[list[Any], list[int], list[int]]:
         """Return the values, and the positions of missing values and of values that could not be converted."""
         path = json_paths.read(self.options.extract)
         values: list[Any] = []
         empty: list[int] = []
         failed: list[int] = []
         table = answer.table
-        message = list(
+        responses = list(
             zip(table.column("body").to_pylist(), table.column("trouble").to_pylist(), strict=True)
         )
-        for place, (body, trouble) in enumerate(message):
-            there, value = False, None
+        for place, (body, problem) in enumerate(responses):
+            found, value = False, None
             try:
-                there, value = (
+                found, value = (
                     json_paths.first(path, orjson.loads(body)) if body is not None else (False, None)
                 )
             except ValueError:
                 failed.append(place)
             else:
-                if not there:
-                    (failed if trouble else empty).append(place)
+                if not found:
+                    (failed if problem else empty).append(place)
             values.append(value)
         if failed and self.options.on_error == "error":
-            why = message[failed[0]][1] or "an answer that extract does not fit"
-            text_ = f"The target answered {why}{self._such(answer, failed, len(message))}."
+            reason = responses[failed[0]][1] or "an answer that extract does not fit"
+            text_ = f"The target answered {reason}{self._affected_paths(answer, failed, len(responses))}."
             compiler.fault(
                 self.field,
                 "",
@@ -727,28 +735,30 @@ class ApiResponse(ExternalColumn):
                 f"Write on_error: blank, or default. {_REFRESH_RESPONSE}",
             )
         if empty:
-            where = self._such(answer, empty, len(message))
+            where = self._affected_paths(answer, empty, len(responses))
             self.empty(compiler, f"extract ({self.options.extract}) finds nothing in the answer{where}.")
         return values, empty, failed
 
-    def _such(self, answer: Answer, places: list[int], count: int) -> str:
+    def _affected_paths(self, answer: Answer, places: list[int], count: int) -> str:
         if answer.keys is None:
             return ""
-        shown = (
-            "" if self._quiet else f", such as {answer.keys[places[0]].as_py()[: limits.FETCHED_SAID_CHARS]}"
+        example = (
+            ""
+            if self._hides_values
+            else f", such as {answer.keys[places[0]].as_py()[: limits.FETCHED_SAID_CHARS]}"
         )
-        return f" to {len(places):,} of {count:,} paths{shown}"
+        return f" to {len(places):,} of {count:,} paths{example}"
 
     def _column(self, values: Sequence[Any], compiler: Compiler) -> tuple[pa.Array | None, bool]:
         """The values as one Arrow array, and whether they are JSON documents; None after a fault."""
-        sorts = {_sort(value) for value in values if value is not None}
-        if not sorts:
+        kinds = {_kind_name(value) for value in values if value is not None}
+        if not kinds:
             default = self.options.default
             return pa.nulls(len(values), pa.null() if default is None else pa.array([default]).type), False
-        if self.options.kind is not None or sorts == {"objects or arrays"}:
-            return self._spelled(values), sorts == {"objects or arrays"}
-        if len(sorts) > 1:
-            message = f"The answers hold values of different kinds: {', '.join(sorted(sorts))}."
+        if self.options.kind is not None or kinds == {"objects or arrays"}:
+            return self._as_texts(values), kinds == {"objects or arrays"}
+        if len(kinds) > 1:
+            message = f"The answers hold values of different kinds: {', '.join(sorted(kinds))}."
             compiler.fault(
                 self.field,
                 "options.kind",
@@ -762,41 +772,41 @@ class ApiResponse(ExternalColumn):
         try:
             return pa.array(values), False
         except (OverflowError, pa.ArrowException):  # integers beyond 64 bits
-            return self._spelled(values), False
+            return self._as_texts(values), False
 
-    def _spelled(self, values: Sequence[Any]) -> pa.Array:
-        """Return values as texts; points in time with a time zone stay so if that kind is requested."""
+    def _as_texts(self, values: Sequence[Any]) -> pa.Array:
+        """Return values as texts, or as timestamps if that kind is requested and all values can be parsed."""
         texts = [
             value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
             for value in values
         ]
-        made = pa.array(texts, pa.string())
+        column = pa.array(texts, pa.string())
         if self.options.kind == "datetime":
             for zone in (None, "UTC"):
                 try:
-                    return made.cast(pa.timestamp("us", zone))
+                    return column.cast(pa.timestamp("us", zone))
                 except pa.ArrowException:
                     continue
-        return made
+        return column
 
     def unique_hint(self) -> str:
         return "What is fetched may repeat."
 
 
-def _encoded(hole: Placeholder, context: ColumnContext) -> pa.Array:
+def _encoded(placeholder: Placeholder, context: ColumnContext) -> pa.Array:
     """``string[n]``: a value of each row, percent-encoded; null stays null."""
-    texts = text.decode(Pattern((hole,)).fill(context.column, context.n))
-    blank = pc.or_(pc.is_null(text.decode(context.column(hole.name))), pc.equal(texts, ""))
-    coded = pc.if_else(blank, pa.scalar(None, pa.string()), texts).dictionary_encode()
-    quoted = pa.array([quote(one, safe="") for one in coded.dictionary.to_pylist()], pa.string())
-    return quoted.take(coded.indices)
+    texts = text.decode(Pattern((placeholder,)).fill(context.column, context.n))
+    blank = pc.or_(pc.is_null(text.decode(context.column(placeholder.name))), pc.equal(texts, ""))
+    encoded = pc.if_else(blank, pa.scalar(None, pa.string()), texts).dictionary_encode()
+    quoted = pa.array([quote(one, safe="") for one in encoded.dictionary.to_pylist()], pa.string())
+    return quoted.take(encoded.indices)
 
 
 def _nulls(column: pa.Array) -> np.ndarray:
     return column.is_null().to_numpy(zero_copy_only=False)
 
 
-def _sort(value: Any) -> str:
+def _kind_name(value: Any) -> str:
     if isinstance(value, bool):
         return "truth values"
     if isinstance(value, int | float):
@@ -813,7 +823,7 @@ def _is_json(default: Any) -> bool:
 
 
 class DatasetColumn(ExternalColumn):
-    """A value out of a column of a file."""
+    """A value from a column of a file."""
 
     name = "dataset_column"
     label = "Column of a file"
@@ -860,7 +870,7 @@ class DatasetColumn(ExternalColumn):
         )
 
         @model_validator(mode="after")
-        def _key_of_lookup(self) -> DatasetColumn.Options:
+        def _check_lookup(self) -> DatasetColumn.Options:
             if (self.mode == "lookup") != (self.key is not None):
                 raise ValueError("Name key where mode is lookup, and only there")
             if self.key_column is not None and self.mode != "lookup":
@@ -873,15 +883,15 @@ class DatasetColumn(ExternalColumn):
         super().__init__(field, options, compiler)
         if options.key is not None and compiler.require(field, "options.key", options.key) is not None:
             self.needs = (options.key,)
-        said = (("file", options.file), ("sheet", options.sheet))
-        answer = compiler.ask(field, Question("", "file", said))
+        details = (("file", options.file), ("sheet", options.sheet))
+        answer = compiler.ask(field, Question("", "file", details))
         self._rows, self._keys, self._first = 0, pa.array([], pa.string()), np.zeros(0, np.int64)
-        self._known = answer is not None
+        self._has_answer = answer is not None
         if answer is not None and answer.taken is not None:
             self._read(answer, compiler)
         if (
             field.common.unique
-            and self._known
+            and self._has_answer
             and self.space() is not None
             and (len(self._pool.unique()) < len(self._pool) or self._pool.null_count)
         ):
@@ -904,16 +914,16 @@ class DatasetColumn(ExternalColumn):
                 self.field, "options.key_column", "unknown_column", message, "Name the one to compare with."
             )
             return
-        found = text.to_text(text.decode(table.column(name).combine_chunks()))
-        encoded = found.dictionary_encode()
+        keys = text.to_text(text.decode(table.column(name).combine_chunks()))
+        encoded = keys.dictionary_encode()
         numbers = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-        seen, first = np.unique(numbers, return_index=True)
-        kept = seen >= 0
-        self._keys = encoded.dictionary.take(pa.array(seen[kept]))
-        self._first = first[kept].astype(np.int64)
+        distinct, first = np.unique(numbers, return_index=True)
+        not_null = distinct >= 0
+        self._keys = encoded.dictionary.take(pa.array(distinct[not_null]))
+        self._first = first[not_null].astype(np.int64)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        if not self._known:
+        if not self._has_answer:
             return self.stood_in(context.n)
         if not self._rows:
             return self.picked(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
@@ -922,22 +932,22 @@ class DatasetColumn(ExternalColumn):
                 return self.picked(context.below(self._rows).view(np.int64), None)
             case "sequential":
                 return self.picked((context.rows % np.uint64(self._rows)).view(np.int64), None)
-        wanted = text.to_text(text.decode(context.column(self.needs[0])))
-        place = pc.index_in(wanted, value_set=self._keys)
-        there = place.is_valid().to_numpy(zero_copy_only=False)
+        keys = text.to_text(text.decode(context.column(self.needs[0])))
+        place = pc.index_in(keys, value_set=self._keys)
+        has_row = place.is_valid().to_numpy(zero_copy_only=False)
         number = pc.fill_null(place, 0).to_numpy(zero_copy_only=False)
         index = self._first[number] if self._first.size else np.zeros(context.n, np.int64)
-        return self.picked(np.where(there, index, 0), None if there.all() else there)
+        return self.picked(np.where(has_row, index, 0), None if has_row.all() else has_row)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        if not self._known or self.options.mode == "sequential":
+        if not self._has_answer or self.options.mode == "sequential":
             return self.fill(context)
         return self.picked(context.permuted(self._rows).view(np.int64), None)
 
     def space(self) -> int | None:
         if self.redacted or self.options.mode == "lookup":
             return None
-        return self._rows if self._known else limits.MAX_PARENTS
+        return self._rows if self._has_answer else limits.MAX_PARENTS
 
     def unique_hint(self) -> str:
         return "Looked-up values can repeat, and all redacted values are equal: remove unique."
@@ -996,10 +1006,10 @@ class ForeignKey(ExternalColumn):
     def fill(self, context: ColumnContext) -> pa.Array:
         things = context.group()
         if self._rows.answer is None:
-            made = self.stood_in(context.n)
+            values = self.stood_in(context.n)
         else:
-            made = self.picked(things.rows, None if self._rows.rows else np.zeros(context.n, np.bool_))
-        return made if things.valid is None else postprocess.blanked(made, ~things.valid)
+            values = self.picked(things.rows, None if self._rows.rows else np.zeros(context.n, np.bool_))
+        return values if things.valid is None else postprocess.blanked(values, ~things.valid)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -1039,7 +1049,7 @@ class ExistingRows:
 
 
 class ExistingRow(GroupKind):
-    """The one row of a table that exists already which the fields of a group show: composite keys agree."""
+    """The one row of an existing table that the fields of a group show, so that composite keys are consistent."""
 
     kind = EXISTING
 
@@ -1052,8 +1062,8 @@ class ExistingRow(GroupKind):
                 compiler.fault(field, "group", "two_tables", text, "Give this field another group.")
         options = _key_options(first)
         columns = sorted({_key_options(field).column for field in fields})
-        said = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
-        self.answer = compiler.ask(first, Question(options.connection_id, "keys", said))
+        details = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
+        self.answer = compiler.ask(first, Question(options.connection_id, "keys", details))
         self.rows = 1 if self.answer is None else self.answer.table.num_rows
         shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
         if len(shares) > 1:

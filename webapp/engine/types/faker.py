@@ -85,63 +85,63 @@ class _RecentPools:
     """The pools that were drawn last, or why they could not be."""
 
     def __init__(self) -> None:
-        self._lock, self._free = Lock(), BoundedSemaphore(limits.FAKER_PROCESSES)
-        self._found: OrderedDict[PoolKey, DrawnPool | InvalidPool] = OrderedDict()
+        self._lock, self._process_slots = Lock(), BoundedSemaphore(limits.FAKER_PROCESSES)
+        self._pools: OrderedDict[PoolKey, DrawnPool | InvalidPool] = OrderedDict()
 
-    def get(self, asked: PoolKey) -> DrawnPool:
+    def get(self, key: PoolKey) -> DrawnPool:
         """Return the pool. Raises `InvalidPool`."""
-        found = self._known(asked)
-        if found is None:
-            with self._free:
-                found = self._known(asked) or self._made(asked)
-        if isinstance(found, InvalidPool):
-            raise found
-        return found
+        pool = self._cached(key)
+        if pool is None:
+            with self._process_slots:
+                pool = self._cached(key) or self._draw_and_cache(key)
+        if isinstance(pool, InvalidPool):
+            raise pool
+        return pool
 
-    def _known(self, asked: PoolKey) -> DrawnPool | InvalidPool | None:
+    def _cached(self, key: PoolKey) -> DrawnPool | InvalidPool | None:
         with self._lock:
-            found = self._found.get(asked)
-            if found is not None:
-                self._found.move_to_end(asked)
-            return found
+            pool = self._pools.get(key)
+            if pool is not None:
+                self._pools.move_to_end(key)
+            return pool
 
-    def _made(self, asked: PoolKey) -> DrawnPool | InvalidPool:
+    def _draw_and_cache(self, key: PoolKey) -> DrawnPool | InvalidPool:
         try:
-            made: DrawnPool | InvalidPool = _draw(asked)
+            pool: DrawnPool | InvalidPool = _draw(key)
         except InvalidPool as error:
-            made = error
+            pool = error
         with self._lock:
-            self._found[asked] = made
-            while len(self._found) > 1 and (
-                len(self._found) > limits.FAKER_POOLS
-                or sum(one.bytes for one in self._found.values() if isinstance(one, DrawnPool))
+            self._pools[key] = pool
+            while len(self._pools) > 1 and (
+                len(self._pools) > limits.FAKER_POOLS
+                or sum(one.bytes for one in self._pools.values() if isinstance(one, DrawnPool))
                 > limits.FAKER_CACHE_BYTES
             ):
-                self._found.popitem(last=False)
-        return made
+                self._pools.popitem(last=False)
+        return pool
 
 
-_KEPT = _RecentPools()
+_RECENT_POOLS = _RecentPools()
 
 
-def drawn(asked: PoolKey) -> DrawnPool:
+def drawn(key: PoolKey) -> DrawnPool:
     """Return the pool of a method, drawn in a child process unless it is cached. Raises `InvalidPool`."""
-    return _KEPT.get(asked)
+    return _RECENT_POOLS.get(key)
 
 
-def seed_of(asked: PoolKey) -> int:
+def seed_of(key: PoolKey) -> int:
     """Return Faker's seed, which depends only on locale, method and arguments."""
-    seed = "\0".join((asked.locale, asked.method, asked.arguments))
+    seed = "\0".join((key.locale, key.method, key.arguments))
     return int.from_bytes(blake2b(seed.encode(), digest_size=8).digest(), "little")
 
 
-def _draw(asked: PoolKey) -> DrawnPool:
+def _draw(key: PoolKey) -> DrawnPool:
     request = {
-        "locale": FAKER_LOCALES.get(asked.locale, asked.locale),
-        "method": asked.method,
-        "arguments": json.loads(asked.arguments),
-        "now": asked.now,
-        "seed": seed_of(asked),
+        "locale": FAKER_LOCALES.get(key.locale, key.locale),
+        "method": key.method,
+        "arguments": json.loads(key.arguments),
+        "now": key.now,
+        "seed": seed_of(key),
         "count": limits.FAKER_POOL,
         "bytes": limits.FAKER_POOL_CHARS,
         "longest": limits.MAX_TEXT_CHARS,
@@ -149,18 +149,18 @@ def _draw(asked: PoolKey) -> DrawnPool:
         "seconds": limits.FAKER_SECONDS,
         "megabytes": limits.FAKER_MEMORY_MB,
     }
-    message = _asked_of_child(request)
-    if "refused" in message:
-        raise InvalidPool(**message["refused"])
-    values, json_text = _typed(message["kinds"], message["values"])
+    response = _run_worker(request)
+    if "refused" in response:
+        raise InvalidPool(**response["refused"])
+    values, json_text = _typed_array(response["kinds"], response["values"])
     pool = _pool(values, json_text)
-    return DrawnPool(pool, message["language"], message["clocked"], pool.values.nbytes + pool.place.nbytes)
+    return DrawnPool(pool, response["language"], response["clocked"], pool.values.nbytes + pool.place.nbytes)
 
 
-def _asked_of_child(request: dict[str, Any]) -> dict[str, Any]:
+def _run_worker(request: dict[str, Any]) -> dict[str, Any]:
     hint = "Use arguments for smaller values, or another method."
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-s", "-P", str(_PROGRAM)],
             input=json.dumps(request).encode(),
             capture_output=True,
@@ -170,17 +170,23 @@ def _asked_of_child(request: dict[str, Any]) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         raise InvalidPool("too_slow", "arguments", "Faker took too long.", hint) from None
-    if done.returncode != 0:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
-        text = f"Faker could not draw the values ({last[0][:200]})."
+    if process.returncode != 0:
+        error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
+        text = f"Faker could not draw the values ({error_lines[0][:200]})."
         raise InvalidPool("method_failed", "arguments", text, hint)
-    return json.loads(done.stdout)
+    return json.loads(process.stdout)
 
 
-def _typed(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
-    """Values of one type, and whether they are JSON documents; where kinds are mixed all are text."""
-    found = set(kinds) - {"null"}
-    kind = found.pop() if len(found) == 1 else "number" if found == {"integer", "float"} else "text"
+def _typed_array(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
+    """Return the values as one type, and whether they are JSON documents; mixed kinds become text."""
+    present_kinds = set(kinds) - {"null"}
+    kind = (
+        present_kinds.pop()
+        if len(present_kinds) == 1
+        else "number"
+        if present_kinds == {"integer", "float"}
+        else "text"
+    )
     match kind:
         case "boolean":
             return pa.array(values, pa.bool_()), False
@@ -196,25 +202,25 @@ def _typed(kinds: list[str], values: list[Any]) -> tuple[pa.Array, bool]:
             return pa.array(moments, pa.timestamp("us")), False
         case "decimal":
             numbers = [None if one is None else Decimal(one) for one in values]
-            there = [one for one in numbers if one is not None]
-            places = max(max(-int(one.as_tuple().exponent), 0) for one in there)
+            present = [one for one in numbers if one is not None]
+            places = max(max(-int(one.as_tuple().exponent), 0) for one in present)
             if (
                 places <= limits.MAX_DECIMALS
-                and max(one.adjusted() for one in there) + 1 + places <= _DECIMAL_DIGITS
+                and max(one.adjusted() for one in present) + 1 + places <= _DECIMAL_DIGITS
             ):
                 return pa.array(numbers, pa.decimal128(_DECIMAL_DIGITS, places)), False
-    spelled = [None if one is None else one if isinstance(one, str) else json.dumps(one) for one in values]
-    return pa.array(spelled, pa.string()), kind == "json"
+    texts = [None if one is None else one if isinstance(one, str) else json.dumps(one) for one in values]
+    return pa.array(texts, pa.string()), kind == "json"
 
 
 def _pool(values: pa.Array, json_text: bool) -> listed.Pool:
-    found = values.dictionary_encode()
-    place = found.indices.fill_null(-1).to_numpy().astype(np.int32)
-    return listed.Pool(found.dictionary, place, json_text)
+    encoded = values.dictionary_encode()
+    place = encoded.indices.fill_null(-1).to_numpy().astype(np.int32)
+    return listed.Pool(encoded.dictionary, place, json_text)
 
 
 class FakerType(FieldType):
-    """Values out of a pool that one of Faker's methods has drawn.
+    """Values from a pool that one of Faker's methods has drawn.
 
     The pool depends on locale, method and arguments, and on ``now`` for methods that read the time; which of its
     values a row takes depends on the request's seed.

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class FormulaColumn(FieldType):
-    """A column that an expression makes."""
+    """A column that is calculated by an expression."""
 
     category = "logic"
     measures = True
     expression: Expression | None = None
 
     def use(self, expression: Expression | None) -> None:
-        """Takes ``expression`` (None after a fault) as what fills the column."""
+        """Use ``expression`` (None after a fault) to fill the column."""
         self.expression = expression
         self.dtype = pa.null() if expression is None else expression.dtype
         if expression is not None:
@@ -68,7 +68,7 @@ class FormulaColumn(FieldType):
 
 
 def refuses(expressions: list[Expression], name: str, fixed: pa.Array) -> str:
-    """Why formulas cannot read the value that ``name`` is fixed to; empty if they can."""
+    """Return why formulas cannot read the value that ``name`` is fixed to; empty if they can."""
     for expression in expressions:
         kind = expression.kinds.get(name)
         if kind is not None:
@@ -98,11 +98,11 @@ class Formula(FormulaColumn):
 
         @model_validator(mode="before")
         @classmethod
-        def _other_name(cls, given: Any) -> Any:
-            """`value`, as type derived has it, does as well."""
-            if isinstance(given, dict) and "value" in given and "expression" not in given:
-                return {"expression" if key == "value" else key: value for key, value in given.items()}
-            return given
+        def _accept_value(cls, options: Any) -> Any:
+            """Accept `value`, the option of type derived, in place of `expression`."""
+            if isinstance(options, dict) and "value" in options and "expression" not in options:
+                return {"expression" if key == "value" else key: value for key, value in options.items()}
+            return options
 
     options: Options
 
@@ -124,7 +124,7 @@ class One(OptionsModel):
 
 
 class Case(FormulaColumn):
-    """The value of the first case whose condition holds, else the last resort."""
+    """The value of the first case whose condition holds, else the default."""
 
     name = "case"
     label = "Case"
@@ -148,14 +148,14 @@ class Case(FormulaColumn):
 
         @model_validator(mode="before")
         @classmethod
-        def _one_case(cls, given: Any) -> Any:
+        def _accept_single_case(cls, options: Any) -> Any:
             """A single case may be written without a list: when, then, else."""
-            if not isinstance(given, dict) or "cases" in given or "when" not in given:
-                return given
-            if isinstance(given["when"], list):
-                return {"cases" if key == "when" else key: value for key, value in given.items()}
-            one = {key: given[key] for key in ("when", "then", "then_formula") if key in given}
-            return {"cases": [one], **{key: value for key, value in given.items() if key not in one}}
+            if not isinstance(options, dict) or "cases" in options or "when" not in options:
+                return options
+            if isinstance(options["when"], list):
+                return {"cases" if key == "when" else key: value for key, value in options.items()}
+            case = {key: options[key] for key in ("when", "then", "then_formula") if key in options}
+            return {"cases": [case], **{key: value for key, value in options.items() if key not in case}}
 
     options: Options
 
@@ -170,16 +170,16 @@ class Case(FormulaColumn):
             tests.append(self._formula(f"{path}.when", one.when))
             values.append(self._value(f"{path}.then", one.then, one.then_formula))
         values.append(self._value("options.else", options.otherwise, options.otherwise_formula))
-        self._read = [one for one in (*tests, *values) if isinstance(one, Expression)]
-        sound_tests = [one for one in tests if one is not None]
-        sound_values = [one for one in values if one is not None]
-        complete = len(sound_tests) == len(tests) and len(sound_values) == len(values)
-        self.use(self._together(sound_tests, sound_values) if complete else None)
+        self._expressions = [one for one in (*tests, *values) if isinstance(one, Expression)]
+        valid_tests = [one for one in tests if one is not None]
+        valid_values = [one for one in values if one is not None]
+        is_complete = len(valid_tests) == len(tests) and len(valid_values) == len(values)
+        self.use(self._combine(valid_tests, valid_values) if is_complete else None)
         del self._compiler
 
     @property
     def compiled(self) -> list[Expression]:
-        return self._read
+        return self._expressions
 
     def _formula(self, option: str, source: str) -> Expression | None:
         return compile_formula(self._compiler, self.field, option, source, salts=self._salts)
@@ -211,19 +211,19 @@ class Case(FormulaColumn):
         kind = formulas_types.of_arrow(pool.type)
         return literal(kind, vectors.single(kind, vectors.load(pool, kind)), 1)
 
-    def _together(self, tests: list[Expression], values: list[Expression | Node]) -> Expression | None:
+    def _combine(self, tests: list[Expression], values: list[Expression | Node]) -> Expression | None:
         nodes = [one.node if isinstance(one, Expression) else one for one in values]
         try:
-            made = nodes[-1]
+            node = nodes[-1]
             for place in reversed(range(len(tests))):
                 test = operators.truth_of(tests[place].node)
-                made = operators.either(test, nodes[place], made, 1)
+                node = operators.either(test, nodes[place], node, 1)
         except FormulaError as error:
             path = f"{self.field.path}.options.cases"
             self._compiler.faults.append(Fault(path, error.code, error.message, error.hint))
             return None
-        kinds = {name: kind for one in self._read for name, kind in one.kinds.items()}
-        return Expression(made, kinds, f"{self.field.path}.options.cases")
+        kinds = {name: kind for one in self._expressions for name, kind in one.kinds.items()}
+        return Expression(node, kinds, f"{self.field.path}.options.cases")
 
 
 class Constant(FieldType):
@@ -255,7 +255,7 @@ class Constant(FieldType):
 
 
 class Null(FieldType):
-    """Nothing in any row; ``value`` is written instead where it is set."""
+    """Null in every row."""
 
     name = "null"
     label = "Null"
@@ -298,12 +298,12 @@ class Derived(FormulaColumn):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._pattern: placeholders.Pattern | None = None
-        self._made: dict[str, Expression] = {}
+        self._placeholders: dict[str, Expression] = {}
         self._proof: uniqueness.Proof | None = None
         if self._is_formula(options.value):
-            before = len(compiler.faults)
+            fault_count = len(compiler.faults)
             self.use(compile_formula(compiler, field, "options.value", options.value))
-            for place in range(before, len(compiler.faults)):
+            for place in range(fault_count, len(compiler.faults)):
                 fault = compiler.faults[place]
                 hint = " ".join(filter(None, (fault.hint, _NO_BRACES)))
                 compiler.faults[place] = replace(fault, hint=hint)
@@ -317,19 +317,19 @@ class Derived(FormulaColumn):
             )
             compiler.faults.append(fault)
             return
-        self._fill_holes(self._pattern, compiler)
+        self._compile_placeholders(self._pattern, compiler)
 
     def _is_formula(self, source: str) -> bool:
         return "{{" not in source
 
-    def _fill_holes(self, pattern: placeholders.Pattern, compiler: Compiler) -> None:
+    def _compile_placeholders(self, pattern: placeholders.Pattern, compiler: Compiler) -> None:
         needs: list[str] = []
         parts: list[uniqueness.Part] = []
         salts: list[int] = []
         for part in pattern.parts:
             if isinstance(part, str):
                 parts.append((part, None))
-            elif part.quoted or _names_field(part.name, compiler):
+            elif part.quoted or _is_field_name(part.name, compiler):
                 column = compiler.require(self.field, "options.value", part.name)
                 needs.append(part.name)
                 proof = None
@@ -338,7 +338,7 @@ class Derived(FormulaColumn):
                     proof = proof and proof.as_text(formulas_types.of_arrow(column.dtype))
                 parts.append((None, proof))
             else:
-                made = self._made.get(part.name) or compile_formula(
+                expression = self._placeholders.get(part.name) or compile_formula(
                     compiler,
                     self.field,
                     "options.value",
@@ -347,25 +347,29 @@ class Derived(FormulaColumn):
                     offset=part.start,
                     single=False,
                 )
-                if made is not None:
-                    self._made[part.name] = made
-                    needs.extend(made.needs)
-                    proof = made.proof.as_text(made.kind) if made.proof and not part.filters else None
+                if expression is not None:
+                    self._placeholders[part.name] = expression
+                    needs.extend(expression.needs)
+                    proof = (
+                        expression.proof.as_text(expression.kind)
+                        if expression.proof and not part.filters
+                        else None
+                    )
                     parts.append((None, proof))
         self.needs = tuple(dict.fromkeys(needs))
         self._proof = uniqueness.of_parts(parts)
 
     @property
     def compiled(self) -> list[Expression]:
-        return [*super().compiled, *self._made.values()]
+        return [*super().compiled, *self._placeholders.values()]
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern is None:
             return super().fill(context)
 
         def column(name: str) -> pa.Array:
-            made = self._made.get(name)
-            return context.column(name) if made is None else made.column(context)
+            expression = self._placeholders.get(name)
+            return context.column(name) if expression is None else expression.column(context)
 
         return self._pattern.fill(column, context.n)
 
@@ -416,14 +420,16 @@ _NO_BRACES = (
     "A text names fields in braces: {{field}}; without braces it is a formula; for a fixed text use constant."
 )
 _PLAIN_NAME = re.compile(r"\w+(?: +\w+)*")
-_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
+_KEYWORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
 
 
-def _names_field(name: str, compiler: Compiler) -> bool:
+def _is_field_name(name: str, compiler: Compiler) -> bool:
     """Return whether the text of a placeholder is the name of a field, not a formula."""
     if compiler.level_of(name) is not None:
         return True
-    bare = name.removeprefix("parent.")
+    field_name = name.removeprefix("parent.")
     return (
-        bool(_PLAIN_NAME.fullmatch(bare)) and not _WORDS.intersection(bare.split()) and bare not in BUILT_IN
+        bool(_PLAIN_NAME.fullmatch(field_name))
+        and not _KEYWORDS.intersection(field_name.split())
+        and field_name not in BUILT_IN
     )

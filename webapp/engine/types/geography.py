@@ -31,7 +31,7 @@ _UNSPACED = ("ja_JP@own", "zh_CN@own", "zh_TW@own")
 """Locales that put nothing between the street and the number."""
 _LARGEST_FIRST = ("ja", "ko", "zh")
 """Languages whose addresses begin with the postal code and the province."""
-_COUNTED = {"zh_CN": "{}号", "zh_TW": "{}號"}
+_CHINESE_NUMBERS = {"zh_CN": "{}号", "zh_TW": "{}號"}
 """House numbers in Chinese."""
 _LONG_NUMBERS = ("en_US", "en_CA", "en_AU")
 _BLOCKS = (5, 20, 20)
@@ -45,7 +45,11 @@ _REGION_LINE = (", {city}, {state} ", ", {country}")
 _CITY_LINE = (", {city} ", ", {country}")
 _CODE_FIRST = (", ", " {city}, {country}")
 _NO_CODE = (", {city}", ", {country}")
-_LARGEST = {"ja": ("〒", " {state}{city}"), "zh": ("", " {state}{city}"), "ko": ("", " {state} {city} ")}
+_LARGEST_FIRST_LINES = {
+    "ja": ("〒", " {state}{city}"),
+    "zh": ("", " {state}{city}"),
+    "ko": ("", " {state} {city} "),
+}
 _LINES = {
     "US": _STATE_LINE, "CA": _STATE_LINE, "AU": _STATE_LINE, "BR": (", {city} - {code}, ", ", {country}"),
     "GB": _CITY_LINE, "IE": _CITY_LINE, "NZ": _CITY_LINE, "ZA": _CITY_LINE, "IN": _REGION_LINE, "JP": _REGION_LINE,
@@ -95,10 +99,10 @@ class Streets:
     def spoken_in(self, country: np.ndarray, spoken: int | None) -> np.ndarray:
         """Rows of the locales whose streets countries have, ``int64[n]``; ``spoken`` is the requested locale,
         where its country has the streets of another one."""
-        found = lookup(self.locale_of, country)
+        locales = lookup(self.locale_of, country)
         if spoken is None:
-            return found
-        return np.where(self.countries[spoken] == country, spoken, found)
+            return locales
+        return np.where(self.countries[spoken] == country, spoken, locales)
 
     def lines(
         self, locale: np.ndarray, street: np.ndarray, number: np.ndarray
@@ -176,8 +180,8 @@ class Geography:
             Range(_unsigned(cities, "line_start"), _unsigned(cities, "line_count")) if has_lines else None
         )
         """Landlines of each city's subdivision; none in vocabularies of engine 1, whose numbers are of one kind."""
-        message = [name for name in countries.column_names if not name.startswith("phone")]
-        self.countries = {name: _texts(countries, name) for name in message}
+        columns = [name for name in countries.column_names if not name.startswith("phone")]
+        self.countries = {name: _texts(countries, name) for name in columns}
         self.state_names, self.state_codes = _texts(states, "name"), _texts(states, "code")
         self.state_folded = _texts(states, "folded")
         self.zone_names = _texts(vocabulary.table("time_zones"), "name")
@@ -190,7 +194,9 @@ class Geography:
         )
         self.postal_tails = _texts(vocabulary.table("postal_tails"), "text")
         heads = vocabulary.table("phone_heads")
-        self.phone_heads = {way: (_texts(heads, way), _unsigned(heads, f"{way}_tail")) for way in PHONE_WAYS}
+        self.phone_heads = {
+            format_: (_texts(heads, format_), _unsigned(heads, f"{format_}_tail")) for format_ in PHONE_WAYS
+        }
         self.phone_tail_count = np.append(_unsigned(heads, "tail_count"), np.uint64(1))
         self.phone_tails = _texts(vocabulary.table("phone_tails"), "text")
 
@@ -199,8 +205,10 @@ class Geography:
         zones = self.zone_names.to_pylist()
         for (country, wrong), right in _ZONES.items():
             if wrong in zones and right in zones:
-                here = (self.country == self.country_row(country)) & (self.time_zone == zones.index(wrong))
-                self.time_zone[here] = zones.index(right)
+                affected = (self.country == self.country_row(country)) & (
+                    self.time_zone == zones.index(wrong)
+                )
+                self.time_zone[affected] = zones.index(right)
 
     def pool(self, country: str | None, local: str | None = None) -> Pool:
         """The cities of a country (alpha-2), or of all the world; those of which everything is known, if there are
@@ -214,46 +222,48 @@ class Geography:
             names = self.local(local) if local else None
             if names is not None and (inside & names.named).any():
                 inside = inside & names.named
-            found = np.flatnonzero(complete & inside)
-            return Pool(found, True) if found.size else Pool(np.flatnonzero(inside), False)
+            complete_cities = np.flatnonzero(complete & inside)
+            return (
+                Pool(complete_cities, True) if complete_cities.size else Pool(np.flatnonzero(inside), False)
+            )
 
         key = ("cities", country, local) if self.local(local) else ("cities", country)
         return self._vocabulary.shared(key, make)
 
     def local(self, locale: str | None) -> Local | None:
-        """The names of places in the language of a locale; None where it has no others than in English."""
+        """Return the names of places in the language of a locale; None if it has only English names."""
         if locale is None or not self._vocabulary.has_table(f"country@{locale}"):
             return None
         return self._vocabulary.shared(("local places", locale), lambda: self._local(locale))
 
     def _local(self, locale: str) -> Local:
-        words = self._vocabulary
+        vocabulary = self._vocabulary
         row = self.country_row(locale.partition("_")[2])
-        own = words.has_words("street", f"{locale}{OWN}")
+        is_non_latin = vocabulary.has_words("street", f"{locale}{OWN}")
         cities, named = self.city_names, np.zeros(len(self.city_names), bool)
-        if words.has_table(f"city@{locale}"):
-            here = np.flatnonzero(self.country == row)
-            cities, there = _replaced(cities, here, _texts(words.table(f"city@{locale}"), "name"))
-            named[here] = there
+        if vocabulary.has_table(f"city@{locale}"):
+            rows = np.flatnonzero(self.country == row)
+            cities, named_rows = _with_names(cities, rows, _texts(vocabulary.table(f"city@{locale}"), "name"))
+            named[rows] = named_rows
         states = self.state_names
-        if words.has_table(f"state@{locale}"):
-            lands = np.array(words.table("states")["country"].to_pylist())
-            here = np.flatnonzero(lands == locale.partition("_")[2])
-            states, _ = _replaced(states, here, _texts(words.table(f"state@{locale}"), "name"))
-        names = _texts(words.table(f"country@{locale}"), "name")
-        largest_first = own and locale.partition("_")[0] in _LARGEST_FIRST
+        if vocabulary.has_table(f"state@{locale}"):
+            countries = np.array(vocabulary.table("states")["country"].to_pylist())
+            rows = np.flatnonzero(countries == locale.partition("_")[2])
+            states, _ = _with_names(states, rows, _texts(vocabulary.table(f"state@{locale}"), "name"))
+        names = _texts(vocabulary.table(f"country@{locale}"), "name")
+        largest_first = is_non_latin and locale.partition("_")[0] in _LARGEST_FIRST
         lines = partial(self._lines, cities, states, names, locale if largest_first else "")
-        return Local(cities, states, names, named, own, largest_first, lines)
+        return Local(cities, states, names, named, is_non_latin, largest_first, lines)
 
     def pool_of(self, cities: np.ndarray) -> Pool:
-        """A pool of some cities; those of which everything is known, if there are any."""
-        kept = np.intersect1d(cities, self.pool(None).cities, assume_unique=True)
-        return Pool(kept, True) if kept.size else Pool(cities, False)
+        """Return a pool of some cities; only those with complete data, if there are any."""
+        complete_cities = np.intersect1d(cities, self.pool(None).cities, assume_unique=True)
+        return Pool(complete_cities, True) if complete_cities.size else Pool(cities, False)
 
     def country_row(self, name: str) -> int | None:
         """Row of the country called ``name`` (a code of two, three or three digits, or the name), or None."""
-        wanted = name.strip().lower()
-        return self._country_rows.get(wanted)
+        key = name.strip().lower()
+        return self._country_rows.get(key)
 
     @Lazy
     def _country_rows(self) -> dict[str, int]:
@@ -268,15 +278,15 @@ class Geography:
     @Lazy
     def line_space(self) -> np.ndarray:
         """``uint64[cities]``: how many landlines each city can have."""
-        assert self.line is not None  # only asked for where there are some
+        assert self.line is not None  # only used if there are landlines
         return np.where(self.line.count > 0, self.line.count * self.phone_tail_count[self.line.start], 0)
 
     def anchor(self, country: str | None, column: str, local: str | None = None) -> Anchor:
         """The values of ``column`` (city, country or state) that read differently, with their cities in the pool of
         ``country``; of cities with one name the largest counts."""
-        cities, found = self.pool(country, local).cities, self.local(local)
-        key = ("anchor", country, column, local) if found else ("anchor", country, column)
-        return self._vocabulary.shared(key, lambda: self._anchor(cities, column, found))
+        cities, local_names = self.pool(country, local).cities, self.local(local)
+        key = ("anchor", country, column, local) if local_names else ("anchor", country, column)
+        return self._vocabulary.shared(key, lambda: self._anchor(cities, column, local_names))
 
     def _anchor(self, cities: np.ndarray, column: str, local: Local | None) -> Anchor:
         if column == "city":
@@ -292,8 +302,8 @@ class Geography:
         if column == "state":
             folded = self.state_folded if local is None else _folded(local.state_names)
             names = folded.take(pa.array(rows[starts])).dictionary_encode().indices.to_numpy()
-            kept = np.sort(np.unique(names, return_index=True)[1])
-            starts, counts = starts[kept], counts[kept]
+            firsts_by_name = np.sort(np.unique(names, return_index=True)[1])
+            starts, counts = starts[firsts_by_name], counts[firsts_by_name]
         return Anchor(Range(starts.astype(np.uint64), counts.astype(np.uint64)))
 
     @Lazy
@@ -301,32 +311,40 @@ class Geography:
         """Locales whose country has the streets of another one, unless its places are requested in exactly this locale;
         none in the first vocabulary."""
         vocabulary = self._vocabulary
-        found = vocabulary.table("street_locales")["locale"] if vocabulary.has_table("street_locales") else []
-        return tuple(str(locale) for locale in found)
+        locales = (
+            vocabulary.table("street_locales")["locale"] if vocabulary.has_table("street_locales") else []
+        )
+        return tuple(str(locale) for locale in locales)
 
     @Lazy
     def streets(self) -> Streets:
-        """Made when an address is first asked for."""
+        """The streets, created on first use."""
         locales = sorted({*self.countries["street_locale"].to_pylist(), *self.spoken_beside})
         lists = [self._vocabulary.words("street", locale) for locale in locales]
         names = pa.concat_arrays(lists)
         rows = [str(number) for number in range(1, _LONGEST_ROW + 1)]
-        blocks = ["-".join(map(str, block)) for block in product(*(range(1, most + 1) for most in _BLOCKS))]
-        more: list[str] = []
+        blocks = [
+            "-".join(map(str, block)) for block in product(*(range(1, maximum + 1) for maximum in _BLOCKS))
+        ]
+        chinese: list[str] = []
         if self._vocabulary.engine >= 2:
-            more = [form.format(number) for form in _COUNTED.values() for number in range(1, _SHORT_ROW + 1)]
-        numbers = pa.array(rows + blocks + more)
-        styles = [_style(locale) for locale in locales]
+            chinese = [
+                form.format(number)
+                for form in _CHINESE_NUMBERS.values()
+                for number in range(1, _SHORT_ROW + 1)
+            ]
+        numbers = pa.array(rows + blocks + chinese)
+        number_ranges = [_number_range(locale) for locale in locales]
         sizes = np.array([len(words) for words in lists], np.uint64)
         blank = pa.scalar(" ")
         return Streets(
             before=pa.concat_arrays(
-                [_followed(numbers, blank), _followed(names, blank), *([names] if more else [])]
+                [_with_suffix(numbers, blank), _with_suffix(names, blank), *([names] if chinese else [])]
             ),
             after=pa.concat_arrays([names, numbers]),
             names=names,
             streets=Range(np.cumsum(sizes) - sizes, sizes),
-            numbers=Range(*(np.array(column, np.uint64) for column in zip(*styles, strict=True))),
+            numbers=Range(*(np.array(column, np.uint64) for column in zip(*number_ranges, strict=True))),
             number_first=np.array(
                 [
                     not locale.endswith(OWN) and locale.partition("_")[0] in (*_NUMBER_FIRST, *SCRIPTED)
@@ -355,8 +373,8 @@ class Geography:
         addresses have the street last; empty for the others."""
         alpha2, countries = self.countries["alpha2"].to_pylist(), lands.to_pylist()
         states, codes = [*names.to_pylist(), ""], [*self.state_codes.to_pylist(), ""]
-        turned = _LARGEST[largest_first.partition("_")[0]] if largest_first else None
-        made: tuple[list[str], list[str]] = ([], [])
+        reversed_lines = _LARGEST_FIRST_LINES[largest_first.partition("_")[0]] if largest_first else None
+        result: tuple[list[str], list[str]] = ([], [])
         columns = (
             self.country.tolist(),
             self.state.tolist(),
@@ -365,13 +383,13 @@ class Geography:
         )
         for country, state, count, city in zip(*columns, strict=True):
             line = _LINES.get(alpha2[country], _CODE_FIRST) if count else _NO_CODE
-            if turned is not None:
-                line = turned if count else ("", turned[1].lstrip())
-            for part, texts in zip(line, made, strict=True):
+            if reversed_lines is not None:
+                line = reversed_lines if count else ("", reversed_lines[1].lstrip())
+            for part, texts in zip(line, result, strict=True):
                 texts.append(
                     part.format(city=city, state=states[state], code=codes[state], country=countries[country])
                 )
-        return pa.array(made[0]), pa.array(made[1])
+        return pa.array(result[0]), pa.array(result[1])
 
 
 PHONE_WAYS = ("e164", "international", "national")
@@ -379,39 +397,41 @@ _EMPTY_TAIL = (("start", np.uint64(0)), ("count", np.uint64(1)))
 
 
 def geography_of(vocabulary: Vocabulary) -> Geography:
-    """The geography of a vocabulary, made once a process."""
+    """Return the geography of a vocabulary, created once per process."""
     return vocabulary.shared(("geography",), lambda: Geography(vocabulary))
 
 
-def _replaced(
-    texts: pa.StringArray, here: np.ndarray, names: pa.StringArray
+def _with_names(
+    texts: pa.StringArray, rows: np.ndarray, names: pa.StringArray
 ) -> tuple[pa.StringArray, np.ndarray]:
-    """``texts`` with ``names`` in the places ``here``, which follow one another; and which of them there are. An empty
+    """``texts`` with ``names`` in the places ``rows``, which follow one another; and which of them there are. An empty
     name keeps the text."""
-    if not here.size:
+    if not rows.size:
         return texts, np.zeros(0, bool)
-    first, end = int(here[0]), int(here[-1]) + 1
-    there = pc.not_equal(names, "")
-    kept = pc.if_else(there, names, texts.slice(first, end - first))
-    made = pa.concat_arrays([texts.slice(0, first), kept, texts.slice(end)])
-    return made, there.to_numpy(zero_copy_only=False)
+    first, end = int(rows[0]), int(rows[-1]) + 1
+    has_name = pc.not_equal(names, "")
+    replaced = pc.if_else(has_name, names, texts.slice(first, end - first))
+    result = pa.concat_arrays([texts.slice(0, first), replaced, texts.slice(end)])
+    return result, has_name.to_numpy(zero_copy_only=False)
 
 
 def _folded(texts: pa.StringArray) -> pa.StringArray:
     return pa.array([values.folded(text.upper()) for text in texts.to_pylist()], pa.string())
 
 
-def _style(locale: str) -> tuple[int, int]:
+def _number_range(locale: str) -> tuple[int, int]:
     """Return the range of a locale's house numbers among those of `Geography.streets`, as (start, count)."""
-    plain = locale.removesuffix(OWN)
-    if plain in _COUNTED and plain != locale:
-        return _LONGEST_ROW + prod(_BLOCKS) + list(_COUNTED).index(plain) * _SHORT_ROW, _SHORT_ROW
+    base_locale = locale.removesuffix(OWN)
+    if base_locale in _CHINESE_NUMBERS and base_locale != locale:
+        return _LONGEST_ROW + prod(_BLOCKS) + list(_CHINESE_NUMBERS).index(
+            base_locale
+        ) * _SHORT_ROW, _SHORT_ROW
     if locale.startswith("ja"):
         return _LONGEST_ROW, prod(_BLOCKS)
     return 0, _LONGEST_ROW if locale in _LONG_NUMBERS else _SHORT_ROW
 
 
-def _followed(texts: pa.StringArray, end: pa.Scalar) -> pa.StringArray:
+def _with_suffix(texts: pa.StringArray, end: pa.Scalar) -> pa.StringArray:
     return pc.binary_join_element_wise(texts, end, "")
 
 

@@ -1,4 +1,4 @@
-"""Text made of two or more pools, and numbers that are spelled with a fixed count of digits."""
+"""Text joined from two or more pools, and numbers that are written with a fixed number of digits."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _SUFFIX_SALT = -200
 
 
 class Lazy:
-    """`functools.cached_property` without its lock, which costs more than most of what is kept here: two threads may
-    both make a value, and make the same."""
+    """`functools.cached_property` without its lock, which costs more than most of the values that are cached here: two
+    threads may both compute a value, and the results are equal."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
@@ -47,8 +47,8 @@ class Lazy:
     def __get__(self, owner: Any, kind: type) -> Any:
         if owner is None:
             return self
-        made = owner.__dict__[self._name] = self._make(owner)
-        return made
+        value = owner.__dict__[self._name] = self._make(owner)
+        return value
 
 
 class SaltedBits:
@@ -56,7 +56,7 @@ class SaltedBits:
     cost more than the arithmetic."""
 
     def __init__(self, draws: RandomStream, salts: int) -> None:
-        """``salts`` is how many there are, or 0 where so few are used that none is to be made ahead."""
+        """``salts`` is the number of salts, or 0 if so few are used that none is computed in advance."""
         self._draws, self._salts = draws, salts
 
     def bits(self, salt: int) -> np.ndarray:
@@ -91,22 +91,22 @@ def suffix(draws: RandomStream) -> np.ndarray:
     shifted = draws.rows + np.uint64(1000)
     if not shifted.size:
         return shifted
-    least, most = (len(str(int(shifted[at]))) for at in (shifted.argmin(), shifted.argmax()))
-    if least == most:
-        return _permuted(draws.key, shifted, least)
-    made = np.empty(shifted.size, np.uint64)
-    for digits in range(least, most + 1):
-        here = (shifted >= np.uint64(10 ** (digits - 1))) & (shifted < np.uint64(10**digits))
-        made[here] = _permuted(draws.key, shifted[here], digits)
-    return made
+    fewest_digits, most_digits = (len(str(int(shifted[at]))) for at in (shifted.argmin(), shifted.argmax()))
+    if fewest_digits == most_digits:
+        return _permuted(draws.key, shifted, fewest_digits)
+    numbers = np.empty(shifted.size, np.uint64)
+    for digits in range(fewest_digits, most_digits + 1):
+        with_digits = (shifted >= np.uint64(10 ** (digits - 1))) & (shifted < np.uint64(10**digits))
+        numbers[with_digits] = _permuted(draws.key, shifted[with_digits], digits)
+    return numbers
 
 
 def suffix_parts(numbers: np.ndarray, ending: str) -> tuple[Part, ...]:
     """Numbers that `suffix` gave, and ``ending``, as parts of a text."""
     high, low = np.divmod(numbers, np.uint64(10_000))
     if int(high.max(initial=0)) >= 10_000:
-        spelled = pc.binary_join_element_wise(pa.array(numbers).cast(pa.string()), ending, "")
-        return ((spelled, np.arange(numbers.size)),)
+        texts = pc.binary_join_element_wise(pa.array(numbers).cast(pa.string()), ending, "")
+        return ((texts, np.arange(numbers.size)),)
     # No number is below 1000, so that what is left of four digits or fewer is four digits.
     return (_leading(), high), (digit_table(4, "", ending), low)
 
@@ -125,7 +125,7 @@ def _permuted(key: np.uint64, numbers: np.ndarray, digits: int) -> np.ndarray:
 
 
 def patterned(pattern: str, draws: RandomStream) -> pa.StringArray:
-    """``pattern`` with a random digit for each ``#``; at least one is there."""
+    """Return ``pattern`` with a random digit for each ``#``; it has at least one."""
     pieces = _pieces(pattern)
     return joined(*((pool, draws.below(len(pool), salt)) for salt, pool in enumerate(pieces, 1)))
 
@@ -149,15 +149,15 @@ def pattern_at(pattern: str, number: np.ndarray) -> pa.StringArray:
 def _pieces(pattern: str) -> tuple[pa.StringArray, ...]:
     """Pools of the numbers of at most four digits that the pattern's signs stand for, with the text before (and at
     the end behind) them."""
-    found = list(re.finditer(r"([^#]*)(#{1,4})", pattern))
-    end = pattern[found[-1].end() :]
-    made = [digit_table(len(match[2]), match[1], end if match is found[-1] else "") for match in found]
-    return tuple(made)
+    matches = list(re.finditer(r"([^#]*)(#{1,4})", pattern))
+    end = pattern[matches[-1].end() :]
+    tables = [digit_table(len(match[2]), match[1], end if match is matches[-1] else "") for match in matches]
+    return tuple(tables)
 
 
 @lru_cache(maxsize=32)
 def digit_table(digits: int, before: str = "", after: str = "") -> pa.StringArray:
-    """All numbers of ``digits`` digits (at most four) as text, leading noughts kept, between two texts."""
+    """All numbers of ``digits`` digits (at most four) as text, with leading zeros, between two texts."""
     return pa.array([f"{before}{number:0{digits}d}{after}" for number in range(10**digits)])
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _GROUP = re.compile(r"\[\[(.*?)\]\]")
 _NUMBERS = re.compile(r"(-?\d+)-(-?\d+)")
 _LETTERS = {"A-Z": ascii_uppercase, "a-z": ascii_lowercase}
-_MOST = 1 << 62
+_MAX_SIZE = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,18 @@ class Line:
 def lines() -> tuple[Line, ...]:
     """The types of ``listed.txt``, in their order."""
     text = files(__package__).joinpath("listed.txt").read_text("utf-8").splitlines()
-    kept = [line for line in text if line and not line.startswith("# ") and not line.startswith("#  ")]
-    found = []
-    for head, pattern in zip(kept[::2], kept[1::2], strict=True):
+    content = [line for line in text if line and not line.startswith("# ") and not line.startswith("#  ")]
+    types = []
+    for head, pattern in zip(content[::2], content[1::2], strict=True):
         name, category, label, description, aliases = (part.strip() for part in head.split(" | "))
         others = tuple(alias.strip() for alias in aliases.split(","))
-        found.append(Line(name, category, label, description, others, pattern))
-    return tuple(found)
+        types.append(Line(name, category, label, description, others, pattern))
+    return tuple(types)
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The texts of each group, each with what is fixed before it; the last one with what follows."""
+    """The texts of each group, with the fixed text before them; the last group also with the text after it."""
 
     pools: tuple[pa.StringArray, ...]
     size: int
@@ -85,17 +85,17 @@ def read(pattern: str) -> Pattern:
 
 @lru_cache(maxsize=512)
 def shape(pattern: str) -> tuple[int, bool]:
-    """Return how many values a pattern has, and whether no two read the same, without making them: the catalogue needs
-    this of all types."""
+    """Return how many values a pattern has, and whether all differ, without generating them: the catalogue needs this
+    for all types."""
     parts = _GROUP.split(pattern)
     fixed, groups = parts[::2], [_group(group) for group in parts[1::2]]
     size = prod(group.size for group in groups)
     # A group of texts of several lengths ends where the fixed text behind it begins, which no text of it may have.
-    open_ = any(
+    is_ambiguous = any(
         group.several_lengths and (not fixed[place + 1] or fixed[place + 1][0] in group.characters)
         for place, group in enumerate(groups[:-1])
     )
-    return size, not any(group.alike for group in groups) and not open_ and size < _MOST
+    return size, not any(group.alike for group in groups) and not is_ambiguous and size < _MAX_SIZE
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,8 @@ class PatternValues(IndexedType):
         pools = self._pattern.pools
         if len(pools) == 1:
             return joining.chosen(pools[0], context.below(len(pools[0])))
-        drawn = [(pool, context.below(len(pool), salt)) for salt, pool in enumerate(pools)]
-        return text_parts.joined(*drawn)
+        parts = [(pool, context.below(len(pool), salt)) for salt, pool in enumerate(pools)]
+        return text_parts.joined(*parts)
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         parts: list[text_parts.Part] = []
@@ -167,7 +167,7 @@ class PatternValues(IndexedType):
 
 
 class _Example:
-    """The example of a listed type, made when it is asked for."""
+    """The example of a listed type, created on access."""
 
     def __get__(self, owner: object, kind: type[PatternValues]) -> str:
         # The value in the middle of each group
@@ -175,7 +175,7 @@ class _Example:
         return "".join(_group(part).middle if place % 2 else part for place, part in enumerate(parts))
 
 
-def _listed(line: Line) -> type[FieldType]:
+def _pattern_type(line: Line) -> type[FieldType]:
     members = {
         "__doc__": line.description,
         "__module__": __name__,
@@ -229,8 +229,8 @@ def _cusip() -> Check:
 
 def _npi() -> Check:
     """Luhn with 80840 before the number, which adds 24."""
-    plain = codes.luhn(9)
-    return Check(10, plain.value, tuple(str((-rest - 24) % 10) for rest in range(10)))
+    luhn = codes.luhn(9)
+    return Check(10, luhn.value, tuple(str((-rest - 24) % 10) for rest in range(10)))
 
 
 def _lei() -> tuple[Part, ...]:
@@ -314,19 +314,19 @@ class CodedType(CodeType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(_code(self.entry.name))
+        self.use(_compiled_code(self.entry.name))
 
     @classmethod
     def capacity(cls) -> int:
-        return _code(cls.entry.name).capacity
+        return _compiled_code(cls.entry.name).capacity
 
 
 @cache
-def _code(name: str) -> Code:
+def _compiled_code(name: str) -> Code:
     return Code(*next(entry for entry in CODES if entry.name == name).parts())
 
 
-def _coded(entry: Coded) -> type[FieldType]:
+def _coded_type(entry: Coded) -> type[FieldType]:
     members = {
         "__doc__": entry.description,
         "__module__": __name__,
@@ -341,5 +341,5 @@ def _coded(entry: Coded) -> type[FieldType]:
     return type(entry.name.title().replace("_", ""), (CodedType,), members)
 
 
-TYPES: tuple[type[FieldType], ...] = (*map(_listed, lines()), *map(_coded, CODES))
+TYPES: tuple[type[FieldType], ...] = (*map(_pattern_type, lines()), *map(_coded_type, CODES))
 """The types of this module, in the order of their lines."""

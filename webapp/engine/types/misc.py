@@ -85,8 +85,8 @@ class RgbColor(IndexedType):
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         if index.size <= FEW_ROWS:
-            spelled = [f"rgb({n >> 16}, {n >> 8 & 255}, {n & 255})" for n in index.tolist()]
-            return pa.array(spelled, pa.string())
+            texts = [f"rgb({n >> 16}, {n >> 8 & 255}, {n & 255})" for n in index.tolist()]
+            return pa.array(texts, pa.string())
         return joined((_heads(), index >> _EIGHT), (_tails(), index & _LOW))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-_INSIDE = np.uint64(0xD6E8FEB86659FD93)
+_BIN_SALT = np.uint64(0xD6E8FEB86659FD93)
 _Read = tuple[str, Decimal, Decimal, Decimal]
 
 
@@ -40,48 +40,53 @@ class Histogram(Draw):
     """Bins with integer weights: bin i has ``widths[i]`` whole numbers from ``starts[i]`` on, each as likely."""
 
     def __init__(self, weights: list[int], starts: list[int], widths: list[int]) -> None:
-        drawn = [i for i, weight in enumerate(weights) if weight]
-        self._ends = min(starts[i] for i in drawn), max(starts[i] + widths[i] - 1 for i in drawn)
+        weighted_bins = [i for i, weight in enumerate(weights) if weight]
+        self._bounds = (
+            min(starts[i] for i in weighted_bins),
+            max(starts[i] + widths[i] - 1 for i in weighted_bins),
+        )
         self._weighted = Weighted(weights)
         self._starts, self._widths = np.array(starts, np.int64), np.array(widths, np.uint64)
 
     def draw(self, random: Rows) -> np.ndarray:
-        which = self._weighted.draw(random)
-        inside = below_each(mix(random ^ _INSIDE), self._widths[which]).view(np.int64)
-        inside += self._starts[which]
-        return inside
+        bins = self._weighted.draw(random)
+        numbers = below_each(mix(random ^ _BIN_SALT), self._widths[bins]).view(np.int64)
+        numbers += self._starts[bins]
+        return numbers
 
     def bounds(self) -> tuple[int, int]:
-        return self._ends
+        return self._bounds
 
 
 def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogram | None:
-    """The histogram that ``options`` has under bins, or edges and weights; None after faults.
+    """Return the histogram of the options bins, or edges and weights; None after faults.
 
-    ``fault(option, code, message, hint)`` takes down what is wrong.
+    ``fault(option, code, message, hint)`` reports an error.
     """
-    told: list[str] = []
+    fault_options: list[str] = []
 
     def refuse(option: str, code: str, message: str, hint: str = "") -> None:
-        told.append(option)
+        fault_options.append(option)
         fault(option, code, message, hint)
 
     for option in ("min", "max"):
         if getattr(options, option) is not None:
             text = "A histogram's bins say what its least and its largest value are."
             refuse(option, "not_for_this_distribution", text, f"Take {option} away.")
-    bins = _read(options, refuse)
+    bins = _read_bins(options, refuse)
     read_starts = [units.of(where, least) for where, least, *_ in bins]
     read_ends = [units.of(where, end) for where, _, end, _ in bins]
     starts = [start for start in read_starts if start is not None]
     ends = [end for end in read_ends if end is not None]
-    if told or not bins or len(starts) < len(bins) or len(ends) < len(bins):
+    if fault_options or not bins or len(starts) < len(bins) or len(ends) < len(bins):
         return None
     last = max(ends)
     for (where, *_), start, end in zip(bins, starts, ends, strict=True):
         if start > end or start == end != last:
             refuse(where, "min_above_max", "A bin ends above where it begins.", "Swap from and to.")
-    in_order = [] if told else sorted(range(len(bins)), key=lambda place: (starts[place], ends[place]))
+    in_order = (
+        [] if fault_options else sorted(range(len(bins)), key=lambda place: (starts[place], ends[place]))
+    )
     for one, other in pairwise(in_order):
         if starts[other] < ends[one]:
             refuse(
@@ -92,41 +97,41 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
             )
     if not any(weight for *_, weight in bins):
         refuse(bins[0][0], "wrong_value", "At least one weight is more than 0.")
-    if told:
+    if fault_options:
         return None
     widths = [end - start + (end == last) for start, end in zip(starts, ends, strict=True)]
     return Histogram(whole([weight for *_, weight in bins]), starts, widths)
 
 
-def _read(options: Any, refuse: Callable[..., None]) -> list[_Read]:
-    """Option, least value, end and weight of each bin; none after a fault."""
+def _read_bins(options: Any, report: Callable[..., None]) -> list[_Read]:
+    """Return option, minimum, end and weight of each bin; an empty list after a fault."""
     if (not options.bins) == (options.edges is None):
-        refuse("bins", "required", "A histogram has bins, or edges and weights.", "Give one of the two.")
+        report("bins", "required", "A histogram has bins, or edges and weights.", "Give one of the two.")
         return []
     if options.bins:
         if options.weights is not None:
-            refuse("weights", "conflict", "Bins have their own weights.", "Set the weights in the bins.")
-        for i, one in enumerate(options.bins):
-            if one.weight < 0:
-                refuse(f"bins[{i}].weight", "wrong_value", "A weight is 0 or more.")
-        return [(f"bins[{i}]", one.from_, one.to, one.weight) for i, one in enumerate(options.bins)]
+            report("weights", "conflict", "Bins have their own weights.", "Set the weights in the bins.")
+        for i, bin_ in enumerate(options.bins):
+            if bin_.weight < 0:
+                report(f"bins[{i}].weight", "wrong_value", "A weight is 0 or more.")
+        return [(f"bins[{i}]", bin_.from_, bin_.to, bin_.weight) for i, bin_ in enumerate(options.bins)]
     edges, weights = options.edges, options.weights or ()
     if len(edges) < 2 or len(weights) != len(edges) - 1:
         text = f"{len(edges)} edges make {len(edges) - 1} bins; there are {len(weights)} weights."
-        refuse("weights", "wrong_length", text, "Give one weight for each bin.")
+        report("weights", "wrong_length", text, "Give one weight for each bin.")
         return []
     for i, weight in enumerate(weights):
         if weight < 0:
-            refuse(f"weights[{i}]", "wrong_value", "A weight is 0 or more.")
+            report(f"weights[{i}]", "wrong_value", "A weight is 0 or more.")
     ends = zip(pairwise(edges), weights, strict=True)
-    return [(f"edges[{i}]", least, end, weight) for i, ((least, end), weight) in enumerate(ends)]
+    return [(f"edges[{i}]", start, end, weight) for i, ((start, end), weight) in enumerate(ends)]
 
 
 Distribution = Literal[
     "uniform", "normal", "lognormal", "pareto", "zipf", "poisson", "exponential", "histogram"
 ]
 
-_TAKES: dict[str, tuple[str, ...]] = {
+_DISTRIBUTION_PARAMETERS: dict[str, tuple[str, ...]] = {
     "uniform": ("step",),
     "normal": ("step", "mean", "stddev"),
     "lognormal": ("mean", "stddev"),
@@ -141,11 +146,11 @@ DEFAULT_LOW, DEFAULT_WIDTH = 0, 1000
 _DEFAULT_MEAN, _DEFAULT_EVENTS = 100, 10
 _DEFAULT_ALPHA = {"pareto": Decimal("2.5"), "zipf": Decimal(1)}
 _MAX_EXPONENT = 50
-_MANY = Field(max_length=limits.MAX_LIST_VALUES)
+_MAX_ITEMS = Field(max_length=limits.MAX_LIST_VALUES)
 
 
 class Bounds(OptionsModel):
-    """Least and largest number, and the step between neighbours."""
+    """Minimum, maximum and step of the numbers."""
 
     min: Amount | None = Field(None, description="Minimum. Default: 0 if max is not set either.")
     max: Amount | None = Field(None, description="Maximum. Default: min + 1,000.")
@@ -161,11 +166,12 @@ class Bin(OptionsModel):
 
 
 class Shape(OptionsModel):
-    """Which distribution, and its parameters."""
+    """The distribution and its parameters."""
 
     parameters: ClassVar[dict[str, dict[str, tuple[str, ...]]]] = {
         "distribution": {
-            name: taken if name == "histogram" else ("min", "max", *taken) for name, taken in _TAKES.items()
+            name: taken if name == "histogram" else ("min", "max", *taken)
+            for name, taken in _DISTRIBUTION_PARAMETERS.items()
         }
     }
 
@@ -199,16 +205,16 @@ class Shape(OptionsModel):
             "Rate (exponential, default 1 / mean) or average number of events (poisson, default 10)."
         ),
     )
-    bins: Annotated[tuple[Bin, ...], _MANY] | None = Field(
+    bins: Annotated[tuple[Bin, ...], _MAX_ITEMS] | None = Field(
         None,
         description="Bins of a histogram with weights; values are uniform within a bin. The upper edge "
         "is exclusive, except for the last bin.",
         examples=[[{"from": 0, "to": 10, "weight": 3}, {"from": 10, "to": 100, "weight": 1}]],
     )
-    edges: Annotated[tuple[Amount, ...], _MANY] | None = Field(
+    edges: Annotated[tuple[Amount, ...], _MAX_ITEMS] | None = Field(
         None, description="Histogram edges: the start of each bin and the end of the last bin."
     )
-    weights: Annotated[tuple[Amount, ...], _MANY] | None = Field(
+    weights: Annotated[tuple[Amount, ...], _MAX_ITEMS] | None = Field(
         None, description="Histogram weights: one for each bin between two edges."
     )
 
@@ -216,8 +222,8 @@ class Shape(OptionsModel):
 class Spread:
     """The compiled form of `Bounds` and `Shape`; values are whole units of the last decimal.
 
-    ``size`` counts the values if they are even, else it is None. ``low`` and ``high`` bound them. After a fault
-    nothing of it may be used.
+    ``size`` is the number of values if they are uniform, else None. ``low`` and ``high`` are the bounds. After a
+    fault the object must not be used.
     """
 
     size: int | None = None
@@ -231,7 +237,7 @@ class Spread:
         self._units = Units(field, compiler, places, decimals)
         self._base, self._step = 0, 1
         self._draw: distributions.Draw | None = None
-        before = len(compiler.faults)
+        fault_count = len(compiler.faults)
         low, high = self._units.of("min", options.min), self._units.of("max", options.max)
         if low is not None and high is not None and low > high:
             text = f"min ({options.min}) is larger than max ({options.max})."
@@ -244,7 +250,7 @@ class Spread:
                     "step", "wrong_value", "A step is larger than 0.", "Leave it out for every value."
                 )
         self._check_parameters()
-        if len(compiler.faults) > before:
+        if len(compiler.faults) > fault_count:
             return
         try:
             getattr(self, f"_{options.distribution}")(low, high)
@@ -254,22 +260,22 @@ class Spread:
         except distributions.TooWide:
             text = "These numbers reach beyond 64 bits."
             self._fault("distribution", "out_of_range", text, "Lower mean, stddev or the decimals.")
-        if len(compiler.faults) == before and self._draw is not None:
-            ends = self._draw.bounds()
-            self.low, self.high = (self._base + self._step * end for end in ends)
+        if len(compiler.faults) == fault_count and self._draw is not None:
+            bounds = self._draw.bounds()
+            self.low, self.high = (self._base + self._step * end for end in bounds)
 
     def draw(self, random: np.ndarray) -> np.ndarray:
         """``int64[n]`` of units for random bits."""
         if self._draw is None:
             assert self.size is not None  # even values are counted
             return self.at(engine_random.below(random, self.size))
-        return self._placed(self._draw.draw(random))
+        return self._on_grid(self._draw.draw(random))
 
     def at(self, index: np.ndarray) -> np.ndarray:
-        """``int64[n]``: the even values number ``index`` (``uint64[n]``, overwritten)."""
-        return self._placed(index.view(np.int64))
+        """``int64[n]``: the uniform values number ``index`` (``uint64[n]``, overwritten)."""
+        return self._on_grid(index.view(np.int64))
 
-    def _placed(self, numbers: np.ndarray) -> np.ndarray:
+    def _on_grid(self, numbers: np.ndarray) -> np.ndarray:
         if self._step != 1:
             numbers *= self._step
         if self._base:
@@ -281,74 +287,76 @@ class Spread:
 
     def _check_parameters(self) -> None:
         options = self._options
-        takes = _TAKES[options.distribution]
+        accepted = _DISTRIBUTION_PARAMETERS[options.distribution]
         for option in _PARAMETERS:
             value = getattr(options, "lambda_" if option == "lambda" else option, None)
             if value is None:
                 continue
-            if option not in takes:
-                fitting = ", ".join(name for name, known in _TAKES.items() if option in known)
+            if option not in accepted:
+                distributions_ = ", ".join(
+                    name for name, known in _DISTRIBUTION_PARAMETERS.items() if option in known
+                )
                 text = f"{option} is not for the {options.distribution} distribution."
-                self._fault(option, "not_for_this_distribution", text, f"It is for {fitting}.")
+                self._fault(option, "not_for_this_distribution", text, f"It is for {distributions_}.")
             elif option in ("step", "stddev", "alpha", "lambda") and value <= 0:
                 self._fault(option, "wrong_value", f"{option} is larger than 0.")
-        if "lambda" in takes and options.mean is not None and options.lambda_ is not None:
+        if "lambda" in accepted and options.mean is not None and options.lambda_ is not None:
             self._fault("lambda", "conflict", "mean and lambda say the same thing.", "Give one of them.")
 
     # Each of these sets what `draw` needs for one distribution.
 
     def _uniform(self, low: int | None, high: int | None) -> None:
-        low, high = self._filled(low, high)
+        low, high = self._with_defaults(low, high)
         self._base = low
         self.size = (high - low) // self._step + 1
         self.low, self.high = low, low + (self.size - 1) * self._step
 
-    def _filled(self, low: int | None, high: int | None) -> tuple[int, int]:
+    def _with_defaults(self, low: int | None, high: int | None) -> tuple[int, int]:
         width = DEFAULT_WIDTH * 10**self._units.places
         if low is None:
             low = 0 if high is None or high >= 0 else high - width
         return low, low + width if high is None else high
 
     def _normal(self, low: int | None, high: int | None) -> None:
-        mean, stddev = self._moments(low, high)
+        mean, stddev = self._mean_and_stddev(low, high)
         if stddev == 0:
             self._fault("stddev", "required", "min and max are equal, so stddev must be given.")
             return
-        self._on_lattice(low)
-        line = distributions.normal((mean - self._base) / self._step, stddev / self._step)
-        self._draw = self._cut(line, low, high)
+        self._set_base(low)
+        distribution = distributions.normal((mean - self._base) / self._step, stddev / self._step)
+        self._draw = self._truncated(distribution, low, high)
 
-    def _moments(self, low: int | None, high: int | None) -> tuple[Fraction, Fraction]:
-        least, largest = self._filled(low, high)
+    def _mean_and_stddev(self, low: int | None, high: int | None) -> tuple[Fraction, Fraction]:
+        lowest, highest = self._with_defaults(low, high)
         mean, stddev = self._options.mean, self._options.stddev
         return (
-            Fraction(least + largest, 2) if mean is None else self._units.share(mean),
-            Fraction(largest - least, 6) if stddev is None else self._units.share(stddev),
+            Fraction(lowest + highest, 2) if mean is None else self._units.share(mean),
+            Fraction(highest - lowest, 6) if stddev is None else self._units.share(stddev),
         )
 
-    def _on_lattice(self, low: int | None) -> None:
+    def _set_base(self, low: int | None) -> None:
         if self._options.step is not None:
             self._base = low or 0
 
-    def _cut(
+    def _truncated(
         self, draw: distributions.Quantile | distributions.Discrete, low: int | None, high: int | None
     ) -> distributions.Draw:
-        least = None if low is None else -(-(low - self._base) // self._step)
-        largest = None if high is None else (high - self._base) // self._step
-        return draw if (least, largest) == (None, None) else draw.within(least, largest)
+        minimum = None if low is None else -(-(low - self._base) // self._step)
+        maximum = None if high is None else (high - self._base) // self._step
+        return draw if (minimum, maximum) == (None, None) else draw.within(minimum, maximum)
 
     def _lognormal(self, low: int | None, high: int | None) -> None:
-        mean, stddev = self._moments(low, high)
+        mean, stddev = self._mean_and_stddev(low, high)
         if mean <= 0 or stddev == 0:
             option = "mean" if mean <= 0 else "stddev"
             self._fault(option, "wrong_value", f"A lognormal {option} is larger than 0.", f"Give {option}.")
             return
-        self._draw = self._cut(distributions.lognormal(mean, stddev), low, self._cap(high))
+        self._draw = self._truncated(distributions.lognormal(mean, stddev), low, self._tail_limit(high))
 
-    def _cap(self, high: int | None) -> int:
-        """Where a heavy tail ends at the latest."""
-        cap = min(limits.MAX_UNITS, limits.MAX_INTEGER * 10**self._units.places)
-        return cap if high is None else min(high, cap)
+    def _tail_limit(self, high: int | None) -> int:
+        """Return the largest value of a heavy tail."""
+        largest = min(limits.MAX_UNITS, limits.MAX_INTEGER * 10**self._units.places)
+        return largest if high is None else min(high, largest)
 
     def _exponential(self, low: int | None, high: int | None) -> None:
         rate, mean = self._options.lambda_, self._options.mean
@@ -357,17 +365,19 @@ class Spread:
             return
         scale = Fraction(10) ** self._units.places
         expected = scale / Fraction(rate) if rate is not None else scale * Fraction(mean or _DEFAULT_MEAN)
-        self._on_lattice(low)
-        line = distributions.exponential(expected / self._step, Fraction(-self._base, self._step))
-        self._draw = self._cut(line, low, high)
+        self._set_base(low)
+        distribution = distributions.exponential(expected / self._step, Fraction(-self._base, self._step))
+        self._draw = self._truncated(distribution, low, high)
 
     def _pareto(self, low: int | None, high: int | None) -> None:
-        least = 10**self._units.places if low is None else low
-        if least <= 0:
+        scale = 10**self._units.places if low is None else low
+        if scale <= 0:
             self._fault("min", "wrong_value", "A pareto min is larger than 0: values are multiples of it.")
             return
         alpha = Fraction(self._options.alpha or _DEFAULT_ALPHA["pareto"])
-        self._draw = self._cut(distributions.pareto(alpha, Fraction(least)), low, self._cap(high))
+        self._draw = self._truncated(
+            distributions.pareto(alpha, Fraction(scale)), low, self._tail_limit(high)
+        )
 
     def _zipf(self, low: int | None, high: int | None) -> None:
         unit = 10**self._units.places
@@ -389,20 +399,20 @@ class Spread:
             self._draw = distributions.zipf(Fraction(alpha), ranks)
 
     def _histogram(self, low: int | None, high: int | None) -> None:
-        made = compiled(self._options, self._units, self._fault)
-        if made is not None:
-            self._draw = made
+        histogram = compiled(self._options, self._units, self._fault)
+        if histogram is not None:
+            self._draw = histogram
 
     def _poisson(self, low: int | None, high: int | None) -> None:
-        given = self._options.lambda_ if self._options.lambda_ is not None else self._options.mean
-        events = Fraction(_DEFAULT_EVENTS if given is None else given)
+        mean = self._options.lambda_ if self._options.lambda_ is not None else self._options.mean
+        events = Fraction(_DEFAULT_EVENTS if mean is None else mean)
         if not 0 < events <= limits.MAX_POISSON_MEAN:
             option = "lambda" if self._options.lambda_ is not None else "mean"
             text = f"A poisson {option} is larger than 0 and at most {limits.MAX_POISSON_MEAN:,}."
             self._fault(option, "out_of_range", text, "Use the normal distribution for larger numbers.")
             return
         self._step = 10**self._units.places
-        self._draw = self._cut(distributions.poisson(events), low, high)
+        self._draw = self._truncated(distributions.poisson(events), low, high)
 
 
 class Numeric(FieldType):
@@ -436,8 +446,8 @@ class Numeric(FieldType):
         return self._column(self._spread.at(context.permuted(self._spread.size)))
 
     def _column(self, units: np.ndarray) -> pa.Array:
-        made = amounts.column(units, self._places)
-        return text.to_text(made) if self.stringify else made
+        column = amounts.column(units, self._places)
+        return text.to_text(column) if self.stringify else column
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return None if self.stringify else (self._spread.low, self._spread.high)
@@ -549,7 +559,7 @@ class Boolean(FieldType):
         super().__init__(field, options, compiler)
         self._pool = values.pool_of([options.falsy, options.truthy])
         self.dtype, self.json_text = self._pool.values.type, self._pool.json_text
-        self._plain = options.truthy is True and options.falsy is False
+        self._is_plain = options.truthy is True and options.falsy is False
         if pa.types.is_string(self.dtype):
             self.max_length = values.longest(self._pool)
         if options.probability is not None and not 0 <= options.probability <= 1:
@@ -558,20 +568,20 @@ class Boolean(FieldType):
         elif self._pool.place[0] == self._pool.place[1]:
             compiler.fault(field, "options.falsy", "duplicate", "truthy and falsy are the same value.")
         share = Fraction(1, 2) if options.probability is None else Fraction(options.probability)
-        self._share = (share.numerator, share.denominator)
+        self._probability = (share.numerator, share.denominator)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._column(engine_random.chance(context.bits(), *self._share))
+        return self._column(engine_random.chance(context.bits(), *self._probability))
 
     def _column(self, true: np.ndarray) -> pa.Array:
-        return pa.array(true) if self._plain else self._pool.at(true.view(np.int8))
+        return pa.array(true) if self._is_plain else self._pool.at(true.view(np.int8))
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
-        return None if self._plain else self._pool.bounds
+        return None if self._is_plain else self._pool.bounds
 
     def space(self) -> int | None:
-        even = self.options.probability is None
-        return 2 if even and self._pool.distinct.size == 2 else None
+        is_uniform = self.options.probability is None
+        return 2 if is_uniform and self._pool.distinct.size == 2 else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self._column(context.permuted(2).astype(bool))
@@ -703,7 +713,7 @@ _HINT = "Unique numbers are drawn evenly: use type number, or remove unique."
 
 
 class Cut(OptionsModel):
-    """Where values are cut off; the distribution keeps its shape between."""
+    """The range to which the distribution is truncated."""
 
     min: Amount | None = Field(None, description="Minimum.")
     max: Amount | None = Field(None, description="Maximum.")
@@ -715,9 +725,9 @@ class _Shaped(Numeric):
     shape: ClassVar[str]
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
-        given = options.model_dump(by_alias=True, exclude_unset=True)
+        own_options = options.model_dump(by_alias=True, exclude_unset=True)
         super().__init__(
-            field, Number.Options.model_validate({"distribution": self.shape, **given}), compiler
+            field, Number.Options.model_validate({"distribution": self.shape, **own_options}), compiler
         )
 
     def unique_hint(self) -> str:
@@ -823,7 +833,7 @@ class Zipf(_Shaped):
 
 
 class Poisson(_Shaped):
-    """How many events fall into a span."""
+    """Number of events in an interval."""
 
     name = "poisson"
     label = "Poisson distribution"
@@ -844,7 +854,7 @@ class Poisson(_Shaped):
 
 
 class _Counted(FieldType):
-    """Whole numbers of a distribution that a subclass makes."""
+    """Integers from a distribution that a subclass sets."""
 
     category = "number"
     dtype = pa.int64()
@@ -859,11 +869,11 @@ class _Counted(FieldType):
     def unique_hint(self) -> str:
         return _HINT
 
-    def _share(self, given: Decimal, compiler: Compiler) -> Fraction:
-        """``given``, the option ``probability``; a half after a fault."""
-        if 0 < given < 1:
-            return Fraction(given)
-        message = f"A probability must be between 0 and 1, not {given}."
+    def _probability(self, probability: Decimal, compiler: Compiler) -> Fraction:
+        """Return the option ``probability`` as a fraction; one half after a fault."""
+        if 0 < probability < 1:
+            return Fraction(probability)
+        message = f"A probability must be between 0 and 1, not {probability}."
         compiler.fault(
             self.field, "options.probability", "out_of_range", message, "Write 0.25 for a quarter."
         )
@@ -889,7 +899,7 @@ class Binomial(_Counted):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._draw = distributions.binomial(options.trials, self._share(options.probability, compiler))
+        self._draw = distributions.binomial(options.trials, self._probability(options.probability, compiler))
 
 
 class Geometric(_Counted):
@@ -911,7 +921,7 @@ class Geometric(_Counted):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         try:
-            self._draw = distributions.geometric(self._share(options.probability, compiler))
+            self._draw = distributions.geometric(self._probability(options.probability, compiler))
         except distributions.TooWide:
             message = "So small a probability leads beyond 64 bits."
             compiler.fault(field, "options.probability", "out_of_range", message, "Raise it.")

@@ -58,7 +58,7 @@ NUMBER_OF = np.array(
 @dataclass(frozen=True)
 class Names:
     """The names of one locale. Female names come first in each pool; ``*_counts`` and ``*_starts`` are ``uint64[2]``
-    by sex. What is not among the constructor's arguments is made when first asked for."""
+    by sex. Everything that is not an argument of the constructor is computed on first use."""
 
     locale: str
     first: pa.StringArray
@@ -110,7 +110,7 @@ class Names:
 
     @Lazy
     def handle_heads(self) -> pa.StringArray:
-        """What a handle of each first name begins with, style by style."""
+        """The beginning of a handle for each first name, style by style."""
         initial = pc.utf8_slice_codeunits(self.first_ascii, 0, 1)
         styles = (
             pc.binary_join_element_wise(self.first_ascii, ".", ""),
@@ -140,7 +140,7 @@ class Names:
 
 
 def names_of(vocabulary: Vocabulary, locale: str) -> Names:
-    """The names of ``locale``, made once a process."""
+    """Return the names of ``locale``, created once per process."""
     return vocabulary.shared(("names", locale), lambda: _names_of(vocabulary, locale))
 
 
@@ -180,7 +180,7 @@ class Jobs:
 
 
 def jobs_of(vocabulary: Vocabulary) -> Jobs:
-    """Departments and their titles, made once a process."""
+    """Return the departments and their titles, created once per process."""
 
     def make() -> Jobs:
         table = vocabulary.table("english_title")
@@ -196,7 +196,7 @@ def jobs_of(vocabulary: Vocabulary) -> Jobs:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Which names a row may take: places in a pool, those for women first; None if all of the pool is meant."""
+    """Which names a row may take: places in a pool, those for women first; None for the whole pool."""
 
     places: np.ndarray | None
     starts: np.ndarray
@@ -256,19 +256,19 @@ def suffixes() -> pa.Array:
 
 
 def sexes_called(kind: str, text: str, locale: str) -> tuple[int, ...]:
-    """The sexes that a title, or a suffix, fits; none if there is no such."""
-    plain = text.lower().rstrip(".")
+    """Return the sexes that a title or a suffix can have; none if it is unknown."""
+    name = text.lower().rstrip(".")
     if kind == "title":
         forms = titles(locale).to_pylist()
-        return tuple(sex for sex in (FEMALE, MALE) if forms[sex].lower().rstrip(".") == plain)
-    found = [place for place, suffix in enumerate(SUFFIXES) if suffix.lower().rstrip(".") == plain]
-    if not found:
+        return tuple(sex for sex in (FEMALE, MALE) if forms[sex].lower().rstrip(".") == name)
+    positions = [place for place, suffix in enumerate(SUFFIXES) if suffix.lower().rstrip(".") == name]
+    if not positions:
         return ()
-    return (FEMALE, MALE) if found[0] < OF_BOTH else (MALE,)
+    return (FEMALE, MALE) if positions[0] < OF_BOTH else (MALE,)
 
 
 AGES = (18, 80)
-"""Whole years at the least and at the most, where no field says otherwise."""
+"""Minimum and maximum age in years, if no field sets them."""
 BORN = ("age", "date_of_birth", "marital_status")
 """Types that need a day of birth."""
 
@@ -292,28 +292,32 @@ class BirthDays:
 
 
 def asked_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, int] | None:
-    """(least, most) whole years of a group's people; None if no field of it needs them. Reports fields that say
-    different things."""
+    """Return the (minimum, maximum) age in years of a group's people; None if no field needs it. Reports fields with
+    different options."""
     if not any(field.type.name in BORN for field in fields):
         return None
-    found: dict[str, int] = {}
+    limits_by_option: dict[str, int] = {}
     for field in fields:
         if field.type.name not in BORN[:2]:
             continue
         for option in field.options.model_fields_set & {"min", "max"}:
             value = getattr(field.options, option)
-            if found.setdefault(option, value) != value:
+            if limits_by_option.setdefault(option, value) != value:
                 text = f"Fields that share one person have one {option} age."
                 compiler.fault(
                     field, f"options.{option}", "conflict", text, "Give one of them a separate group."
                 )
-    low, high = found.get("min", AGES[0]), found.get("max", AGES[1])
-    if low > high and len(found) == 1:
-        low, high = (low, limits.MAX_AGE) if "min" in found else (0, high)
+    low, high = limits_by_option.get("min", AGES[0]), limits_by_option.get("max", AGES[1])
+    if low > high and len(limits_by_option) == 1:
+        low, high = (low, limits.MAX_AGE) if "min" in limits_by_option else (0, high)
     if low > high:
-        blamed = next(field for field in fields if "min" in field.options.model_fields_set)
+        field_with_min = next(field for field in fields if "min" in field.options.model_fields_set)
         compiler.fault(
-            blamed, "options.min", "min_above_max", f"min ({low}) is above max ({high}).", "Swap them."
+            field_with_min,
+            "options.min",
+            "min_above_max",
+            f"min ({low}) is above max ({high}).",
+            "Swap them.",
         )
         return AGES
     return low, high
@@ -322,27 +326,27 @@ def asked_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, in
 def birth_dates(
     ages: tuple[int, int] | None, now: datetime, fixed: dict[str, Any], fields: Sequence[FieldSpec]
 ) -> tuple[BirthDays | None, list[str]]:
-    """The days of birth that ages and overrides leave, and the names of overrides that no day fits."""
+    """Return the days of birth that ages and overrides allow, and the names of overrides that no day matches."""
     if ages is None:
         return None, []
-    low, high = _days_of(now.date(), *ages)
-    unmet, first = [], True
+    low, high = _birth_range(now.date(), *ages)
+    unmet, is_first = [], True
     for field in fields:
         if field.type.name not in BORN[:2] or fixed.get(field.name) is None:
             continue
-        days = _fixed(field.type.name, fixed[field.name], now.date())
+        days = _days_of_value(field.type.name, fixed[field.name], now.date())
         # A value fixed by one field applies even outside the requested ages; two must agree.
-        if days is None or (not first and (days[1] < low or days[0] > high)):
+        if days is None or (not is_first and (days[1] < low or days[0] > high)):
             unmet.append(field.name)
         else:
-            low, high = days if first else (max(low, days[0]), min(high, days[1]))
-            first = False
-    return BirthDays(low, high - low + 1, _latest(now.date())), unmet
+            low, high = days if is_first else (max(low, days[0]), min(high, days[1]))
+            is_first = False
+    return BirthDays(low, high - low + 1, _latest_birth_days(now.date())), unmet
 
 
-def _fixed(kind: str, value: Any, today: date) -> tuple[int, int] | None:
+def _days_of_value(kind: str, value: Any, today: date) -> tuple[int, int] | None:
     if kind == "age":
-        return _days_of(today, value, value) if 0 <= value <= limits.MAX_AGE else None
+        return _birth_range(today, value, value) if 0 <= value <= limits.MAX_AGE else None
     try:
         day = value if isinstance(value, date) else date.fromisoformat(str(value).strip())
     except ValueError:
@@ -351,17 +355,17 @@ def _fixed(kind: str, value: Any, today: date) -> tuple[int, int] | None:
     return (number, number) if day <= today else None
 
 
-def _days_of(today: date, least: int, most: int) -> tuple[int, int]:
-    """First and last day of birth of people of ``least`` to ``most`` whole years."""
-    return _number(_before(today, most + 1)) + 1, _number(_before(today, least))
+def _birth_range(today: date, minimum: int, maximum: int) -> tuple[int, int]:
+    """First and last day of birth of people of ``minimum`` to ``maximum`` whole years."""
+    return _number(_latest_birth_day(today, maximum + 1)) + 1, _number(_latest_birth_day(today, minimum))
 
 
-def _before(today: date, years: int) -> date:
+def _latest_birth_day(today: date, years: int) -> date:
     """Return the latest day of birth of a person aged ``years`` years or more."""
     try:
         return today.replace(year=today.year - years)
     except ValueError:
-        # Who was born on 29 February has no birthday in other years before 1 March.
+        # People born on 29 February have their birthday on 1 March in other years.
         return date(today.year - years, 3, 1) - timedelta(days=1)
 
 
@@ -370,8 +374,10 @@ def _number(day: date) -> int:
 
 
 @lru_cache(maxsize=64)
-def _latest(today: date) -> np.ndarray:
-    return np.array([_number(_before(today, years)) for years in range(limits.MAX_AGE + 1, 0, -1)], np.int64)
+def _latest_birth_days(today: date) -> np.ndarray:
+    return np.array(
+        [_number(_latest_birth_day(today, years)) for years in range(limits.MAX_AGE + 1, 0, -1)], np.int64
+    )
 
 
 _MIDDLE_SALT, _HANDLE_SALT, _WORK_SALT, _GENDER_SALT = 1, 2, 3, 4
@@ -382,7 +388,7 @@ _STYLE_SHIFT = np.uint64(61)
 
 
 class People(SaltedBits):
-    """The people of a block's rows, each part made when it is first asked for."""
+    """The people of a block's rows, each part computed on first use."""
 
     def __init__(self, draws: RandomStream, salts: int, names: Names, jobs: Jobs, narrowed: Narrowed) -> None:
         super().__init__(draws, salts)
@@ -500,14 +506,14 @@ class People(SaltedBits):
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What overrides leave to choose from."""
+    """The choices that overrides leave."""
 
     first: Candidates
     last: Candidates
     sex: int | None = None
     department: int | None = None
     born: BirthDays | None = None
-    """Where a field of the group asks for it."""
+    """Set if a field of the group needs it."""
 
 
 class Person(GroupKind):
@@ -522,26 +528,26 @@ class Person(GroupKind):
         self.names = names_of(compiler.vocabulary, self.locale)
         self.jobs = jobs_of(compiler.vocabulary)
         self._vocabulary = compiler.vocabulary
-        asked = [(field, sex) for field in fields if (sex := getattr(field.options, "sex", None))]
-        if len({sex for _, sex in asked}) > 1:
+        requested = [(field, sex) for field in fields if (sex := getattr(field.options, "sex", None))]
+        if len({sex for _, sex in requested}) > 1:
             text = "Fields that share one person have one sex."
             compiler.fault(
-                asked[-1][0], "options.sex", "conflict", text, "Give one of them a separate group."
+                requested[-1][0], "options.sex", "conflict", text, "Give one of them a separate group."
             )
-        self._sex = SEXES.index(asked[0][1]) if asked else None
+        self._sex = SEXES.index(requested[0][1]) if requested else None
         self._ages = asked_ages(fields, compiler)
-        self._numbered: tuple[int, int, int] | None = None
+        self._number_days: tuple[int, int, int] | None = None
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
-        whole = self._narrow(None, None, self._sex, None)
-        assert whole is not None  # each sex has names
-        self._whole = whole
+        unrestricted = self._narrow(None, None, self._sex, None)
+        assert unrestricted is not None  # each sex has names
+        self._unrestricted = unrestricted
 
     def number_uniquely(self, numbers: int, low: int, size: int) -> bool:
         """Let a unique number determine the days of birth. It has ``numbers`` values for each of ``size`` days from
         ``low`` on (since 1970-01-01). Return False if another number determines them already."""
-        if self._numbered is not None:
+        if self._number_days is not None:
             return False
-        self._numbered = numbers, low, size
+        self._number_days = numbers, low, size
         return True
 
     def born(self, now: datetime, fixed: dict[str, Any]) -> tuple[BirthDays | None, list[str]]:
@@ -549,11 +555,11 @@ class Person(GroupKind):
         ages = self._ages
         if ages is None and any(reader.type.needs_birth for reader in self.readers):
             ages = AGES
-        if self._numbered is None:
+        if self._number_days is None:
             return birth_dates(ages, now, fixed, self.fields)
         born, _ = birth_dates(ages or AGES, now, {}, ())
         assert born is not None
-        numbers, low, size = self._numbered
+        numbers, low, size = self._number_days
         first, end = max(born.low, low), min(born.low + born.size, low + size)
         if end <= first:  # no number has such a day
             return birth_dates(ages, now, fixed, self.fields)
@@ -561,52 +567,52 @@ class Person(GroupKind):
         return replace(born, low=first, size=end - first, numbers=numbers), unmet
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
-        born, unborn = self.born(env.now, fixed)
-        whole = self._whole if born is None else replace(self._whole, born=born)
+        born, unmet_births = self.born(env.now, fixed)
+        unrestricted = self._unrestricted if born is None else replace(self._unrestricted, born=born)
         if not fixed:
-            return whole, []
+            return unrestricted, []
         sex, department = self._sex, None
         first = last = None
-        unmet = unborn
+        unmet = unmet_births
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             text = str(value).strip()
-            found: Any = None
+            candidates: Any = None
             match types[name]:
                 case "sex" | "gender":
-                    known = {"female": FEMALE, "f": FEMALE, "male": MALE, "m": MALE}
-                    sex = found = known.get(text.lower())
+                    sexes_by_name = {"female": FEMALE, "f": FEMALE, "male": MALE, "m": MALE}
+                    sex = candidates = sexes_by_name.get(text.lower())
                 case "first_name":
-                    first = found = joining.where(self.names.first, text)
+                    first = candidates = joining.where(self.names.first, text)
                 case "last_name":
-                    last = found = joining.where(self.names.last, text)
+                    last = candidates = joining.where(self.names.last, text)
                 case "name":
-                    first, last = self._split(text)
-                    found = last if first.size else first
+                    first, last = self._split_name(text)
+                    candidates = last if first.size else first
                 case "title" | "suffix":
                     sexes = sexes_called(types[name], text, self.locale)
-                    found = sexes or None
+                    candidates = sexes or None
                     sex = sexes[0] if len(sexes) == 1 else sex
                 case "email" | "username" | "safe_email" | "company_email":
-                    first, last = self._spelled(text.partition("@")[0].lower())
-                    found = last if first.size else first
+                    first, last = self._split_handle(text.partition("@")[0].lower())
+                    candidates = last if first.size else first
                 case "department":
-                    found = joining.where(self.jobs.departments, text)
+                    candidates = joining.where(self.jobs.departments, text)
                     local = self._vocabulary.positioned("local_department", self.locale)
-                    if not found.size and local is not None:
-                        found = joining.where(local, text)
-                    department = int(found[0]) if found.size else None
+                    if not candidates.size and local is not None:
+                        candidates = joining.where(local, text)
+                    department = int(candidates[0]) if candidates.size else None
                 case "job_title":
-                    found = joining.where(self.jobs.titles, text)
-                    department = int(self.jobs.department_of[found[0]]) if found.size else None
+                    candidates = joining.where(self.jobs.titles, text)
+                    department = int(self.jobs.department_of[candidates[0]]) if candidates.size else None
                 case _:
                     continue
-            if found is None or (isinstance(found, np.ndarray) and not found.size):
+            if candidates is None or (isinstance(candidates, np.ndarray) and not candidates.size):
                 unmet.append(name)
         narrowed = self._narrow(first, last, sex, department)
         if narrowed is None:
             unmet.extend(fixed)
-            narrowed = whole
+            narrowed = unrestricted
         return replace(narrowed, born=born), [
             Fault(
                 f"overrides.{name}",
@@ -623,8 +629,8 @@ class Person(GroupKind):
     def _narrow(
         self, first: np.ndarray | None, last: np.ndarray | None, sex: int | None, department: int | None
     ) -> Narrowed | None:
-        """What is left when names are narrowed to places of the pools (an empty vector narrows nothing), or None
-        where no sex has both a first and a last name left."""
+        """Return the choices left when names are narrowed to places of the pools (an empty vector narrows nothing);
+        None if no sex has both a first and a last name left."""
         names = self.names
         firsts = _candidates(first, names.first_starts, names.first_counts)
         lasts = _candidates(last, names.last_starts, names.last_counts)
@@ -633,8 +639,8 @@ class Person(GroupKind):
             return None
         return Narrowed(firsts, lasts, possible[0] if len(possible) == 1 else None, department)
 
-    def _split(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the first and of the last name that ``name`` is made of; empty ones where it is not."""
+    def _split_name(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the first and the last name that make up ``name``; empty arrays if there are none."""
         names = self.names
         for cut in range(1, len(name)):
             left, right = name[:cut], name[cut:]
@@ -648,8 +654,8 @@ class Person(GroupKind):
                 return first, last
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
-    def _spelled(self, handle: str) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the names that a handle such as ``ann.lee7`` is made of."""
+    def _split_handle(self, handle: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the names that make up a handle such as ``ann.lee7``."""
         handle = handle.rstrip("0123456789")
         for cut in range(1, len(handle)):
             first = joining.where(self.names.first_ascii, handle[:cut].rstrip("._-"))
@@ -666,7 +672,7 @@ def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: st
 def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: None) -> str | None: ...
 def locale_of_group(fields: Sequence[FieldSpec], compiler: Compiler, default: str | None) -> str | None:
     """The one locale of a group: the one that fields of it name, else the template's, else ``default``."""
-    named = _locales_named(fields, compiler)
+    named = _locales(fields, compiler)
     return min(named) if named else compiler.locale_of(fields[0]) or default
 
 
@@ -677,7 +683,7 @@ def default_locale(fields: Sequence[FieldSpec]) -> str:
 
 def check_locales(fields: Sequence[FieldSpec], compiler: Compiler) -> None:
     """Reports two fields of one group that name different locales."""
-    named = _locales_named(fields, compiler)
+    named = _locales(fields, compiler)
     if len(named) > 1:
         text = f"Fields that share one {fields[0].type.group_kind} have one locale, not {' and '.join(sorted(named))}."
         compiler.fault(
@@ -685,7 +691,7 @@ def check_locales(fields: Sequence[FieldSpec], compiler: Compiler) -> None:
         )
 
 
-def _locales_named(fields: Sequence[FieldSpec], compiler: Compiler) -> dict[str, FieldSpec]:
+def _locales(fields: Sequence[FieldSpec], compiler: Compiler) -> dict[str, FieldSpec]:
     named = {
         compiler.locale_of(field): field for field in fields if field.common.locale and field.type.localised
     }
@@ -696,8 +702,8 @@ def _candidates(places: np.ndarray | None, starts: np.ndarray, counts: np.ndarra
     if places is None or not places.size:
         return Candidates(None, starts, counts)
     female = int(np.searchsorted(places, int(starts[MALE])))
-    kept = np.array([female, places.size - female], np.uint64)
-    return Candidates(places.astype(np.uint64), np.array([0, female], np.uint64), kept)
+    counts_by_sex = np.array([female, places.size - female], np.uint64)
+    return Candidates(places.astype(np.uint64), np.array([0, female], np.uint64), counts_by_sex)
 
 
 SUFFIX_DIGITS = 16
@@ -720,15 +726,15 @@ class PersonField(FieldType):
         self.names = names_of(compiler.vocabulary, self.locale)
 
     def words(self, table: str, english: pa.Array, compiler: Compiler) -> pa.Array:
-        """A list whose order has a meaning, in the language of the locale; in English where it is not known, which is
-        warned of."""
+        """A list whose order has a meaning, in the language of the locale; in English, with a warning, if the
+        language has none."""
         if compiler.vocabulary.engine < 2 or self.locale.startswith("en"):
             return english
-        found = compiler.vocabulary.positioned(table, self.locale)
-        if found is None or len(found) != len(english):
+        local = compiler.vocabulary.positioned(table, self.locale)
+        if local is None or len(local) != len(english):
             compiler.warn_english(self.field, self.locale)
             return english
-        return found
+        return local
 
     def unique_hint(self) -> str:
         if not self.alone:
@@ -757,13 +763,15 @@ class _NamePool(PersonField):
         roman = getattr(options, "romanized", False)
         self.pool = getattr(self.names, f"{self.which}_roman" if roman else self.which)
         self.max_length = longest(self.pool) if roman else getattr(self.names, f"longest_{self.which}")
-        asked = getattr(options, "sex", None)  # only given names have the option
-        self._asked = SEXES.index(asked) if asked else None
+        requested = getattr(options, "sex", None)  # only given names have the option
+        self._sex_index = SEXES.index(requested) if requested else None
         self._distinct: np.ndarray | None = None
         if field.common.unique and self.alone:
-            key = ("distinct", self.which, self.locale, self._asked, roman)
+            key = ("distinct", self.which, self.locale, self._sex_index, roman)
             pool = f"{self.which}_ascii" if roman else f"{self.which}_folded"
-            self._distinct = compiler.vocabulary.shared(key, lambda: _distinct(self.names, pool, self._asked))
+            self._distinct = compiler.vocabulary.shared(
+                key, lambda: _distinct(self.names, pool, self._sex_index)
+            )
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return joining.chosen(self.pool, getattr(context.group(), self.which))
@@ -891,15 +899,15 @@ class Name(PersonField):
         women, men = self._pairs
         split = np.uint64(women[0].size * women[1].size)
         first, last = np.empty(index.size, np.uint64), np.empty(index.size, np.uint64)
-        for half, here, base in ((women, index < split, np.uint64(0)), (men, index >= split, split)):
-            if here.any():
-                f, rest = np.divmod(index[here] - base, np.uint64(half[1].size))
-                first[here], last[here] = half[0][f], half[1][rest]
+        for half, in_half, base in ((women, index < split, np.uint64(0)), (men, index >= split, split)):
+            if in_half.any():
+                f, rest = np.divmod(index[in_half] - base, np.uint64(half[1].size))
+                first[in_half], last[in_half] = half[0][f], half[1][rest]
         return text_parts.joined(*self._parts(first, last))
 
 
 class _Kana(PersonField):
-    """The reading of a Japanese name; blank in other locales, which is warned of."""
+    """The reading of a Japanese name; blank, with a warning, in other locales."""
 
     parts: ClassVar[tuple[Literal["first", "last"], ...]]
     default: ClassVar[str] = "katakana"
@@ -917,19 +925,19 @@ class _Kana(PersonField):
         super().__init__(field, options, compiler)
         self.dtype = pa.string()
         self._pools: list[pa.StringArray] = []
-        words = compiler.vocabulary
-        if not self.locale.startswith("ja") or not words.has_table("kana"):
+        vocabulary = compiler.vocabulary
+        if not self.locale.startswith("ja") or not vocabulary.has_table("kana"):
             text = f"{self.label}: only Japanese names have a reading, so the column is blank."
             compiler.warn(field, "no_values", text, "Set locale to ja_JP.")
             self.max_length = 0
             return
         for which in self.parts:
             key = ("kana", which, options.script)
-            self._pools.append(words.shared(key, partial(self._readings, words, which)))
+            self._pools.append(vocabulary.shared(key, partial(self._readings, vocabulary, which)))
         self.max_length = sum(map(longest, self._pools)) + len(self._pools) - 1
 
-    def _readings(self, words: Vocabulary, which: str) -> pa.StringArray:
-        table = words.table("kana")
+    def _readings(self, vocabulary: Vocabulary, which: str) -> pa.StringArray:
+        table = vocabulary.table("kana")
         rows = pc.index_in(getattr(self.names, which), value_set=table.column("word").chunk(0))
         return table.column(self.options.script).chunk(0).take(rows)
 
@@ -937,11 +945,11 @@ class _Kana(PersonField):
         people = context.group()
         if not self._pools:
             return pa.nulls(context.n, pa.string())
-        found = [(pool, getattr(people, which)) for pool, which in zip(self._pools, self.parts, strict=True)]
-        if len(found) == 1:
-            return joining.chosen(*found[0])
+        parts = [(pool, getattr(people, which)) for pool, which in zip(self._pools, self.parts, strict=True)]
+        if len(parts) == 1:
+            return joining.chosen(*parts[0])
         gap = (_BLANK, np.zeros(context.n, np.int64))
-        return text_parts.joined(found[0], gap, found[1])
+        return text_parts.joined(parts[0], gap, parts[1])
 
 
 _BLANK = pa.array([" "])
@@ -1054,7 +1062,7 @@ class Gender(PersonField):
 
 
 class JobTitle(PersonField):
-    """A title; in English one that is held in the person's department."""
+    """A job title; English titles match the person's department."""
 
     name = "job_title"
     label = "Job title"
@@ -1170,8 +1178,8 @@ def handles(
 
 
 def unique_handles(people: People, ending: str = "", heads: pa.StringArray | None = None) -> pa.StringArray:
-    """The texts of `handles`, put together, with a number that no other row has. No name holds a digit, so the digits
-    at the end tell the row, after any prefix."""
+    """Return the texts of `handles` with a number that no other row has. No name contains a digit, so the digits at the
+    end identify the row."""
     names = people.names
     head = (names.handle_heads if heads is None else heads, people.handle_head)
     return text_parts.joined(
@@ -1195,41 +1203,41 @@ def _distinct(names: Names, pool: str, sex: int | None) -> np.ndarray:
 def _pairs(names: Names) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """(first, last) places for women and for men, no pair of which reads like another.
 
-    Given names on both sides count for women. Where names are written apart, those with a blank in the
-    part that is read first are left out; where they are not, those family names whose length is not the usual one.
+    Given names on both sides count for women. If names are separated by a blank, those with a blank in
+    the first part are left out; otherwise family names of unusual length are left out.
     """
     folded = names.first_folded.to_pylist()
     family = names.last_folded.to_pylist()
     women = int(names.first_counts[FEMALE])
-    taken: set[str] = set()
+    seen_names: set[str] = set()
     firsts: list[list[int]] = [[], []]
     for place, name in enumerate(folded):
-        apart = names.between and not names.family_first
-        if name not in taken and not (apart and " " in name):
-            taken.add(name)
+        given_first = names.between and not names.family_first
+        if name not in seen_names and not (given_first and " " in name):
+            seen_names.add(name)
             firsts[FEMALE if place < women else MALE].append(place)
-    usual = None
+    usual_length = None
     if not names.between:
         lengths = [len(text) for text in family]
-        usual = max(sorted(set(lengths)), key=lengths.count)
-    made = []
+        usual_length = max(sorted(set(lengths)), key=lengths.count)
+    pairs = []
     for sex in (FEMALE, MALE):
         start, count = int(names.last_starts[sex]), int(names.last_counts[sex])
         seen: dict[str, int] = {}
         for place in range(start, start + count):
             text = family[place]
-            if (usual is None or len(text) == usual) and not (
+            if (usual_length is None or len(text) == usual_length) and not (
                 names.between and names.family_first and " " in text
             ):
                 seen.setdefault(text, place)
-        made.append((np.array(firsts[sex], np.uint64), np.array(list(seen.values()), np.uint64)))
-    return made[FEMALE], made[MALE]
+        pairs.append((np.array(firsts[sex], np.uint64), np.array(list(seen.values()), np.uint64)))
+    return pairs[FEMALE], pairs[MALE]
 
 
 _MARITAL = ("Single", "Married", "Divorced", "Widowed")
-# Of a hundred grown-ups.
-_OF_HUNDRED = np.repeat(np.arange(4), (34, 48, 12, 6))
-_GROWN_UP = 18
+# Percentages of adults.
+_STATUS_BY_PERCENT = np.repeat(np.arange(4), (34, 48, 12, 6))
+_ADULT_AGE = 18
 _SMALL_BLOCK = 256
 _SMALL_POOL = 8192
 
@@ -1263,7 +1271,7 @@ class Title(PersonField):
 
 
 class Suffix(PersonField):
-    """A degree; for men also what tells fathers and sons apart."""
+    """A degree; for men also a suffix that distinguishes fathers and sons."""
 
     name = "suffix"
     label = "Name suffix"
@@ -1315,7 +1323,7 @@ class Age(PersonField):
 
 
 class DateOfBirth(PersonField):
-    """A day; evenly any of those on which people of the ages asked for were born."""
+    """A day, with equal probability for all days on which people of the requested ages were born."""
 
     name = "date_of_birth"
     label = "Date of birth"
@@ -1341,29 +1349,29 @@ class DateOfBirth(PersonField):
         if options.format is None:
             return
         try:
-            clock = dates.needs_clock(options.format)
+            has_time = dates.needs_clock(options.format)
         except dates.DateFormatError as error:
             compiler.fault(field, "options.format", "bad_format", str(error))
             return
-        if clock:
+        if has_time:
             text = "A day of birth has no hour to write."
             compiler.fault(
                 field, "options.format", "bad_format", text, "Write it as YYYY-MM-DD or MM/DD/YYYY."
             )
             return
-        self._spell = dates.formatter(options.format)
+        self._formatter = dates.formatter(options.format)
         self.max_length = dates.longest(options.format)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people: People = context.group()
         days = people.birth
-        made = pa.Array.from_buffers(pa.date32(), days.size, [None, pa.py_buffer(days.astype(np.int32))])
+        column = pa.Array.from_buffers(pa.date32(), days.size, [None, pa.py_buffer(days.astype(np.int32))])
         if self.options.format is None:
-            return made
+            return column
         born = people.born
         assert born is not None  # this field is in the group
         if context.n < _SMALL_BLOCK and born.size > _SMALL_POOL:
-            return self._spell(made)
+            return self._formatter(column)
         return pooled(_days(born.low, born.size, self.options.format), days - born.low)
 
 
@@ -1374,7 +1382,7 @@ def _days(low: int, size: int, source: str) -> pa.Array:
 
 
 class MaritalStatus(PersonField):
-    """One of four; who is not of age is single."""
+    """One of four statuses; people under 18 are single."""
 
     name = "marital_status"
     label = "Marital status"
@@ -1390,8 +1398,8 @@ class MaritalStatus(PersonField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         people: People = context.group()
-        status = _OF_HUNDRED[(people.marital >> _U32) * np.uint64(100) >> _U32]
-        return pooled(self._pool, np.where(people.age < _GROWN_UP, 0, status))
+        status = _STATUS_BY_PERCENT[(people.marital >> _U32) * np.uint64(100) >> _U32]
+        return pooled(self._pool, np.where(people.age < _ADULT_AGE, 0, status))
 
 
 _BLOOD = {"O+": 38, "A+": 34, "B+": 9, "O-": 7, "A-": 6, "AB+": 3, "B-": 2, "AB-": 1}
@@ -1410,7 +1418,9 @@ class BloodType(PoolType):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.use(_groups(), None if field.common.unique else engine_random.Weighted(list(_BLOOD.values())))
+        self.use(
+            _blood_groups(), None if field.common.unique else engine_random.Weighted(list(_BLOOD.values()))
+        )
 
     @classmethod
     def capacity(cls) -> int:
@@ -1418,16 +1428,16 @@ class BloodType(PoolType):
 
 
 @cache
-def _groups() -> pa.StringArray:
+def _blood_groups() -> pa.StringArray:
     return pa.array(list(_BLOOD))
 
 
 _MIDDLE = {FEMALE: 1630, MALE: 1765}
-"""Millimetres of the middle of grown-ups."""
+"""Mean height of adults in millimetres."""
 _DEVIATION = {FEMALE: 66, MALE: 71}
-_FOUR_PARTS = 37_837
+_SUM_DEVIATION = 37_837
 """Standard deviation of the sum of four numbers of 16 bits, whose mean is 131,070."""
-# Hundredths of an adult's height by whole years of age, and tenths of a grown-up's body mass index.
+# Hundredths of an adult's height by whole years of age, and tenths of an adult's body mass index.
 _GROWTH = np.array([37, 45, 51, 56, 60, 64, 68, 71, 75, 78, 81, 84, 87, 91, 94, 97, 98, 99, 100], np.int64)
 _MASS = np.array([68, 68, 66, 64, 62, 62, 62, 63, 64, 66, 68, 71, 74, 77, 81, 85, 89, 93, 100], np.int64)
 _MIDDLE_INDEX, _INDEX_DEVIATION, _LEAST_INDEX = 252, 38, 165
@@ -1443,7 +1453,7 @@ def _normal(bits: np.ndarray) -> np.ndarray:
     return total.view(np.int64) - 131_070
 
 
-def _of_age(people: People, table: np.ndarray) -> np.ndarray | None:
+def _share_of_age(people: People, table: np.ndarray) -> np.ndarray | None:
     """``int64[n]``: shares for the ages, where the group has any."""
     return None if people.born is None else table.take(np.minimum(people.age, table.size - 1))
 
@@ -1452,16 +1462,16 @@ def _millimetres(people: People) -> np.ndarray:
     """``int64[n]``: height of each person, by sex and, where the group knows it, age."""
     middle = np.array([_MIDDLE[FEMALE], _MIDDLE[MALE]]).take(people.sex)
     deviation = np.array([_DEVIATION[FEMALE], _DEVIATION[MALE]]).take(people.sex)
-    height = middle + _normal(people.bits(_HEIGHT_SALT)) * deviation // _FOUR_PARTS
-    share = _of_age(people, _GROWTH)
+    height = middle + _normal(people.bits(_HEIGHT_SALT)) * deviation // _SUM_DEVIATION
+    share = _share_of_age(people, _GROWTH)
     return height if share is None else height * share // 100
 
 
 def _grams(people: People) -> np.ndarray:
     """``int64[n]``: weight of each person, by height and a body mass index."""
-    index = _MIDDLE_INDEX + _normal(people.bits(_WEIGHT_SALT)) * _INDEX_DEVIATION // _FOUR_PARTS
+    index = _MIDDLE_INDEX + _normal(people.bits(_WEIGHT_SALT)) * _INDEX_DEVIATION // _SUM_DEVIATION
     index = np.maximum(index, _LEAST_INDEX)
-    share = _of_age(people, _MASS)
+    share = _share_of_age(people, _MASS)
     if share is not None:
         index = index * share // 100
     height = _millimetres(people)
@@ -1476,7 +1486,7 @@ class _Body(PersonField):
 
 
 class Height(_Body):
-    """Of grown women and men, each about their mean; of children where the group has their age."""
+    """Body height: normal around the mean of adult women or men; smaller for children if the group has an age."""
 
     name = "height"
     label = "Height"
@@ -1497,11 +1507,11 @@ class Height(_Body):
         self.max_length = len("5'11\"") if options.unit == "ft" else None
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        tall = _millimetres(context.group())
+        height = _millimetres(context.group())
         if self.options.unit in ("cm", "m"):
-            whole = (tall + 5) // 10
-            return pa.array(whole) if self.options.unit == "cm" else decimals(whole, 2)
-        inches = (tall * 10 + 127) // 254
+            centimetres = (height + 5) // 10
+            return pa.array(centimetres) if self.options.unit == "cm" else decimals(centimetres, 2)
+        inches = (height * 10 + 127) // 254
         return pa.array(inches) if self.options.unit == "in" else pooled(_feet(), inches)
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
@@ -1514,7 +1524,7 @@ def _feet() -> pa.StringArray:
 
 
 class Weight(_Body):
-    """The height's, by a body mass index about that of grown-ups; of children where the group has their age."""
+    """Body weight from the height and a body mass index, which is lower for children if the group has an age."""
 
     name = "weight"
     label = "Weight"
@@ -1539,12 +1549,12 @@ class Weight(_Body):
 
 
 _SIZES = ("XS", "S", "M", "L", "XL", "2XL", "3XL")
-_UP_TO = np.array([52_000, 62_000, 74_000, 87_000, 101_000, 117_000])
-"""Grams to which a size fits."""
+_SIZE_LIMITS = np.array([52_000, 62_000, 74_000, 87_000, 101_000, 117_000])
+"""Maximum weight of each size in grams."""
 
 
 class ShirtSize(_Body):
-    """By the person's weight."""
+    """A shirt size, from the person's weight."""
 
     name = "shirt_size"
     label = "Shirt size"
@@ -1554,7 +1564,7 @@ class ShirtSize(_Body):
     max_length = 3
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(_sizes(), np.searchsorted(_UP_TO, _grams(context.group())))
+        return pooled(_sizes(), np.searchsorted(_SIZE_LIMITS, _grams(context.group())))
 
 
 @cache

@@ -47,28 +47,32 @@ class Airports:
         self.columns: dict[str, pa.StringArray] = {
             name: table[name].chunk(0) for name in ("iata", "icao", "name")
         }
-        near = vocabulary.table("city_airports")
-        self._of = Range(*(near[part].to_numpy().astype(np.uint64) for part in ("start", "count")))
+        ranges = vocabulary.table("city_airports")
+        self._rows_by_city = Range(
+            *(ranges[part].to_numpy().astype(np.uint64) for part in ("start", "count"))
+        )
         # One more at the end, for cities that begin there and have none.
-        self._near = np.append(vocabulary.table("near_airports")["airport"].to_numpy().astype(np.int64), -1)
-        self.known = self._of.count > 0
+        self._airport_rows = np.append(
+            vocabulary.table("near_airports")["airport"].to_numpy().astype(np.int64), -1
+        )
+        self.known = self._rows_by_city.count > 0
         """``bool[cities]``: those that an airport serves."""
-        self._complete = bool(self.known.all())
+        self._all_known = bool(self.known.all())
 
     def pick(self, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
         """``int64[n]``: rows of airports that serve cities; -1 where a country has none."""
-        rows = self._near[self._of.pick(city, random32).view(np.int64)]
-        return rows if self._complete else np.where(self.known[city], rows, -1)
+        rows = self._airport_rows[self._rows_by_city.pick(city, random32).view(np.int64)]
+        return rows if self._all_known else np.where(self.known[city], rows, -1)
 
     def cities_with(self, text: str) -> np.ndarray:
         """``int64[k]``: the cities that the airport of this code or name serves, in rising order."""
         rows = np.concatenate([joining.where(column, text) for column in self.columns.values()])
-        owner = np.repeat(np.arange(self._of.count.size), self._of.count.astype(np.int64))
-        return np.unique(owner[np.isin(self._near[:-1], rows)])
+        owner = np.repeat(np.arange(self._rows_by_city.count.size), self._rows_by_city.count.astype(np.int64))
+        return np.unique(owner[np.isin(self._airport_rows[:-1], rows)])
 
 
 def airports_of(vocabulary: Vocabulary) -> Airports:
-    """The airports of a vocabulary, made once a process."""
+    """The airports of a vocabulary, created once per process."""
     return vocabulary.shared(("airports",), lambda: Airports(vocabulary))
 
 
@@ -98,20 +102,25 @@ class Candidates:
 
 
 class Places(SaltedBits):
-    """The places of a block's rows, each part made when it is first asked for. Vectors hold rows of the tables."""
+    """The places of a block's rows, each part computed on first use. Vectors hold rows of the tables."""
 
     def __init__(
         self,
         draws: RandomStream,
         salts: int,
         geography: Geography,
-        chosen: Candidates,
+        candidates: Candidates,
         anchor: Anchor | None,
         spoken: int | None = None,
     ) -> None:
         super().__init__(draws, salts)
-        self.geography, self._pool, self._code, self._anchor = geography, chosen.pool, chosen.code, anchor
-        self._spoken = spoken
+        self.geography, self._pool, self._code, self._anchor = (
+            geography,
+            candidates.pool,
+            candidates.code,
+            anchor,
+        )
+        self._street_locale = spoken
 
     @property
     def complete(self) -> bool:
@@ -134,7 +143,7 @@ class Places(SaltedBits):
 
     @Lazy
     def state(self) -> np.ndarray:
-        """``int64[n]``: -1 where none is known."""
+        """``int64[n]``: -1 if none is known."""
         return lookup(self.geography.state, self.city)
 
     @Lazy
@@ -165,10 +174,10 @@ class Places(SaltedBits):
         """Head and digits of the telephone number, ``uint64[n]`` each: a landline or a mobile number."""
         if self.geography.line is None:
             return self._number(self.bits(_PHONE_SALT))
-        fixed = (self.bits(KIND_SALT) & np.uint64(1)).astype(bool)
+        is_landline = (self.bits(KIND_SALT) & np.uint64(1)).astype(bool)
         head, digits = self._number(self.bits(_PHONE_SALT))
         line, line_digits = self.landline
-        return np.where(fixed, line, head), np.where(fixed, line_digits, digits)
+        return np.where(is_landline, line, head), np.where(is_landline, line_digits, digits)
 
     @Lazy
     def landline(self) -> tuple[np.ndarray, np.ndarray]:
@@ -205,8 +214,8 @@ class Places(SaltedBits):
 
     @Lazy
     def street_locale(self) -> np.ndarray:
-        """``int64[n]``: whose streets a place has."""
-        return self.geography.streets.spoken_in(self.country, self._spoken)
+        """``int64[n]``: the locale whose streets a place has."""
+        return self.geography.streets.spoken_in(self.country, self._street_locale)
 
     @Lazy
     def street(self) -> np.ndarray:
@@ -231,29 +240,34 @@ class Place(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         check_locales(fields, compiler)
-        asked = [(field, country) for field in fields if (country := getattr(field.options, "country", None))]
-        if len({country for _, country in asked}) > 1:
+        requested = [
+            (field, country) for field in fields if (country := getattr(field.options, "country", None))
+        ]
+        if len({country for _, country in requested}) > 1:
             text = "Fields that share one place have one country."
             compiler.fault(
-                asked[-1][0], "options.country", "conflict", text, "Give one of them a separate group."
+                requested[-1][0], "options.country", "conflict", text, "Give one of them a separate group."
             )
         self._geography = geography_of(compiler.vocabulary)
         self._local = self._geography.local(local_of_group(fields, compiler))
-        self._whole = Candidates(pool_of_group(fields, compiler))
-        self._closed = unique_phones(fields)
+        self._all_candidates = Candidates(pool_of_group(fields, compiler))
+        self._has_unique_phones = unique_phones(fields)
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
-        self._anchored = anchored(fields)
-        self._anchor = None if self._anchored is None else anchor_of_group(fields, self._anchored, compiler)
-        self._spoken = spoken_of_group(fields, compiler)
+        self._anchor_field = anchored(fields)
+        self._anchor = (
+            None if self._anchor_field is None else anchor_of_group(fields, self._anchor_field, compiler)
+        )
+        self._street_locale = spoken_of_group(fields, compiler)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Candidates, list[Fault]]:
         if not fixed:
-            return self._whole, []
-        if self._anchored is not None:
-            text = f'Places are drawn by the values of "{self._anchored.name}", which is unique; they do not follow.'
-            return self._whole, [Fault(f"overrides.{name}", "no_match", text, "") for name in fixed]
+            return self._all_candidates, []
+        if self._anchor_field is not None:
+            name = self._anchor_field.name
+            text = f'Places are drawn by the values of "{name}", which is unique; they do not follow.'
+            return self._all_candidates, [Fault(f"overrides.{name}", "no_match", text, "") for name in fixed]
         types = {field.name: field.type.name for field in (*self.fields, *self.readers)}
-        found: dict[str, np.ndarray] = {}
+        cities_by_field: dict[str, np.ndarray] = {}
         code = None
         for name, value in fixed.items():
             text = str(value).strip()
@@ -263,11 +277,15 @@ class Place(GroupKind):
             else:
                 cities = self._cities_with(types[name], text)
             if cities is not None and cities.size:
-                found[name] = cities
-        narrowed = self._narrowed(list(found.values())) if found else self._whole.pool
-        unmet = [name for name in fixed if narrowed is None or name not in found]
-        chosen = self._whole if narrowed is None else Candidates(narrowed, code)
-        return chosen, [
+                cities_by_field[name] = cities
+        pool = (
+            self._intersection(list(cities_by_field.values()))
+            if cities_by_field
+            else self._all_candidates.pool
+        )
+        unmet = [name for name in fixed if pool is None or name not in cities_by_field]
+        candidates = self._all_candidates if pool is None else Candidates(pool, code)
+        return candidates, [
             Fault(
                 f"overrides.{name}",
                 "no_match",
@@ -278,22 +296,22 @@ class Place(GroupKind):
         ]
 
     def draw(self, draws: RandomStream, state: Candidates) -> Places:
-        return Places(draws, self._salts, self._geography, state, self._anchor, self._spoken)
+        return Places(draws, self._salts, self._geography, state, self._anchor, self._street_locale)
 
-    def _narrowed(self, found: list[np.ndarray]) -> Pool | None:
-        """Cities that are in all of ``found``: of the group's own pool if there are such, else of all the world."""
-        common = found[0]
-        for cities in found[1:]:
+    def _intersection(self, city_sets: list[np.ndarray]) -> Pool | None:
+        """Cities that are in all of ``city_sets``: of the group's own pool if there are such, else of all the world."""
+        common = city_sets[0]
+        for cities in city_sets[1:]:
             common = np.intersect1d(common, cities, assume_unique=True)
-        inside = np.intersect1d(common, self._whole.pool.cities, assume_unique=True)
+        inside = np.intersect1d(common, self._all_candidates.pool.cities, assume_unique=True)
         if inside.size:
-            return Pool(inside, self._whole.pool.complete)
-        if self._closed:
+            return Pool(inside, self._all_candidates.pool.complete)
+        if self._has_unique_phones:
             return None  # other places may not have numbers enough
         return self._geography.pool_of(common) if common.size else None
 
     def _cities_with(self, kind: str, text: str) -> np.ndarray | None:
-        """Cities that fit the value of a fixed field; None if values of its type tell no place."""
+        """Return the cities that match the value of a fixed field; None if values of its type identify no place."""
         tables, local = self._geography, self._local
         match kind:
             case "country" | "country_code":
@@ -317,7 +335,7 @@ class Place(GroupKind):
             case "time_zone":
                 return np.flatnonzero(np.isin(tables.time_zone, joining.where(tables.zone_names, text)))
             case "phone_number" | "mobile":
-                # The calling code that an international number begins with tells its country.
+                # The calling code that an international number begins with identifies its country.
                 if not text.startswith("+"):
                     return None
                 digits = "".join(ch for ch in text if ch.isdigit())
@@ -342,19 +360,19 @@ class Place(GroupKind):
         """Cities that have a postal code, and its head and tail; if it is a real code of some cities, only those, else
         all cities whose pattern it fits."""
         tables = self._geography
-        found: list[tuple[int, int]] = []
-        for cut in range(len(text), 0, -1):
-            for head in joining.exactly(tables.postal_heads, text[:cut]):
+        codes: list[tuple[int, int]] = []
+        for length in range(len(text), 0, -1):
+            for head in joining.exactly(tables.postal_heads, text[:length]):
                 start, count = int(tables.postal_tail.start[head]), int(tables.postal_tail.count[head])
                 tails = tables.postal_tails.slice(start, count)
-                found += [(head, start + at) for at in joining.exactly(tails, text[cut:])]
-            if found and cut == len(text):
+                codes += [(head, start + at) for at in joining.exactly(tails, text[length:])]
+            if codes and length == len(text):
                 break
-        fits = np.zeros(len(tables.city_names), bool)
+        matches = np.zeros(len(tables.city_names), bool)
         first = tables.postal.start
-        for head, _ in found:
-            fits |= (first <= np.uint64(head)) & (np.uint64(head) < first + tables.postal.count)
-        return np.flatnonzero(fits), found[0] if found else None
+        for head, _ in codes:
+            matches |= (first <= np.uint64(head)) & (np.uint64(head) < first + tables.postal.count)
+        return np.flatnonzero(matches), codes[0] if codes else None
 
 
 def country_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | None:
@@ -362,16 +380,16 @@ def country_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | N
     all the world."""
     geography = geography_of(compiler.vocabulary)
     for field in fields:
-        asked = getattr(field.options, "country", None)
-        if asked and (row := geography.country_row(asked)) is not None:
+        requested = getattr(field.options, "country", None)
+        if requested and (row := geography.country_row(requested)) is not None:
             return geography.countries["alpha2"][row].as_py()
     locale = locale_of_group(fields, compiler, None)
     return locale.partition("_")[2] if locale else None
 
 
 def local_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | None:
-    """The locale in whose language a group's places are written; None for those in English, and for those in another
-    script of which a field asks for Latin letters."""
+    """Return the locale in whose language a group's places are written; None for English ones, and for those in another
+    script if a field requests Latin letters."""
     locale = locale_of_group(fields, compiler, None)
     local = geography_of(compiler.vocabulary).local(locale)
     if local is None or (local.own and any(getattr(field.options, "romanized", False) for field in fields)):
@@ -663,7 +681,7 @@ class _Coordinate(PlaceField):
         return "Two places may share a degree; make the city unique, or use a number."
 
 
-def _apart(geography: Geography, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
+def _offsets(geography: Geography, city: np.ndarray, random32: np.ndarray) -> np.ndarray:
     """``int64[n]``: how far a place is from the centre of its city."""
     if geography.spread is None:
         return (random32 * np.uint64(2 * _SPREAD + 1) >> _U32).view(np.int64) - _SPREAD
@@ -673,12 +691,12 @@ def _apart(geography: Geography, city: np.ndarray, random32: np.ndarray) -> np.n
 
 def latitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
     """``int64[n]`` of 1e-5 degrees north: somewhere in each city, by random bits."""
-    return geography.latitude[city] + _apart(geography, city, bits >> _U32)
+    return geography.latitude[city] + _offsets(geography, city, bits >> _U32)
 
 
 def longitude_units(geography: Geography, city: np.ndarray, bits: np.ndarray) -> np.ndarray:
     """``int64[n]`` of 1e-5 degrees east."""
-    return geography.longitude[city] + _apart(geography, city, bits & _LOW_32)
+    return geography.longitude[city] + _offsets(geography, city, bits & _LOW_32)
 
 
 class Latitude(_Coordinate):
@@ -750,11 +768,11 @@ class ZipCode(PlaceField):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        own = self.longest_in("postal heads", self.geography.postal_heads)
-        own += self.longest_in("postal tails", self.geography.postal_tails)
-        self.max_length = max(own + len("-0000"), len(options.format or ""))
-        own_codes = options.format == self.PLUS_FOUR and self.country == "US"
-        self._pattern = None if own_codes else options.format
+        longest_code = self.longest_in("postal heads", self.geography.postal_heads)
+        longest_code += self.longest_in("postal tails", self.geography.postal_tails)
+        self.max_length = max(longest_code + len("-0000"), len(options.format or ""))
+        has_plus_four = options.format == self.PLUS_FOUR and self.country == "US"
+        self._pattern = None if has_plus_four else options.format
         if self._pattern is None:
             self.warn_without(self.geography.postal.count > 0, compiler)
 
@@ -827,19 +845,19 @@ class Coordinates(PlaceField):
 
 
 def _degrees(units: np.ndarray, end: str) -> tuple[text_parts.Part, text_parts.Part]:
-    below = units < 0
+    is_negative = units < 0
     whole, rest = np.divmod(np.abs(units), _DEGREE)
-    return (_wholes(), whole + below * 181), (_fractions(end), rest)
+    return (_degree_texts(), whole + is_negative * 181), (_fraction_texts(end), rest)
 
 
 @cache
-def _wholes() -> pa.StringArray:
-    """Degrees north and east, then those south and west, of which there is a nought too."""
+def _degree_texts() -> pa.StringArray:
+    """Degrees north and east, then those south and west, which include a zero too."""
     return pa.array([f"{sign}{degree}." for sign in ("", "-") for degree in range(181)])
 
 
 @cache
-def _fractions(end: str) -> pa.StringArray:
+def _fraction_texts(end: str) -> pa.StringArray:
     return pa.array([f"{rest:0{COORDINATE_PLACES}d}{end}" for rest in range(_DEGREE)])
 
 
@@ -848,29 +866,29 @@ class _OfCountry(PlaceField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._known = self.known(compiler)
-        self.max_length = self._known.longest
+        self._texts = self.known(compiler)
+        self.max_length = self._texts.longest
 
     def known(self, compiler: Compiler) -> countries.OfCountry:
         """The texts of the countries, in English where there are no others."""
         locale = self.locale
         if locale is not None:
-            found = countries.local_texts(compiler.vocabulary, self.geography, self.source(), locale)
-            if found is not None:
-                return found
+            texts = countries.local_texts(compiler.vocabulary, self.geography, self.source(), locale)
+            if texts is not None:
+                return texts
             compiler.warn_english(self.field, locale)
         return countries.of_country(compiler.vocabulary, self.geography, self.source())
 
     @abstractmethod
     def source(self) -> Callable[[Geography], Sequence[str]]:
-        """What each country's text is."""
+        """Return the function that gives each country's text."""
 
     def fill(self, context: ColumnContext) -> pa.Array:
         places: Places = context.group()
-        rows = self._known.at[places.country]
+        rows = self._texts.at[places.country]
         if places.complete or rows.min(initial=0) >= 0:
-            return pooled(self._known.texts, rows)
-        return self._known.texts.take(pa.array(rows, mask=rows < 0))
+            return pooled(self._texts.texts, rows)
+        return self._texts.texts.take(pa.array(rows, mask=rows < 0))
 
     def unique_hint(self) -> str:
         return "Countries share it; make the country unique."
@@ -991,7 +1009,7 @@ class Geohash(PlaceField):
         places: Places = context.group()
         latitude = _cell(latitude_units(self.geography, places.city, places.point), 90)
         longitude = _cell(longitude_units(self.geography, places.city, places.point), 180)
-        bits = _spread(longitude) << np.uint64(1) | _spread(latitude)
+        bits = _interleaved(longitude) << np.uint64(1) | _interleaved(latitude)
         out = np.empty((bits.size, self.options.precision), np.uint8)
         for place in range(self.options.precision):
             out[:, place] = _DIGITS.take(bits >> np.uint64(2 * _HALF - 5 * (place + 1)) & np.uint64(31))
@@ -1001,20 +1019,20 @@ class Geohash(PlaceField):
         return "Two places may be in one cell; make the city unique."
 
 
-def _cell(units: np.ndarray, most: int) -> np.ndarray:
-    """``uint64[n]``: which of 2**30 equal parts from -``most`` to ``most`` degrees contains each of ``units``."""
-    whole = ((units + most * _DEGREE) << _HALF) // (2 * most * _DEGREE)
-    return np.clip(whole, 0, (1 << _HALF) - 1).view(np.uint64)
+def _cell(units: np.ndarray, maximum: int) -> np.ndarray:
+    """``uint64[n]``: which of 2**30 equal parts from -``maximum`` to ``maximum`` degrees contains each of ``units``."""
+    cells = ((units + maximum * _DEGREE) << _HALF) // (2 * maximum * _DEGREE)
+    return np.clip(cells, 0, (1 << _HALF) - 1).view(np.uint64)
 
 
-def _spread(bits: np.ndarray) -> np.ndarray:
-    """``uint64[n]``: the lower 32 bits with a nought before each."""
+def _interleaved(bits: np.ndarray) -> np.ndarray:
+    """``uint64[n]``: the lower 32 bits with a zero before each."""
     for shift, mask in _INTERLEAVE:
         bits = (bits | bits << shift) & mask
     return bits
 
 
-_WORDS: dict[str, tuple[str, ...]] = {
+_UNIT_WORDS: dict[str, tuple[str, ...]] = {
     "en": ("Apt. {}", "Suite {}", "Unit {}", "Floor {}"),
     "cs": ("byt {}", "{}. patro"),
     "da": ("lejl. {}", "{}. sal"),
@@ -1033,7 +1051,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "sv": ("lgh {}", "vån {}"),
     "tr": ("Daire {}", "Kat {}"),
 }
-_LATER: dict[str, tuple[str, ...]] = {
+_UNIT_WORDS_ENGINE_2: dict[str, tuple[str, ...]] = {
     "ar": ("شقة {}", "الطابق {}"), "az": ("mənzil {}",), "bg": ("ап. {}", "ет. {}"), "bs": ("stan {}", "{}. kat"),
     "ca": ("Pis {}", "Porta {}"), "el": ("Διαμ. {}", "{}ος όροφος"), "et": ("korter {}", "{}. korrus"),
     "fa": ("واحد {}", "طبقه {}"),
@@ -1049,9 +1067,9 @@ _LATER: dict[str, tuple[str, ...]] = {
     "ur": ("فلیٹ {}", "منزل {}"),
     "uz": ("{}-xonadon",), "vi": ("Căn hộ {}", "Tầng {}"), "zh": ("{}室", "{}楼"),
 }  # fmt: skip
-"""Languages that engine 2 knows the words of."""
-_WORDS |= _LATER
-_NUMBERS = 999
+"""Languages whose words are available from engine 2 on."""
+_UNIT_WORDS |= _UNIT_WORDS_ENGINE_2
+_UNIT_NUMBERS = 999
 
 
 class AddressLine2(IndexedType):
@@ -1071,30 +1089,34 @@ class AddressLine2(IndexedType):
         super().__init__(field, options, compiler)
         locale = compiler.locale_of(field)
         language = (locale or "en").partition("_")[0]
-        if language not in _WORDS or (language in _LATER and compiler.vocabulary.engine < 2):
+        if language not in _UNIT_WORDS or (
+            language in _UNIT_WORDS_ENGINE_2 and compiler.vocabulary.engine < 2
+        ):
             text = f"No words for flats and floors are known for {locale}"
             if field.common.locale:
-                hint = f"Known languages: {', '.join(sorted(_WORDS))}."
+                hint = f"Known languages: {', '.join(sorted(_UNIT_WORDS))}."
                 compiler.fault(field, "locale", "not_for_this_type", f"{text}.", hint)
             else:
                 message = f"{self.label}: {text}, so these are English."
                 compiler.warn(field, "other_language", message, "Set locale.")
             language = "en"
-        self._pool = _lines(language)
+        self._pool = _unit_lines(language)
         self.size = len(self._pool)
-        self.max_length = max(map(len, _WORDS[language])) - len("{}") + len(str(_NUMBERS))
+        self.max_length = max(map(len, _UNIT_WORDS[language])) - len("{}") + len(str(_UNIT_NUMBERS))
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         return joining.chosen(self._pool, index)
 
     @classmethod
     def capacity(cls) -> int:
-        return len(_WORDS["en"]) * _NUMBERS
+        return len(_UNIT_WORDS["en"]) * _UNIT_NUMBERS
 
 
 @cache
-def _lines(language: str) -> pa.StringArray:
-    return pa.array([word.format(number) for number in range(1, _NUMBERS + 1) for word in _WORDS[language]])
+def _unit_lines(language: str) -> pa.StringArray:
+    return pa.array(
+        [word.format(number) for number in range(1, _UNIT_NUMBERS + 1) for word in _UNIT_WORDS[language]]
+    )
 
 
 class StreetName(PlaceField):
@@ -1129,18 +1151,18 @@ class _StreetLine(PlaceField):
         super().__init__(field, options, compiler)
         streets = self.geography.streets
         self.max_length = self.longest_in("street lines", streets.names) + len(" 10000")
-        self._single = None
+        self._unique_ranges = None
         if field.common.unique and self.country is not None:
             country = self.geography.country_row(self.country)
             locale = int(streets.spoken_in(np.array([country]), spoken_of_group(self.members, compiler))[0])
-            self._single = tuple(
+            self._unique_ranges = tuple(
                 int(n)
                 for range_ in (streets.streets, streets.numbers)
                 for n in (range_.start[locale], range_.count[locale])
             )
 
     def space(self) -> int | None:
-        return None if self._single is None else self._single[1] * self._single[3]
+        return None if self._unique_ranges is None else self._unique_ranges[1] * self._unique_ranges[3]
 
     def unique_hint(self) -> str:
         return "Set a locale: streets of one country can be distinguished, those of the whole world cannot."
@@ -1151,9 +1173,9 @@ class _StreetLine(PlaceField):
         streets = self.geography.streets
         if unique:
             space = self.space()
-            assert self._single is not None  # else the field could not be unique
+            assert self._unique_ranges is not None  # else the field could not be unique
             assert space is not None
-            first_street, _, first_number, numbers = self._single
+            first_street, _, first_number, numbers = self._unique_ranges
             street, house = np.divmod(context.permuted(space), np.uint64(numbers))
             street, house = street + np.uint64(first_street), house + np.uint64(first_number)
         else:
@@ -1215,11 +1237,11 @@ class Address(_StreetLine):
             tables = self.geography
             before, after = tables.lines if self.local is None else self.local.lines
             assert self.max_length is not None  # a street's is known
-            of = "" if self.local is None else f" of {self.locale}"
-            self.max_length += self.longest_in(f"lines before{of}", before)
+            suffix = "" if self.local is None else f" of {self.locale}"
+            self.max_length += self.longest_in(f"lines before{suffix}", before)
             if self.local is not None and self.local.largest_first:
                 self.max_length += len(" ")
-            self.max_length += self.longest_in(f"lines after{of}", after)
+            self.max_length += self.longest_in(f"lines after{suffix}", after)
             self.max_length += self.longest_in("postal heads", tables.postal_heads)
             self.max_length += self.longest_in("postal tails", tables.postal_tails)
 
@@ -1232,12 +1254,12 @@ class Address(_StreetLine):
         head, tail = places.postal
         before, after = tables.lines if self.local is None else self.local.lines
         code = ((tables.postal_heads, head), (tables.postal_tails, tail))
-        around = (before, places.city), *code, (after, places.city)
+        city_parts = (before, places.city), *code, (after, places.city)
         if self.local is not None and self.local.largest_first:
-            # A blank tells the city from the street, so that no two of unique addresses read the same.
+            # A blank separates the city from the street, so that unique addresses never read the same.
             gap = [(_GAP, np.zeros(head.size, np.int64))] if unique else []
-            return *around, *gap, *line
-        return *line, *around
+            return *city_parts, *gap, *line
+        return *line, *city_parts
 
 
 _GAP = pa.array([" "])
@@ -1330,11 +1352,11 @@ class _Districts:
 
 
 def _districts(vocabulary: Vocabulary, geography: Geography) -> _Districts:
-    filed = [
+    locales = [
         f"{locale}{ROMAN}" if vocabulary.has_words("district", f"{locale}{ROMAN}") else locale
         for locale in geography.streets.locales
     ]
-    lists = [vocabulary.words("district", locale) for locale in filed]
+    lists = [vocabulary.words("district", locale) for locale in locales]
     counts = np.array([len(words) for words in lists], np.uint64)
     return _Districts(pa.concat_arrays(lists), Range(np.cumsum(counts) - counts, counts))
 

@@ -66,7 +66,7 @@ class Picker(ABC):
 
 
 def picker(distribution: Distribution, parents: int, exponent: Fraction = Fraction(1)) -> Picker:
-    """How parents are chosen.
+    """Return the picker that chooses parents by ``distribution``.
 
     - ``uniform``: all with the same probability.
     - ``zipf``: the k-th most popular with weight k ** -``exponent``; which ones are popular is up to the key.
@@ -75,9 +75,9 @@ def picker(distribution: Distribution, parents: int, exponent: Fraction = Fracti
 
     Raises `ValueError` unless 1 <= parents <= `limits.MAX_PARENTS` (zipf: `limits.MAX_RANKS`).
     """
-    most = limits.MAX_RANKS if distribution == "zipf" else limits.MAX_PARENTS
-    if not 1 <= parents <= most:
-        raise ValueError(f"from 1 to {most} parents")
+    maximum = limits.MAX_RANKS if distribution == "zipf" else limits.MAX_PARENTS
+    if not 1 <= parents <= maximum:
+        raise ValueError(f"from 1 to {maximum} parents")
     if distribution == "zipf":
         return _Zipf(parents, distributions.zipf(exponent, parents))
     return _uniform(parents) if distribution == "uniform" else _normal(parents)
@@ -128,15 +128,15 @@ def _bits(key: np.uint64, rows: Rows, salt: int) -> Rows:
 
 def manager(key: np.uint64, rows: Rows, roots: int = 1) -> tuple[Rows, np.ndarray]:
     """For a table that refers to itself: each row's parent, any earlier row with the same probability (``uint64[n]``),
-    and whether it has one (``bool[n]``): the first ``roots`` rows have none (and 0 in the first answer). ``roots`` is
+    and whether it has one (``bool[n]``): the first ``roots`` rows have none (and 0 in the first array). ``roots`` is
     at least 1.
 
     Parents come before their children, so there are no cycles, and rows can be inserted in order.
     """
-    having = rows >= np.uint64(roots)
-    drawn = random.below_each(random.bits(random.derive(key, _MANAGER_SALT), rows), rows)
-    drawn[~having] = 0
-    return drawn, having
+    has_parent = rows >= np.uint64(roots)
+    parents = random.below_each(random.bits(random.derive(key, _MANAGER_SALT), rows), rows)
+    parents[~has_parent] = 0
+    return parents, has_parent
 
 
 def match(key: np.uint64, rows: Rows, parents: int) -> Rows:
@@ -168,7 +168,7 @@ def partner(key: np.uint64, parents: Rows, positions: np.ndarray, nb: int) -> Ro
 
 _BLANK_SALT, _CHOICE_SALT = -100, -101
 _PAIR = 2  # two references that differ need as many rows
-_TAKERS = {
+_PARAMETER_DISTRIBUTIONS = {
     "mean": ("uniform", "poisson", "geometric", "zipf"),
     "exponent": ("zipf",),
     "weights": ("weights",),
@@ -190,18 +190,18 @@ class Cardinality(OptionsModel):
     )
 
     @model_validator(mode="after")
-    def _together(self) -> Cardinality:
+    def _check_parameters(self) -> Cardinality:
         if self.min > self.max:
             raise ValueError(f"min ({self.min}) is larger than max ({self.max})")
-        given = {"mean": self.mean, "exponent": self.exponent, "weights": self.weights}
-        for name, value in given.items():
-            if value is not None and self.distribution not in _TAKERS[name]:
+        parameters = {"mean": self.mean, "exponent": self.exponent, "weights": self.weights}
+        for name, value in parameters.items():
+            if value is not None and self.distribution not in _PARAMETER_DISTRIBUTIONS[name]:
                 raise ValueError(f"{name} is not for the distribution {self.distribution}")
         self.spread()
         return self
 
     def spread(self) -> Spread:
-        """As the engine deals children out."""
+        """Return the distribution of children that the engine uses."""
         mean = None if self.mean is None else Fraction(self.mean)
         exponent = Fraction(1 if self.exponent is None else self.exponent)
         return Spread(self.min, self.max, self.distribution, mean, self.weights, exponent)
@@ -246,7 +246,7 @@ class ReferenceOptions(OptionsModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _plain_number(cls, value: Any) -> Any:
+    def _expand_integer(cls, value: Any) -> Any:
         if isinstance(value, dict) and type(value.get("cardinality")) is int:
             count = value["cardinality"]
             return {**value, "cardinality": {"min": count, "max": count}}
@@ -276,8 +276,8 @@ class Relation(GroupKind):
     def __init__(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> None:
         super().__init__(fields, compiler)
         first = fields[0]
-        asked = _template_of(first)
-        self.address = compiler.related_plans.address(asked, compiler.address)
+        template_id = _template_of(first)
+        self.address = compiler.related_plans.address(template_id, compiler.address)
         self.counts: Counts | None = None
         self.rows = 0
         self.differs_from: str | None = None
@@ -286,7 +286,9 @@ class Relation(GroupKind):
         self._picker: Picker | None = None
         self._blank: tuple[int, int] | None = None
         if self.address is None:
-            text = f'There is no template "{asked}".' if asked else "A reference names a template."
+            text = (
+                f'There is no template "{template_id}".' if template_id else "A reference names a template."
+            )
             compiler.fault(
                 first, "options.template_id", "unknown_template", text, "Name one by its id, or write self."
             )
@@ -295,14 +297,14 @@ class Relation(GroupKind):
             if compiler.related_plans.address(_template_of(field), compiler.address) != self.address:
                 text = f'The group "{first.group}" already takes rows of another template.'
                 compiler.fault(field, "group", "two_templates", text, "Give this field another group.")
-        stated = self._stated(fields, compiler)
-        self.layout, self.roots = stated["layout"] or "together", stated["roots"] or 1
+        choice = self._choice_options(fields, compiler)
+        self.layout, self.roots = choice["layout"] or "together", choice["roots"] or 1
         self._self = self.address == compiler.address and not compiler.nested_here
         self._unique = next((field for field in fields if field.common.unique), None)
-        self._owner = stated["cardinality"] is not None
-        self._check(fields, stated, compiler)
-        self.differs_from = self._other_group(fields, stated["differs_from"], compiler)
-        self._blank = self._share(fields, compiler)
+        self._owner = choice["cardinality"] is not None
+        self._check(fields, choice, compiler)
+        self.differs_from = self._other_group(fields, choice["differs_from"], compiler)
+        self._blank = self._blank_share(fields, compiler)
         try:
             self.counts = compiler.related_plans.counts(compiler.address) if self._owner else None
             self.rows = compiler.related_plans.rows(self.address)
@@ -317,37 +319,37 @@ class Relation(GroupKind):
             text = f"There are {self.rows:,} rows to choose from, so that two references cannot differ."
             compiler.fault(first, "options.differs_from", "out_of_range", text, "Generate more rows there.")
         if not (self._owner or self._unique or self._self):
-            self._even = stated["distribution"] in (None, "uniform")
-            exponent = Fraction(1 if stated["exponent"] is None else stated["exponent"])
+            self._even = choice["distribution"] in (None, "uniform")
+            exponent = Fraction(1 if choice["exponent"] is None else choice["exponent"])
             try:
-                self._picker = picker(stated["distribution"] or "uniform", max(1, self.choices), exponent)
+                self._picker = picker(choice["distribution"] or "uniform", max(1, self.choices), exponent)
             except ValueError as error:
                 text = f"There are {self.rows:,} rows to choose from, and it takes {error}."
                 compiler.fault(
                     first, "options.distribution", "out_of_range", text, "Let the distribution be uniform."
                 )
 
-    def _stated(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> dict[str, Any]:
-        """The options of the group's fields for the choice; options set twice are equal."""
-        stated: dict[str, Any] = {}
+    def _choice_options(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> dict[str, Any]:
+        """Return the group's options for choosing rows; options that are set twice must be equal."""
+        choice: dict[str, Any] = {}
         for name in ("cardinality", "layout", "distribution", "exponent", "roots", "differs_from"):
-            said = [
+            values = [
                 (field, getattr(field.options, name))
                 for field in fields
                 if name in field.options.model_fields_set
             ]
-            stated[name] = said[0][1] if said else None
-            for field, value in said[1:]:
-                if value != said[0][1]:
-                    text = f'"{said[0][0].name}" of the same group says otherwise.'
+            choice[name] = values[0][1] if values else None
+            for field, value in values[1:]:
+                if value != values[0][1]:
+                    text = f'"{values[0][0].name}" of the same group says otherwise.'
                     compiler.fault(
                         field, f"options.{name}", "contradiction", text, "Say it at one field of the group."
                     )
-        return stated
+        return choice
 
     @property
     def choices(self) -> int:
-        """The rows that one row may choose from."""
+        """Return the number of rows that one row may choose from."""
         return self.rows if self.differs_from is None else max(0, self.rows - 1)
 
     def _other_group(self, fields: tuple[FieldSpec, ...], name: str | None, compiler: Compiler) -> str | None:
@@ -356,17 +358,19 @@ class Relation(GroupKind):
             return None
         spec = next(field for field in fields if field.options.differs_from == name)  # type: ignore[attr-defined]
         other = compiler.beside(name)
-        where = None if other is None or not isinstance(other.options, ReferenceOptions) else other.options
+        reference = (
+            None if other is None or not isinstance(other.options, ReferenceOptions) else other.options
+        )
         group = None if other is None else other.group or RELATION
-        if where is None or group == (spec.group or RELATION):
+        if reference is None or group == (spec.group or RELATION):
             text = f'"{name}" is no other reference of this template.'
             compiler.fault(
                 spec, "options.differs_from", "unknown_field", text, "Name a reference of another group."
             )
-        elif compiler.related_plans.address(where.template_id, compiler.address) != self.address:
+        elif compiler.related_plans.address(reference.template_id, compiler.address) != self.address:
             text = f'"{name}" takes rows of another template, so that the two always differ.'
             compiler.fault(spec, "options.differs_from", "two_templates", text, "Remove differs_from.")
-        elif where.differs_from is not None:
+        elif reference.differs_from is not None:
             text = f'"{name}" has differs_from itself.'
             compiler.fault(spec, "options.differs_from", "contradiction", text, "Say it at one of the two.")
         elif self._owner or self._self or self._unique is not None:
@@ -383,47 +387,47 @@ class Relation(GroupKind):
         moved = chosen.rows + (chosen.rows >= other.rows).astype(np.uint64)
         return ParentRows(moved, chosen.valid, chosen.position, chosen.among)
 
-    def _check(self, fields: tuple[FieldSpec, ...], stated: dict[str, Any], compiler: Compiler) -> None:
+    def _check(self, fields: tuple[FieldSpec, ...], choice: dict[str, Any], compiler: Compiler) -> None:
         """Reject contradicting options."""
 
-        def refuse(option: str, text: str, hint: str) -> None:
-            said = [field for field in fields if option in field.options.model_fields_set]
-            compiler.fault((said or fields)[0], f"options.{option}", "not_for_this_type", text, hint)
+        def reject(option: str, text: str, hint: str) -> None:
+            stated = [field for field in fields if option in field.options.model_fields_set]
+            compiler.fault((stated or fields)[0], f"options.{option}", "not_for_this_type", text, hint)
 
         if self._owner:
             if compiler.nested_here:
-                refuse(
+                reject(
                     "cardinality",
                     "Elements of an array cannot be assigned to parents.",
                     "Move the field outside.",
                 )
-            here = fields[0].group
+            own_group = fields[0].group
             others = [
-                field for field in compiler.related_plans.owners(compiler.address) if field.group != here
+                field for field in compiler.related_plans.owners(compiler.address) if field.group != own_group
             ]
             if others and others[0].path < fields[0].path:
-                refuse(
+                reject(
                     "cardinality",
                     f'"{others[0].name}" says already whose children the rows are.',
                     "Remove one.",
                 )
             if self._self:
-                refuse(
+                reject(
                     "cardinality",
                     "Rows cannot be assigned to themselves as children.",
                     "Use a reference without cardinality.",
                 )
-        elif stated["layout"] is not None:
-            refuse("layout", "layout is for children by cardinality.", "State cardinality, or remove layout.")
-        if stated["exponent"] is not None and stated["distribution"] != "zipf":
-            refuse("exponent", "exponent is for the distribution zipf.", "Remove exponent.")
-        if stated["roots"] is not None and not self._self:
-            refuse("roots", "roots is for references to the template itself.", "Remove roots.")
-        if stated["distribution"] not in (None, "uniform"):
-            fixed = ((self._owner, "cardinality"), (self._self, "template_id self"))
-            for there, name in fixed:
-                if there:
-                    refuse("distribution", f"{name} leaves nothing to choose.", "Remove distribution.")
+        elif choice["layout"] is not None:
+            reject("layout", "layout is for children by cardinality.", "State cardinality, or remove layout.")
+        if choice["exponent"] is not None and choice["distribution"] != "zipf":
+            reject("exponent", "exponent is for the distribution zipf.", "Remove exponent.")
+        if choice["roots"] is not None and not self._self:
+            reject("roots", "roots is for references to the template itself.", "Remove roots.")
+        if choice["distribution"] not in (None, "uniform"):
+            without_choice = ((self._owner, "cardinality"), (self._self, "template_id self"))
+            for applies, name in without_choice:
+                if applies:
+                    reject("distribution", f"{name} leaves nothing to choose.", "Remove distribution.")
             if self._unique is not None:
                 text = "Rows that are each taken once leave nothing to choose."
                 compiler.fault(self._unique, "unique", "not_unique", text, "Remove unique, or distribution.")
@@ -435,7 +439,7 @@ class Relation(GroupKind):
             )
             compiler.fault(self._unique, "unique", "not_unique", text, "Remove unique.")
 
-    def _share(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> tuple[int, int] | None:
+    def _blank_share(self, fields: tuple[FieldSpec, ...], compiler: Compiler) -> tuple[int, int] | None:
         shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
         if len(shares) > 1:
             text = "The references of a group are blank together, and two of them state different shares."
@@ -485,13 +489,13 @@ class Relation(GroupKind):
 
     def bound_cardinality(self, key: np.uint64) -> BoundCardinality:
         """The assignment of children with the group's key."""
-        found = self._cardinalities.get(int(key))
-        if found is None:
+        cardinality = self._cardinalities.get(int(key))
+        if cardinality is None:
             if len(self._cardinalities) >= limits.KEYS_KEPT:
                 self._cardinalities.clear()
             assert self.counts is not None  # only children with cardinality are assigned
-            found = self._cardinalities[int(key)] = self.counts.bind(key, self.layout == "mixed")
-        return found
+            cardinality = self._cardinalities[int(key)] = self.counts.bind(key, self.layout == "mixed")
+        return cardinality
 
     def draw(self, draws: RandomStream, state: Any) -> ParentRows:
         if self.counts is not None:
@@ -504,8 +508,8 @@ class Relation(GroupKind):
             return ParentRows(np.zeros(draws.n, np.uint64), np.zeros(draws.n, np.bool_))
         key = engine_random.derive(draws.key, _CHOICE_SALT)
         if self._self:
-            rows, having = manager(key, draws.rows, self.roots)
-            return ParentRows(rows, having if valid is None else valid & having)
+            rows, has_parent = manager(key, draws.rows, self.roots)
+            return ParentRows(rows, has_parent if valid is None else valid & has_parent)
         if self._unique is None:
             assert self._picker is not None
             return ParentRows(self._picker.draw(key, draws.rows), valid, among=self.choices)
@@ -525,8 +529,8 @@ def _template_of(field: FieldSpec) -> str:
 
 
 def rows_for(filled: int, numerator: int, denominator: int) -> int:
-    """The most rows of which no more than ``filled`` are sure not to be blank, numerator / denominator of a hundred
-    being so."""
+    """Return the largest number of rows of which at most ``filled`` are not blank, if numerator / denominator percent
+    are blank."""
     if numerator >= 100 * denominator:
         return limits.MAX_PARENTS
     low, high = filled, (filled + 1) * 100 * denominator // (100 * denominator - numerator) + 200
@@ -573,23 +577,26 @@ class Reference(FieldType):
         self._column: Column | None = None
         if self._kind.address is None:
             return
-        self._shown = options.field or key_of(
+        self._field_name = options.field or key_of(
             compiler.related_plans.known(self._kind.address).spec.fields, field.name
         )
-        column = self._column = compiler.related(field, "options.field", self._kind.address, self._shown)
+        column = self._column = compiler.related(field, "options.field", self._kind.address, self._field_name)
         if column is not None:
             self.dtype, self.json_text = column.dtype, column.type.json_text and column.after is None
             length = column.type.max_length
             self.max_length = column.after.longest(length) if column.after and length is not None else length
-            numbered = column.type.primary or column.type.name in NUMBERED
-            never_repeats = column.spec.common.unique or (numbered and column.formula is None)
+            is_key = column.type.primary or column.type.name in NUMBERED
+            never_repeats = column.spec.common.unique or (is_key and column.formula is None)
             if field.common.unique and not never_repeats:
-                text = f'"{self._shown}" may have the same value in several rows, although each takes a different row.'
+                text = (
+                    f'"{self._field_name}" may have the same value in several rows, '
+                    "although each takes a different row."
+                )
                 hint = "Make it unique in that template, or write unique at a reference to its key, in the same group."
                 compiler.fault(field, "unique", "not_unique", text, hint)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return context.related().column(self._shown)
+        return context.related().column(self._field_name)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -607,7 +614,7 @@ class Reference(FieldType):
 
     @property
     def shown_column(self) -> Column | None:
-        """The other template's column that it shows."""
+        """Return the column of the other template that the field shows."""
         return self._column
 
     @property
@@ -630,12 +637,12 @@ class Reference(FieldType):
 
 
 def key_of(fields: tuple[FieldSpec, ...], reader: str) -> str:
-    """The field by which a template's rows are known: one that is called ``reader`` or ``id``, else a unique one, else
-    one whose type never repeats, else the first."""
+    """Return the field that identifies a template's rows: one that is called ``reader`` or ``id``, else a unique one,
+    else one whose type never repeats, else the first."""
     names = [field.name for field in fields]
-    for wanted in (reader, "id"):
-        if wanted in names:
-            return wanted
+    for name in (reader, "id"):
+        if name in names:
+            return name
     unique = [field.name for field in fields if field.common.unique]
     numbered = [field.name for field in fields if field.type.name in NUMBERED]
     return (unique or numbered or names)[0]
@@ -682,12 +689,12 @@ Function = Literal["sum", "count", "min", "max", "avg", "first", "any", "span"]
 _LARGEST = 2**63 - 1
 
 
-def child_of(field: FieldSpec, asked: str, compiler: Compiler) -> tuple[str, FieldSpec] | None:
-    """Return the address of the template ``asked``, which ``field`` names, and its field that makes its rows children
-    of this template's; None after an error."""
-    address = compiler.related_plans.address(asked, compiler.address)
+def child_of(field: FieldSpec, template_id: str, compiler: Compiler) -> tuple[str, FieldSpec] | None:
+    """Return the address of the template ``template_id``, which ``field`` names, and its field that makes its rows
+    children of this template's; None after an error."""
+    address = compiler.related_plans.address(template_id, compiler.address)
     if address is None:
-        text = f'There is no template "{asked}".'
+        text = f'There is no template "{template_id}".'
         compiler.fault(field, "options.template_id", "unknown_template", text, "Name one by its id.")
         return None
     owner = compiler.related_plans.children(address, compiler.address)
@@ -703,13 +710,13 @@ def first_children(counts: Counts, mixed: bool, parents: int) -> int:
     """Return how many of the first rows of a child the first ``parents`` rows of its parent may have."""
     if mixed:
         return counts.total
-    begun = -(-parents // limits.PARENT_BLOCK)
-    whole = counts.begin(begun) if begun <= counts.full else counts.total
-    return min(whole, parents * counts.max)
+    blocks = -(-parents // limits.PARENT_BLOCK)
+    in_blocks = counts.begin(blocks) if blocks <= counts.full else counts.total
+    return min(in_blocks, parents * counts.max)
 
 
 class Aggregate(FieldType):
-    """The children of a row, added up or counted."""
+    """The sum, count or another aggregate of a row's children."""
 
     name = "aggregate"
     label = "Total of children"
@@ -741,7 +748,7 @@ class Aggregate(FieldType):
         super().__init__(field, options, compiler)
         self.dtype = pa.int64()
         self._rows = limits.MAX_PARENTS
-        self._ends: tuple[int, int] | None = None
+        self._value_bounds: tuple[int, int] | None = None
         if compiler.nested_here:
             text = "Elements of an array cannot have children."
             compiler.fault(field, "type", "not_for_this_type", text, "Move the field outside.")
@@ -770,48 +777,62 @@ class Aggregate(FieldType):
             compiler.fault(field, "options.field", "required", text, "Name one of the child's fields.")
         self.expansion = max(1, counts.max)
         if column is not None:
-            self._types(column, counts.max, compiler)
+            self._set_result_type(column, counts.max, compiler)
 
-    def _types(self, column: Column, most: int, compiler: Compiler) -> None:
+    def _set_result_type(self, column: Column, maximum: int, compiler: Compiler) -> None:
         """Set the type of the result; reject functions that do not support the child's values."""
-        made, function = column.dtype, self.options.function
+        dtype, function = column.dtype, self.options.function
         if function == "count":
             return
-        number = pa.types.is_integer(made) or pa.types.is_decimal(made)
-        timed = pa.types.is_date(made) or pa.types.is_timestamp(made)
-        fits = {"sum": number, "avg": number, "min": number or timed, "max": number or timed}
-        fits |= {"span": number or pa.types.is_date(made), "any": pa.types.is_boolean(made), "first": True}
-        if not fits[function]:
-            text = f'"{column.name}" holds {spoken(made)}, which {function} does not support.'
+        is_number = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
+        is_temporal = pa.types.is_date(dtype) or pa.types.is_timestamp(dtype)
+        supported = {
+            "sum": is_number,
+            "avg": is_number,
+            "min": is_number or is_temporal,
+            "max": is_number or is_temporal,
+        }
+        supported |= {
+            "span": is_number or pa.types.is_date(dtype),
+            "any": pa.types.is_boolean(dtype),
+            "first": True,
+        }
+        if not supported[function]:
+            text = f'"{column.name}" holds {spoken(dtype)}, which {function} does not support.'
             hint = "Name another field: sum and avg take numbers, min and max dates too, any true and false, first all."
-            if pa.types.is_floating(made):
+            if pa.types.is_floating(dtype):
                 hint = "Floating point is never added: state decimals there."
             compiler.fault(self.field, "options.field", "wrong_type", text, hint)
-        self._scale = made.scale if pa.types.is_decimal(made) else 0
-        self.dtype = made
+        self._scale = dtype.scale if pa.types.is_decimal(dtype) else 0
+        self.dtype = dtype
         if function == "avg":
             places = self.options.decimals if self.options.decimals is not None else min(18, self._scale + 2)
             self.dtype = pa.decimal128(38, places)
-        elif function == "span" and pa.types.is_date(made):
+        elif function == "span" and pa.types.is_date(dtype):
             self.dtype = pa.int64()
         if function in ("sum", "avg"):
-            self._bound(column, most, compiler)
+            self._check_overflow(column, maximum, compiler)
 
-    def _bound(self, column: Column, most: int, compiler: Compiler) -> None:
+    def _check_overflow(self, column: Column, maximum: int, compiler: Compiler) -> None:
         """Reject sums that may exceed 64 bits, if the range of the values is known."""
         known = None if column.formula is not None else column.type.bounds(self._counts.total)
         if known is None:
             return
         shift = max(0, self.dtype.scale - self._scale) if self.options.function == "avg" else 0
-        self._ends = min(0, known[0] * most), max(0, known[1] * most)
-        if max(-self._ends[0], self._ends[1]) * 10**shift > (_LARGEST if shift == 0 else 2**62 - 1):
-            text = f'The {self.options.function} of "{column.name}" over {most:,} children can pass what 64 bits hold.'
+        self._value_bounds = min(0, known[0] * maximum), max(0, known[1] * maximum)
+        if max(-self._value_bounds[0], self._value_bounds[1]) * 10**shift > (
+            _LARGEST if shift == 0 else 2**62 - 1
+        ):
+            text = (
+                f'The {self.options.function} of "{column.name}" over {maximum:,} children '
+                "can pass what 64 bits hold."
+            )
             compiler.fault(self.field, "options.field", "overflow", text, "Lower its max or the cardinality.")
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         if self.options.function == "count":
             return 0, self._counts.max
-        return self._ends if self.options.function == "sum" else None
+        return self._value_bounds if self.options.function == "sum" else None
 
     def rows_in(self, state: Any) -> int | None:
         return self._rows
@@ -828,7 +849,7 @@ class Aggregate(FieldType):
             return pa.array(children.counts)
         if self.options.function == "first":
             return children.first(self._child_field, self.dtype)
-        pieces = [self._folded(*piece) for piece in children.pieces(self._child_field)]
+        pieces = [self._aggregate(*piece) for piece in children.pieces(self._child_field)]
         return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0]
 
     @property
@@ -836,7 +857,7 @@ class Aggregate(FieldType):
         assert self.options.field is not None  # only count does without
         return self.options.field
 
-    def _folded(self, column: pa.Array, starts: np.ndarray, counts: np.ndarray) -> pa.Array:
+    def _aggregate(self, column: pa.Array, starts: np.ndarray, counts: np.ndarray) -> pa.Array:
         """Return one value for each parent whose children are in ``column`` at ``starts``."""
         column = text.decode(column)
         valid = None if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
@@ -846,17 +867,17 @@ class Aggregate(FieldType):
         children = (units(column), valid, starts, counts)
         try:
             if function == "span":
-                largest, having = relations_totals.maxima(*children)
-                made = np.where(having, largest - relations_totals.minima(*children)[0], 0)
+                largest, has_value = relations_totals.maxima(*children)
+                totals = np.where(has_value, largest - relations_totals.minima(*children)[0], 0)
             else:
-                made, having = _FOLDS[function](*children)
+                totals, has_value = _AGGREGATES[function](*children)
             if function == "avg":
-                made = self._average(made, relations_totals.counts(valid, starts, counts))
+                totals = self._average(totals, relations_totals.counts(valid, starts, counts))
         except relations_totals.Overflow:
             message = f'The {function} of "{self.options.field}" passes what 64 bits hold.'
             raise SpecError([Fault(self.field.path, "overflow", message, "Use smaller values.")]) from None
-        ready = pa.array(made.astype(np.bool_)) if function == "any" else as_type(made, self.dtype)
-        return ready if function == "sum" or having.all() else postprocess.blanked(ready, ~having)
+        result = pa.array(totals.astype(np.bool_)) if function == "any" else as_type(totals, self.dtype)
+        return result if function == "sum" or has_value.all() else postprocess.blanked(result, ~has_value)
 
     def _average(self, totals: np.ndarray, having: np.ndarray) -> np.ndarray:
         shift = self.dtype.scale - self._scale
@@ -867,7 +888,7 @@ class Aggregate(FieldType):
         )
 
 
-_FOLDS = {
+_AGGREGATES = {
     "sum": relations_totals.sums,
     "avg": relations_totals.sums,
     "min": relations_totals.minima,
@@ -887,21 +908,21 @@ class ChildRows:
     """The children of a block's rows."""
 
     def __init__(self, context: ColumnContext, address: str, group: str) -> None:
-        self._bound = context.relative(address)
-        self._cardinality = cardinality_in(self._bound, group)
+        self._bound_plan = context.relative(address)
+        self._cardinality = cardinality_in(self._bound_plan, group)
         self._rows = context.rows
         self.counts = self._cardinality.counts(context.rows)
 
     def block(self, meter: Meter) -> Block:
         """The children of the rows, parent by parent, counted with the block that keeps them."""
-        return self._bound.at(self._cardinality.children(self._rows)[0], meter)
+        return self._bound_plan.at(self._cardinality.children(self._rows)[0], meter)
 
     def _at(self, rows: np.ndarray) -> Block:
-        return self._bound.at(rows)
+        return self._bound_plan.at(rows)
 
     def pieces(self, name: str) -> Iterator[tuple[pa.Array, np.ndarray, np.ndarray]]:
-        """The children's column ``name``, with the places at which each parent's begin in it and their numbers: of
-        all rows, in pieces of bounded length."""
+        """Yield the children's column ``name`` in pieces of bounded length, with the position of each parent's first
+        child in the piece and the number of its children."""
         for piece in cut(self.counts):
             counts = self.counts[piece]
             children = self._cardinality.children(self._rows[piece])[0]
@@ -919,14 +940,14 @@ class ChildRows:
 
 
 def cut(counts: np.ndarray) -> list[slice]:
-    """Slices of the parents whose children are at most `limits.BLOCK_LEAVES` together (or those of one parent)."""
+    """Return slices of the parents, each with at most `limits.BLOCK_LEAVES` children in total (or with one parent)."""
     ends = np.cumsum(counts)
-    found, first, done = [], 0, 0
+    slices, first, done = [], 0, 0
     while first < counts.size:
         last = max(first + 1, int(np.searchsorted(ends, done + limits.BLOCK_LEAVES, side="right")))
-        found.append(slice(first, last))
+        slices.append(slice(first, last))
         first, done = last, int(ends[last - 1])
-    return found or [slice(0, 0)]
+    return slices or [slice(0, 0)]
 
 
 def units(column: pa.Array) -> np.ndarray:
@@ -941,21 +962,21 @@ def units(column: pa.Array) -> np.ndarray:
     return plain.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def as_type(made: np.ndarray, dtype: pa.DataType) -> pa.Array:
+def as_type(units: np.ndarray, dtype: pa.DataType) -> pa.Array:
     """The reverse of `units`."""
     if pa.types.is_decimal(dtype):
-        return text.decimals(made.astype(np.int64), dtype.scale)
+        return text.decimals(units.astype(np.int64), dtype.scale)
     if pa.types.is_date32(dtype):
-        return pa.array(made.astype(np.int32)).view(dtype)
-    plain = pa.array(made.astype(np.int64))
+        return pa.array(units.astype(np.int32)).view(dtype)
+    plain = pa.array(units.astype(np.int64))
     return plain.view(dtype) if pa.types.is_timestamp(dtype) else plain.cast(dtype)
 
 
-def spoken(made: pa.DataType) -> str:
+def spoken(dtype: pa.DataType) -> str:
     """Return the name of a type for users."""
     names = {"is_string": "text", "is_boolean": "true and false", "is_floating": "floating point numbers"}
     names |= {"is_date": "dates", "is_timestamp": "moments", "is_struct": "objects", "is_list": "arrays"}
-    return next((name for test, name in names.items() if getattr(pa.types, test)(made)), str(made))
+    return next((name for test, name in names.items() if getattr(pa.types, test)(dtype)), str(dtype))
 
 
 _SOURCES = AliasChoices("field", "source", "source_field")
@@ -973,7 +994,7 @@ class Backwards(FieldType):
 
     category = "logic"
     options: Reading
-    _read_as: pa.DataType
+    _source_type: pa.DataType
 
     def __init__(self, field: FieldSpec, options: Reading, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
@@ -995,15 +1016,15 @@ class Backwards(FieldType):
         """Read the required properties of the column that it reads."""
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
-        if name == self.options.field and fixed.type != self._read_as:
-            return f'"{self.field.name}" reads it as {_spoken(self._read_as)}.'
+        if name == self.options.field and fixed.type != self._source_type:
+            return f'"{self.field.name}" reads it as {_type_text(self._source_type)}.'
         return ""
 
     def unique_hint(self) -> str:
         return "Make the field it reads unique instead."
 
 
-def _spoken(kind: pa.DataType) -> str:
+def _type_text(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind):
         return "whole numbers"
     if pa.types.is_decimal(kind):
@@ -1035,18 +1056,20 @@ class Previous(Backwards):
     options: Options
 
     def read(self, source: Column, compiler: Compiler) -> None:
-        self._source, self._read_as = source, source.dtype
-        told = source.arrow_field().metadata or {}
-        self.json_text = b"json" in told
+        self._source, self._source_type = source, source.dtype
+        metadata = source.arrow_field().metadata or {}
+        self.json_text = b"json" in metadata
         default = self.options.default
         self._default = postprocess.fixed(default, self.dtype)
         if default is not None and self._default.type != self.dtype:
-            message = f'"{self.options.field}" holds {_spoken(self.dtype)}, and this is something else.'
+            message = f'"{self.options.field}" holds {_type_text(self.dtype)}, and this is something else.'
             compiler.fault(
                 self.field, "options.default", "wrong_type", message, "Write a value of the same kind."
             )
-        if b"max_length" in told:
-            self.max_length = max(int(told[b"max_length"]), len(default) if isinstance(default, str) else 0)
+        if b"max_length" in metadata:
+            self.max_length = max(
+                int(metadata[b"max_length"]), len(default) if isinstance(default, str) else 0
+            )
         # Reject templates whose blocks would need too many columns of earlier rows.
         pending = [(self.options.field, self.options.step)]
         while pending and len(compiler.lookbacks) <= limits.MAX_LOOKBACKS:
@@ -1073,21 +1096,21 @@ class Previous(Backwards):
         missing = context.rows < step
         if not missing.any():
             return context.at_rows(context.rows - step).column(self.options.field)
-        there = np.where(missing, np.uint64(0), context.rows - step)
-        found = context.at_rows(there).column(self.options.field)
+        earlier = np.where(missing, np.uint64(0), context.rows - step)
+        values = context.at_rows(earlier).column(self.options.field)
         if self.options.default is None:
-            return postprocess.blanked(found, missing)
+            return postprocess.blanked(values, missing)
         if pa.types.is_nested(self.dtype):
-            both = pa.concat_arrays([found, self._default])
-            return both.take(pa.array(np.where(missing, len(found), np.arange(len(found)))))
-        return pc.if_else(pa.array(missing), self._default[0], text.decode(found))
+            both = pa.concat_arrays([values, self._default])
+            return both.take(pa.array(np.where(missing, len(values), np.arange(len(values)))))
+        return pc.if_else(pa.array(missing), self._default[0], text.decode(values))
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
-        found = self._source.bounds(rows)
-        units = _units(self._default)
-        if found is None or units is None:
-            return found
-        return min(found[0], int(units[0])), max(found[1], int(units[0]))
+        source = self._source.bounds(rows)
+        default = _units(self._default)
+        if source is None or default is None:
+            return source
+        return min(source[0], int(default[0])), max(source[1], int(default[0]))
 
 
 class RunningTotal(Backwards):
@@ -1116,27 +1139,27 @@ class RunningTotal(Backwards):
     options: Options
 
     def read(self, source: Column, compiler: Compiler) -> None:
-        self._read_as = source.dtype
+        self._source_type = source.dtype
         self._bounds: tuple[int, int] | None = None
         self._length = limits.TOTAL_ROWS
         self._owner: str | None = None
         if self.options.within == "parent":
-            self._owned(compiler)
+            self._find_owner(compiler)
         name = self.options.field
         if not (pa.types.is_integer(source.dtype) or pa.types.is_decimal(source.dtype)):
-            message = f'"{name}" holds {_spoken(source.dtype)}, which cannot be added up exactly.'
+            message = f'"{name}" holds {_type_text(source.dtype)}, which cannot be added up exactly.'
             hint = "Name a number without stringify, prefix, suffix and text_case."
             compiler.fault(self.field, "options.field", "wrong_type", message, hint)
             return
-        found = source.bounds(limits.TOTAL_ROWS)
-        if found is None:
+        bounds = source.bounds(limits.TOTAL_ROWS)
+        if bounds is None:
             message = (
                 f'How large the values of "{name}" can be is not known, so that their sum might pass 64 bits.'
             )
             hint = "Name a field of type number, or another one with a least and a largest value."
             compiler.fault(self.field, "options.field", "unbounded", message, hint)
             return
-        self._bounds = min(0, found[0]) * self._length, max(0, found[1]) * self._length
+        self._bounds = min(0, bounds[0]) * self._length, max(0, bounds[1]) * self._length
         if max(map(abs, self._bounds)) > _LARGEST:
             message = f'The sum of "{name}" over {self._length:,} rows can pass what 64 bits hold.'
             compiler.fault(
@@ -1149,7 +1172,7 @@ class RunningTotal(Backwards):
     def prepare(self, env: GenerationContext) -> list[relations_totals.Totals]:
         return []
 
-    def _owned(self, compiler: Compiler) -> None:
+    def _find_owner(self, compiler: Compiler) -> None:
         """Find the parent reference of the rows."""
         owner = compiler.related_plans.owner(compiler.address)
         try:
@@ -1172,21 +1195,21 @@ class RunningTotal(Backwards):
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return self._bounds
 
-    def _within(self, context: ColumnContext, owner: str) -> np.ndarray:
-        """``int64[n]``: what the siblings up to each row have together."""
+    def _totals_within_parents(self, context: ColumnContext, owner: str) -> np.ndarray:
+        """Return ``int64[n]``: the sum of each row and its earlier siblings."""
         things = context.thing(owner, RELATION)
         cardinality = cardinality_in(context.bound, owner)
-        parents, which = np.unique(things.rows, return_inverse=True)
+        parents, parent_index = np.unique(things.rows, return_inverse=True)
         counts = cardinality.counts(parents)
-        made = np.empty(context.n, np.int64)
+        totals = np.empty(context.n, np.int64)
         for piece in cut(counts):
-            here = np.flatnonzero((which >= piece.start) & (which < piece.stop))
+            indices = np.flatnonzero((parent_index >= piece.start) & (parent_index < piece.stop))
             rows, sizes = cardinality.children(parents[piece])
             values = _numbers(_column(context, self.options.field, rows))
             running = np.cumsum(values)  # may wrap round; the differences below do not
-            first = (np.cumsum(sizes) - sizes)[which[here] - piece.start]
-            made[here] = running[first + things.position[here]] - running[first] + values[first]
-        return made
+            first = (np.cumsum(sizes) - sizes)[parent_index[indices] - piece.start]
+            totals[indices] = running[first + things.position[indices]] - running[first] + values[first]
+        return totals
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
         units = _units(fixed)
@@ -1196,8 +1219,8 @@ class RunningTotal(Backwards):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._owner is not None:
-            return self._typed(self._within(context, self._owner))
-        # The request's own list holds what it found, so that the key is put together once.
+            return self._to_column(self._totals_within_parents(context, self._owner))
+        # The request's own list stores the totals, so that the key is built once.
         if not context.state:
             bound = context.bound
             fixed = tuple(
@@ -1223,9 +1246,9 @@ class RunningTotal(Backwards):
             )
 
         sums = context.state[0].through(context.rows, lambda: _numbers(context.column(name)), units)
-        return self._typed(sums)
+        return self._to_column(sums)
 
-    def _typed(self, sums: np.ndarray) -> pa.Array:
+    def _to_column(self, sums: np.ndarray) -> pa.Array:
         return text.decimals(sums, self.dtype.scale) if pa.types.is_decimal(self.dtype) else pa.array(sums)
 
 
@@ -1234,9 +1257,9 @@ def _column(context: ColumnContext, name: str, rows: np.ndarray) -> pa.Array:
 
 
 def _numbers(column: pa.Array) -> np.ndarray:
-    found = _units(column)
-    assert found is not None  # `read` rejects what is no number
-    return found
+    numbers = _units(column)
+    assert numbers is not None  # `read` rejects what is no number
+    return numbers
 
 
 def _units(column: pa.Array) -> np.ndarray | None:
@@ -1294,9 +1317,9 @@ class Template(FieldType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.null()
-        self._shown: tuple[str, ...] = ()
+        self._field_names: tuple[str, ...] = ()
         self._counts: Counts | None = None
-        self._bound: dict[int, BoundCardinality] = {}
+        self._cardinalities: dict[int, BoundCardinality] = {}
         self._group: str | None = None
         self._mixed = False
         related_plans = compiler.related_plans
@@ -1315,8 +1338,8 @@ class Template(FieldType):
             text_ = f"Templates inside templates have more than {limits.MAX_NESTED_FIELDS:,} fields together."
             compiler.fault(field, "options.max_depth", "too_many_cells", text_, "Lower max_depth.")
             return
-        most = self._most(field, options, compiler, owner)
-        compiler.widen(self._address, most)
+        maximum = self._maximum_elements(field, options, compiler, owner)
+        compiler.widen(self._address, maximum)
         left_out = options.foreign_key or (owner.name if owner else None)
         columns = [
             c for c in compiler.visible_of(field, "options.template_id", self._address) if c.name != left_out
@@ -1332,34 +1355,36 @@ class Template(FieldType):
             compiler.fault(
                 field, "options.template_id", "all_hidden", text_, "Add a field to it that is visible."
             )
-        self._shown = tuple(column.name for column in columns)
+        self._field_names = tuple(column.name for column in columns)
         self._struct = pa.struct([column.arrow_field() for column in columns])
-        element = pa.field("item", self._struct, metadata={b"max_items": str(most).encode()})
+        element = pa.field("item", self._struct, metadata={b"max_items": str(maximum).encode()})
         self.dtype = pa.list_(element) if options.array else self._struct
 
-    def _most(self, field: FieldSpec, options: Options, compiler: Compiler, owner: FieldSpec | None) -> int:
-        """The largest number of elements."""
-        stated = (
+    def _maximum_elements(
+        self, field: FieldSpec, options: Options, compiler: Compiler, owner: FieldSpec | None
+    ) -> int:
+        """Return the maximum number of elements."""
+        option = (
             "quantity" if options.quantity is not None else "count" if options.count is not None else None
         )
-        if stated and not options.array:
-            text_ = f"{stated} is for arrays."
+        if option and not options.array:
+            text_ = f"{option} is for arrays."
             compiler.fault(
-                field, f"options.{stated}", "not_for_this_type", text_, "Set array to true, or remove it."
+                field, f"options.{option}", "not_for_this_type", text_, "Set array to true, or remove it."
             )
         if options.quantity is not None and options.count is not None:
             compiler.fault(
                 field, "options.count", "contradiction", "quantity says it already.", "Remove one."
             )
         if owner is not None:
-            if stated or not options.array:
+            if option or not options.array:
                 text_ = f'"{owner.name}" of the child says how many rows belong to each of this template\'s.'
                 hint = "Remove quantity and count, and leave array on."
-                compiler.fault(field, f"options.{stated or 'array'}", "contradiction", text_, hint)
+                compiler.fault(field, f"options.{option or 'array'}", "contradiction", text_, hint)
             try:
                 self._rows = compiler.related_plans.rows(compiler.address)
                 self._counts = compiler.related_plans.counts(self._address)
-                return max(1, self._counted_by.max)
+                return max(1, self._child_counts.max)
             except RowCountError as error:
                 compiler.fault(
                     field, "options.template_id", "unrelated", str(error), "Change that cardinality."
@@ -1373,7 +1398,7 @@ class Template(FieldType):
         return max(1, high)
 
     @property
-    def _counted_by(self) -> Counts:
+    def _child_counts(self) -> Counts:
         assert self._counts is not None  # an array has them
         return self._counts
 
@@ -1381,34 +1406,34 @@ class Template(FieldType):
         return self._rows if self._group is not None else None
 
     def reaches(self, rows: int) -> tuple[str, int] | None:
-        if not self._shown:
+        if not self._field_names:
             return None
         return self._address, rows if self._counts is None else first_children(
             self._counts, self._mixed, rows
         )
 
     def holds(self) -> RecordCounts | None:
-        if not self._shown:
+        if not self._field_names:
             return None
         if not self.options.array:
             return RecordCounts(1, False, address=self._address)
-        return RecordCounts(self._counted_by.max, True, address=self._address, counts=self._counted)
+        return RecordCounts(self._child_counts.max, True, address=self._address, counts=self._element_counts)
 
-    def _counted(self, bound: BoundPlan, key: np.uint64, rows: np.ndarray) -> np.ndarray:
+    def _element_counts(self, bound: BoundPlan, key: np.uint64, rows: np.ndarray) -> np.ndarray:
         if self._group is None:
             return self._cardinality(key).counts(rows)
         other = bound.relatives[self._address]
         return cardinality_in(other, self._group).counts(rows)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        if not self._shown:
+        if not self._field_names:
             return pa.nulls(context.n)
         bound = context.relative(self._address)
         if not self.options.array:
             return self._objects(bound.at(context.rows, context.meter))
         if self._group is not None:
-            brood = ChildRows(context, self._address, self._group)
-            counts, block = brood.counts, brood.block(context.meter)
+            child_rows = ChildRows(context, self._address, self._group)
+            counts, block = child_rows.counts, child_rows.block(context.meter)
         else:
             children, counts = self._cardinality(context.key).children(context.rows)
             block = bound.at(children, context.meter)
@@ -1417,13 +1442,15 @@ class Template(FieldType):
         return pa.ListArray.from_arrays(pa.array(offsets), self._objects(block), type=self.dtype)
 
     def _cardinality(self, key: np.uint64) -> BoundCardinality:
-        found = self._bound.get(int(key))
-        if found is None:
-            if len(self._bound) >= limits.KEYS_KEPT:
-                self._bound.clear()
-            found = self._bound[int(key)] = self._counted_by.bind(engine_random.derive(key, _DEAL_SALT))
-        return found
+        cardinality = self._cardinalities.get(int(key))
+        if cardinality is None:
+            if len(self._cardinalities) >= limits.KEYS_KEPT:
+                self._cardinalities.clear()
+            cardinality = self._cardinalities[int(key)] = self._child_counts.bind(
+                engine_random.derive(key, _DEAL_SALT)
+            )
+        return cardinality
 
     def _objects(self, block: Block) -> pa.Array:
-        columns = [text.decode(block.column(name)) for name in self._shown]
+        columns = [text.decode(block.column(name)) for name in self._field_names]
         return pa.StructArray.from_arrays(columns, fields=list(self._struct))

@@ -191,14 +191,14 @@ class Percentage(Numeric):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         self.stringify = options.symbol
-        given = {"min": options.min, "max": options.max, "decimals": options.decimals}
-        super().__init__(field, Number.Options.model_validate(given), compiler)
+        number_options = {"min": options.min, "max": options.max, "decimals": options.decimals}
+        super().__init__(field, Number.Options.model_validate(number_options), compiler)
         if self.max_length is not None:
             self.max_length += 1
 
     def _column(self, units: np.ndarray) -> pa.Array:
-        made = super()._column(units)
-        return pc.binary_join_element_wise(made, "%", "") if self.stringify else made
+        numbers = super()._column(units)
+        return pc.binary_join_element_wise(numbers, "%", "") if self.stringify else numbers
 
     def bounds(self, rows: int) -> tuple[int, int] | None:
         return None if self.stringify else super().bounds(rows)

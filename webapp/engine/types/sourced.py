@@ -68,14 +68,14 @@ class Sourced(FieldType):
         self._vocabulary, self._locale = compiler.vocabulary, compiler.locale_of(field)
         self._bind_fields = compiler.bind_fields
         kind = self.real.table.schema.field(column).type
-        self._reads_as: pa.DataType | None = None
+        self._parsed_type: pa.DataType | None = None
         self.dtype = kind
         if (
             pa.types.is_string(kind)
             and not pa.types.is_string(inner.dtype)
             and self.real.fits(column, inner.dtype)
         ):
-            self.dtype = self._reads_as = inner.dtype
+            self.dtype = self._parsed_type = inner.dtype
         if pa.types.is_string(self.dtype):
             self.max_length = self.real.longest(column)
             self.json_text = (self.real.table.schema.field(column).metadata or {}).get(b"json") == b"1"
@@ -86,7 +86,7 @@ class Sourced(FieldType):
             one for one in compiler.group_of(field) if column_of(one, self.real.columns) is not None
         ]
         self.replaced_with = masking.joined(fields_from_source, field) if self.sensitive else ()
-        """The fields of its place that are replaced as one with it."""
+        """The fields of its place that are replaced together with it."""
         if self.sensitive:
             self._mask(compiler)
         if field.common.unique and self.space() is not None and not self.distinct():
@@ -98,8 +98,8 @@ class Sourced(FieldType):
             probe = self.masker("", None)
             empty = pa.array([], self.dtype)
             others = {one.name: pa.array([], pa.string()) for one in self.replaced_with}
-            beside = others or (pa.array([], pa.string()) if probe.needs else None)
-            self.dtype = probe.mask(empty, beside).type
+            related = others or (pa.array([], pa.string()) if probe.needs else None)
+            self.dtype = probe.mask(empty, related).type
         except SpecError as error:
             compiler.faults.extend(error.faults)
             return
@@ -127,9 +127,9 @@ class Sourced(FieldType):
     def masker(self, run: str, env: GenerationContext | None) -> masking.Masker:
         """Return the masker of the column. Raises `SpecError`."""
         now = env.now if env is not None else None
-        made_here = replace(self.field, common=self.field.common.model_copy(update={"column": None}))
+        own_field = replace(self.field, common=self.field.common.model_copy(update={"column": None}))
         return masking.masker_of(
-            made_here,
+            own_field,
             self._vocabulary,
             self.keys,
             self._bind_fields,
@@ -140,18 +140,18 @@ class Sourced(FieldType):
         )
 
     def prepare(self, env: GenerationContext) -> Any:
-        """The masker of the request."""
+        """Return the masker of the request; None if the column is not sensitive."""
         return self.masker(f"{env.seed}\0{self.real.snapshot}", env) if self.sensitive else None
 
     def raw(self, rows: np.ndarray) -> pa.Array:
         """Return the real values of some rows (``uint64[n]``), as parsed."""
-        found = self.real.at(self.column, rows)
-        return found if self._reads_as is None else read(found, self._reads_as)
+        values = self.real.at(self.column, rows)
+        return values if self._parsed_type is None else read(values, self._parsed_type)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        found = self.raw(context.rows)
+        values = self.raw(context.rows)
         if not self.sensitive:
-            return found
+            return values
         person: Any = None
         if self.replaced_with:
             person = {
@@ -163,10 +163,10 @@ class Sourced(FieldType):
         elif self.needs:
             person = context.column(self.needs[0])
         try:
-            made = context.state.mask(found, person)
+            masked = context.state.mask(values, person)
         except masking.MaskingError as error:
             raise SpecError([Fault(error.path or self.field.path, error.code, error.message, None)]) from None
-        return made
+        return masked
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -183,31 +183,31 @@ class Sourced(FieldType):
 
 
 def column_of(field: FieldSpec, known: list[str]) -> str | None:
-    """The column of a source that a field takes: the one it names, else the one with its name, ignoring case if only
-    one matches; None if there is no such column."""
+    """Return the column of a source that a field reads: the one it names, else the one with its name, ignoring case
+    if only one matches; None if there is no such column."""
     wanted = field.common.column or field.name
     if wanted in known:
         return wanted
-    close = [name for name in known if name.casefold() == wanted.casefold()]
-    return close[0] if len(close) == 1 else None
+    matches = [name for name in known if name.casefold() == wanted.casefold()]
+    return matches[0] if len(matches) == 1 else None
 
 
 def take(inner: FieldType, taken: ReadSource, compiler: Compiler) -> FieldType:
     """Return the column of a field in a template with a source: the source's column, if it has one, else ``inner``."""
     field = inner.field
-    asked, known = field.common.column, taken.real.columns
-    found = column_of(field, known)
-    if found is None:
-        if asked is not None or isinstance(inner, SourceColumn):
-            wanted = asked or field.name
-            text = f'The source has no column "{wanted}".'
-            hint = did_you_mean(wanted, known) or f"It has {', '.join(known[:20])}."
+    requested, known = field.common.column, taken.real.columns
+    column = column_of(field, known)
+    if column is None:
+        if requested is not None or isinstance(inner, SourceColumn):
+            name = requested or field.name
+            text = f'The source has no column "{name}".'
+            hint = did_you_mean(name, known) or f"It has {', '.join(known[:20])}."
             compiler.fault(field, "column", "unknown_column", text, hint)
         return inner
     if inner.expansion > 1 or field.children or field.type.group_kind in (RELATION, EXISTING):
-        if asked is not None:
+        if requested is not None:
             text = f"{field.type.label} cannot be taken from a source: a column holds single values."
             hint = "Choose source_column, or a type of single values."
             compiler.fault(field, "column", "not_for_this_type", text, hint)
         return inner
-    return Sourced(inner, found, taken, compiler)
+    return Sourced(inner, column, taken, compiler)

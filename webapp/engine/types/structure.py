@@ -73,16 +73,16 @@ class Nested(FieldType):
         self.layer = compiler.nested(
             field.children, max(1, self._high) if options.array else 1, options.array
         )
-        inner = [self.layer.columns[name] for name in self.layer.visible if name in self.layer.columns]
+        columns = [self.layer.columns[name] for name in self.layer.visible if name in self.layer.columns]
         if not self.layer.visible:
             compiler.fault(field, "options.fields", "all_hidden", "At least one field must be visible.")
-        self._struct = pa.struct([column.arrow_field() for column in inner])
+        self._struct = pa.struct([column.arrow_field() for column in columns])
         element = pa.field("item", self._struct, metadata={b"max_items": str(self._high).encode()})
         self._arrow = self.dtype = pa.list_(element) if options.array else self._struct
 
     def holds(self) -> RecordCounts:
         return (
-            _held(self._low, self._high, True, self.layer)
+            _record_counts(self._low, self._high, True, self.layer)
             if self.options.array
             else RecordCounts(1, False, self.layer)
         )
@@ -160,18 +160,18 @@ class Array(FieldType):
             compiler.fault(field, "options.of.hidden", "all_hidden", text, "Remove hidden.")
         self.layer = compiler.nested(field.children, max(1, self._high))
         column = self.layer.columns.get(self._element.name)
-        inner = pa.field("item", pa.null()) if column is None else column.arrow_field().with_name("item")
-        most = {b"max_items": str(self._high).encode(), **(inner.metadata or {})}
-        self.dtype = pa.list_(inner.with_metadata(most))
+        item = pa.field("item", pa.null()) if column is None else column.arrow_field().with_name("item")
+        metadata = {b"max_items": str(self._high).encode(), **(item.metadata or {})}
+        self.dtype = pa.list_(item.with_metadata(metadata))
 
     def holds(self) -> RecordCounts:
         column = self.layer.columns[self._element.name]
-        return _held(self._low, self._high, isinstance(column.type, Nested), self.layer)
+        return _record_counts(self._low, self._high, isinstance(column.type, Nested), self.layer)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         offsets, block = elements(context, self.layer, self._low, self._high)
-        made = decode(block.column(self._element.name))
-        return pa.ListArray.from_arrays(offsets, made, type=self.dtype)
+        values = decode(block.column(self._element.name))
+        return pa.ListArray.from_arrays(offsets, values, type=self.dtype)
 
 
 def _counts(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[int, int]:
@@ -183,7 +183,7 @@ def _counts(field: FieldSpec, count: Count | int, compiler: Compiler) -> tuple[i
     return 1, 1
 
 
-def _held(low: int, high: int, record: bool, layer: Layer) -> RecordCounts:
+def _record_counts(low: int, high: int, record: bool, layer: Layer) -> RecordCounts:
     return RecordCounts(
         high,
         record,

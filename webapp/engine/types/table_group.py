@@ -40,18 +40,18 @@ class ColumnTexts:
 
 
 def shown(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
-    """A column of a table, made once."""
-    return vocabulary.shared(("shown", table, column), lambda: _shown(vocabulary, table, column))
+    """Return a column of a table, created once."""
+    return vocabulary.shared(("shown", table, column), lambda: _column_texts(vocabulary, table, column))
 
 
-def _shown(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
-    found = vocabulary.table(table)[column].combine_chunks().dictionary_encode()
-    texts, at = found.dictionary, found.indices.to_numpy().astype(np.int64)
+def _column_texts(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
+    encoded = vocabulary.table(table)[column].combine_chunks().dictionary_encode()
+    texts, at = encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
     folded = [values.folded(text.upper()) for text in texts.to_pylist()]
     number = {text: place for place, text in enumerate(dict.fromkeys(folded))}
-    alike = np.array([number[text] for text in folded])[at]
-    counts = np.bincount(alike).astype(np.uint64)
-    return ColumnTexts(texts, at, np.argsort(alike, kind="stable"), Range(np.cumsum(counts) - counts, counts))
+    group = np.array([number[text] for text in folded])[at]
+    counts = np.bincount(group).astype(np.uint64)
+    return ColumnTexts(texts, at, np.argsort(group, kind="stable"), Range(np.cumsum(counts) - counts, counts))
 
 
 class TableKind(GroupKind):
@@ -66,9 +66,9 @@ class TableKind(GroupKind):
         self.anchored = anchored(fields)
         self._anchor: ColumnTexts | None = None
         if self.anchored is not None:
-            self._anchor = self._shown(self.anchored)
+            self._anchor = self._column_texts(self.anchored)
 
-    def _shown(self, field: FieldSpec) -> ColumnTexts:
+    def _column_texts(self, field: FieldSpec) -> ColumnTexts:
         assert issubclass(field.type, RowField)  # no other type is in such a group
         return shown(self._vocabulary, self.table, field.type.column(field.options))
 
@@ -80,11 +80,11 @@ class TableKind(GroupKind):
             if value is None:
                 continue
             field = by_name[name]
-            column = self._shown(field)
-            wanted = np.flatnonzero(column.at == column.texts.index(str(value)).as_py())
-            found = wanted if rows is None else np.intersect1d(rows, wanted)
-            if found.size and self._anchor is None:
-                rows = found
+            column = self._column_texts(field)
+            matching = np.flatnonzero(column.at == column.texts.index(str(value)).as_py())
+            remaining = matching if rows is None else np.intersect1d(rows, matching)
+            if remaining.size and self._anchor is None:
+                rows = remaining
                 continue
             text = f'Nothing fits "{value}" here; the other fields of the group do not follow it.'
             unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
@@ -116,7 +116,7 @@ class RowField(FieldType):
 
 
 class TableField(RowField):
-    """A column of the group's row. A subclass says of which table, and how many texts of it differ."""
+    """A column of the group's row. A subclass sets the table, and the number of distinct texts."""
 
     dtype = pa.string()
     table: ClassVar[str]
@@ -124,8 +124,8 @@ class TableField(RowField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._shown = shown(compiler.vocabulary, self.table, self.column(options))
-        self.max_length = longest(self._shown.texts)
+        self._column_texts = shown(compiler.vocabulary, self.table, self.column(options))
+        self.max_length = longest(self._column_texts.texts)
         self._anchor = anchored(compiler.group_of(field))
 
     @classmethod
@@ -137,11 +137,11 @@ class TableField(RowField):
         return cls.count
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._shown.texts, self._shown.at[context.group()])
+        return pooled(self._column_texts.texts, self._column_texts.at[context.group()])
 
     def space(self) -> int | None:
-        taken = self.field.common.unique and self._anchor is not self.field
-        return None if taken else self._shown.parts.count.size
+        follows_other = self.field.common.unique and self._anchor is not self.field
+        return None if follows_other else self._column_texts.parts.count.size
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         # The group draws its rows by the values of this column; each occurs once.
@@ -159,7 +159,7 @@ class CarKind(TableKind):
 
 
 class CarMake(TableField):
-    """Who made the row's car."""
+    """The maker of the row's car."""
 
     name = "car_make"
     label = "Car Make"
@@ -183,7 +183,7 @@ class CarMake(TableField):
 
 
 class CarModel(TableField):
-    """What its maker calls the row's car."""
+    """The model of the row's car."""
 
     name = "car_model"
     label = "Car Model"

@@ -68,7 +68,7 @@ class Duration:
 
 @lru_cache(maxsize=1024)
 def parse(source: str) -> Duration:
-    """Reads ``source``, which may begin with + or -. Raises `DurationError`."""
+    """Parse ``source``, which may begin with + or -. Raises `DurationError`."""
     text = source.strip()
     sign = -1 if text.startswith("-") else 1
     text = text[1:] if text[:1] in ("+", "-") else text
@@ -91,9 +91,9 @@ def parse(source: str) -> Duration:
 
 def _unit(name: str) -> str:
     """Return the key of a unit; empty if there is no such unit. M is a month, m a minute."""
-    for spelled in (name, name.lower(), name.lower().removesuffix("s")):
-        if spelled in _MICROS or spelled in _MONTHS:
-            return spelled
+    for key in (name, name.lower(), name.lower().removesuffix("s")):
+        if key in _MICROS or key in _MONTHS:
+            return key
     return ""
 
 
@@ -101,11 +101,11 @@ def later(days: np.ndarray, months: np.ndarray | int) -> np.ndarray:
     """``int64[n]`` of days since 1970, moved by months: a month after 31 January is the last day of February."""
     at = days.view("M8[D]")
     month = at.astype("M8[M]")
-    place = (at - month.astype("M8[D]")).view(np.int64)
-    there = month.view(np.int64) + months
-    first = there.view("M8[M]").astype("M8[D]").view(np.int64)
-    after = (there + 1).view("M8[M]").astype("M8[D]").view(np.int64)
-    return first + np.minimum(place, after - first - 1)
+    day_of_month = (at - month.astype("M8[D]")).view(np.int64)
+    target = month.view(np.int64) + months
+    first = target.view("M8[M]").astype("M8[D]").view(np.int64)
+    next_month = (target + 1).view("M8[M]").astype("M8[D]").view(np.int64)
+    return first + np.minimum(day_of_month, next_month - first - 1)
 
 
 def in_calendar(days: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ _DISTRIBUTION = (
 
 
 class Between(OptionsModel):
-    """Two points in time and how values are spread between them."""
+    """The range of the values."""
 
     min: str | None = Field(
         None,
@@ -139,7 +139,7 @@ class Between(OptionsModel):
 
 
 class Lying(OptionsModel):
-    """How values are spread between min and max."""
+    """The distribution of values between min and max."""
 
     parameters: ClassVar[dict[str, dict[str, tuple[str, ...]]]] = {
         "distribution": {"recent_bias": ("halflife_days",)}
@@ -173,13 +173,13 @@ class Span:
 
     def at(self, random: np.ndarray) -> np.ndarray:
         """``int64[n]`` of units for random bits."""
-        drawn = (
+        units = (
             engine_random.below(random, self.size).view(np.int64)
             if self.draw is None
             else self.draw.draw(random)
         )
-        drawn += self.low
-        return drawn
+        units += self.low
+        return units
 
 
 class Point(FieldType):
@@ -192,9 +192,9 @@ class Point(FieldType):
 
     def __init__(self, field: FieldSpec, options: Between, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        before = len(compiler.faults)
-        self._low, self._high = (self._moment(name, compiler) for name in ("min", "max"))
-        self._fixed: Span | None = None
+        fault_count = len(compiler.faults)
+        self._low, self._high = (self._parse_limit(name, compiler) for name in ("min", "max"))
+        self._fixed_span: Span | None = None
         if isinstance(options, Lying) and options.halflife_days is not None:
             if options.distribution != "recent_bias":
                 message = f"halflife_days is not for the {options.distribution} distribution."
@@ -204,16 +204,16 @@ class Point(FieldType):
                 message = "A half-life is larger than 0."
                 compiler.fault(field, "options.halflife_days", "wrong_value", message)
         # Only faults that do not depend on ``now``: `prepare` finds the others.
-        absolute = self._low is not None and self._high is not None and self._low.at and self._high.at
-        relative = not (self._low and self._low.at) and not (self._high and self._high.at)
-        if (absolute or relative) and len(compiler.faults) == before:
+        is_absolute = self._low is not None and self._high is not None and self._low.at and self._high.at
+        is_relative = not (self._low and self._low.at) and not (self._high and self._high.at)
+        if (is_absolute or is_relative) and len(compiler.faults) == fault_count:
             try:
                 spans = [self._span(now) for now in _SAMPLE_NOWS]
-                self._fixed = spans[0] if absolute else None
+                self._fixed_span = spans[0] if is_absolute else None
             except SpecError as error:
                 compiler.faults.extend(error.faults)
 
-    def _moment(self, name: str, compiler: Compiler) -> moments.Moment | None:
+    def _parse_limit(self, name: str, compiler: Compiler) -> moments.Moment | None:
         source = getattr(self.options, name)
         if source is None:
             return None
@@ -226,16 +226,16 @@ class Point(FieldType):
             return _BROKEN
 
     def prepare(self, env: GenerationContext) -> Span:
-        return self._fixed or self._span(env.now)
+        return self._fixed_span or self._span(env.now)
 
     def _span(self, now: datetime) -> Span:
-        low, high = self._ends(now)
+        low, high = self._range(now)
         if low > high:
             message = f"min ({self.options.min}) is later than max ({self.options.max or 'now'})."
             raise SpecError([Fault(f"{self.field.path}.options.min", "min_above_max", message, "Swap them.")])
-        return Span(low, high - low + 1, self._draw(high - low + 1))
+        return Span(low, high - low + 1, self._distribution(high - low + 1))
 
-    def _ends(self, now: datetime) -> tuple[int, int]:
+    def _range(self, now: datetime) -> tuple[int, int]:
         try:
             high = (self._high or _NOW).resolve(now)
             low = self._low.resolve(now) if self._low else moments.parse(f"-{DEFAULT_SPAN}").resolve(high)
@@ -248,12 +248,12 @@ class Point(FieldType):
             last += DAY_SECONDS - 1  # a date without a time means the whole day
         return moments.seconds(low) // self.unit, last // self.unit
 
-    def _draw(self, size: int) -> distributions.Draw | None:
+    def _distribution(self, size: int) -> distributions.Draw | None:
         options = self.options
         if not isinstance(options, Lying) or options.distribution == "uniform" or size == 1:
             return None
         if options.distribution == "normal":
-            return _middle(size)
+            return _centred(size)
         half_life = Fraction(options.halflife_days or _HALF_LIFE) * DAY_SECONDS / self.unit
         try:
             return _recent(half_life, size)
@@ -261,14 +261,14 @@ class Point(FieldType):
             return None  # within a billionth of its half-life the distribution is practically even
 
     def space(self) -> int | None:
-        return limits.MAX_INTEGER if self._even and self._tells_apart() else None
+        return limits.MAX_INTEGER if self._is_uniform and self._formats_differ() else None
 
     @property
-    def _even(self) -> bool:
+    def _is_uniform(self) -> bool:
         """Whether each value is as likely as the others."""
         return not isinstance(self.options, Lying) or self.options.distribution == "uniform"
 
-    def _tells_apart(self) -> bool:
+    def _formats_differ(self) -> bool:
         """Return whether all units are written differently."""
         return True
 
@@ -287,24 +287,24 @@ class Point(FieldType):
         """The column for ``int64[n]`` of days or seconds since 1970."""
 
     def unique_hint(self) -> str:
-        if not self._even:
+        if not self._is_uniform:
             return "Unique values are drawn evenly: remove the distribution, or remove unique."
         return "The format leaves a part of the value out: write all of it."
 
 
 def spelling(
-    field: FieldSpec, source: str | None, compiler: Compiler, clock: bool
+    field: FieldSpec, source: str | None, compiler: Compiler, has_time: bool
 ) -> Callable[[pa.Array], pa.Array] | None:
-    """The option ``format``, checked, as a function from dates or moments to texts; None if it is not set, or a
-    fault. ``clock``: whether there is a time of day to write."""
+    """Return a function that formats dates or timestamps with the option ``format``; None if it is not set, or after a
+    fault. ``has_time``: whether values have a time of day."""
     if source is None:
         return None
     try:
-        spell = dates.formatter(source)
-        if not clock and dates.needs_clock(source):
+        formatter = dates.formatter(source)
+        if not has_time and dates.needs_clock(source):
             message = "A date has no time of day to write."
             compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
-        return spell
+        return formatter
     except dates.DateFormatError as error:
         compiler.fault(field, "options.format", "bad_format", str(error))
         return None
@@ -316,7 +316,7 @@ _SAMPLE_NOWS = (datetime(2024, 3, 31, tzinfo=UTC), datetime(2025, 7, 15, 12, tzi
 
 
 @lru_cache(maxsize=256)
-def _middle(size: int) -> distributions.Draw:
+def _centred(size: int) -> distributions.Draw:
     """Most in the middle, the ends three standard deviations away."""
     return distributions.normal(Fraction(size - 1, 2), Fraction(size, 6)).within(0, size - 1)
 
@@ -325,10 +325,10 @@ class _Backwards(distributions.Draw):
     """Counts ``draw`` back from the end of ``size`` units."""
 
     def __init__(self, draw: distributions.Draw, size: int) -> None:
-        self._draw, self._last = draw, size - 1
+        self._distribution, self._last = draw, size - 1
 
     def draw(self, random: np.ndarray) -> np.ndarray:
-        return self._last - self._draw.draw(random)
+        return self._last - self._distribution.draw(random)
 
 
 @lru_cache(maxsize=256)
@@ -355,12 +355,12 @@ class Days(Point):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._spell = spelling(field, options.format, compiler, clock=False)
-        self.dtype = pa.date32() if self._spell is None else pa.string()
-        if self._spell is not None and options.format is not None:
+        self._formatter = spelling(field, options.format, compiler, has_time=False)
+        self.dtype = pa.date32() if self._formatter is None else pa.string()
+        if self._formatter is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
 
-    def _tells_apart(self) -> bool:
+    def _formats_differ(self) -> bool:
         return self.options.format is None or dates.tells_apart(self.options.format, day=True, clock=False)
 
 
@@ -396,11 +396,11 @@ class Date(Days):
     options: Options
 
     def column(self, units: np.ndarray, context: ColumnContext) -> pa.Array:
-        if self._spell is None or self.options.format is None:
+        if self._formatter is None or self.options.format is None:
             return _date32(units)
         span = context.state
         if span.size > _POOL_DAYS or (context.n < _SMALL_BLOCK and span.size > _SMALL_POOL):
-            return self._spell(_date32(units))
+            return self._formatter(_date32(units))
         pool = _day_pool(span.low, span.size, self.options.format)
         return pa.DictionaryArray.from_arrays(pa.array((units - span.low).astype(np.int32)), pool, safe=False)
 
@@ -411,7 +411,7 @@ def _date32(days: np.ndarray) -> pa.Array:
 
 @lru_cache(maxsize=16)
 def _day_pool(low: int, size: int, source: str) -> pa.Array:
-    """The texts of ``size`` days from ``low`` on: one pool for every plan and block that writes them so."""
+    """Return the texts of ``size`` days from ``low`` on, shared by all plans and blocks with the same format."""
     return dates.day_table(low, low + size - 1, dates.parse(source))
 
 
@@ -448,7 +448,7 @@ class DateTime(Point):
     unit = 1
 
     class Past(OptionsModel):
-        """Which side of now."""
+        """Whether dates are before or after now."""
 
         past: bool | None = Field(
             None,
@@ -464,33 +464,35 @@ class DateTime(Point):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        fixed = None if options.past is None else "max" if options.past else "min"
-        if fixed and getattr(options, fixed) is not None:
-            message = f"past says what {fixed} is."
-            compiler.fault(field, "options.past", "conflict", message, f"Give past or {fixed}, not both.")
-        self._spell = spelling(field, options.format, compiler, clock=True)
-        self.dtype = pa.timestamp("us", "UTC") if self._spell is None else pa.string()
-        if self._spell is not None and options.format is not None:
+        conflicting = None if options.past is None else "max" if options.past else "min"
+        if conflicting and getattr(options, conflicting) is not None:
+            message = f"past says what {conflicting} is."
+            compiler.fault(
+                field, "options.past", "conflict", message, f"Give past or {conflicting}, not both."
+            )
+        self._formatter = spelling(field, options.format, compiler, has_time=True)
+        self.dtype = pa.timestamp("us", "UTC") if self._formatter is None else pa.string()
+        if self._formatter is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
 
-    def _ends(self, now: datetime) -> tuple[int, int]:
+    def _range(self, now: datetime) -> tuple[int, int]:
         if self.options.past is not False:
-            return super()._ends(now)
-        ahead = self._high or moments.parse(f"+{DEFAULT_SPAN}")
+            return super()._range(now)
+        high = self._high or moments.parse(f"+{DEFAULT_SPAN}")
         try:
-            return moments.seconds(now), moments.seconds(ahead.resolve(now))
+            return moments.seconds(now), moments.seconds(high.resolve(now))
         except moments.MomentError as error:
             raise SpecError(
                 [Fault(f"{self.field.path}.options.max", "out_of_range", str(error), "")]
             ) from None
 
-    def _tells_apart(self) -> bool:
+    def _formats_differ(self) -> bool:
         return self.options.format is None or dates.tells_apart(self.options.format, day=True, clock=True)
 
     def column(self, units: np.ndarray, context: ColumnContext) -> pa.Array:
         units *= dates.SECOND
-        made = pa.Array.from_buffers(pa.timestamp("us", "UTC"), units.size, [None, pa.py_buffer(units)])
-        return made if self._spell is None else self._spell(made)
+        values = pa.Array.from_buffers(pa.timestamp("us", "UTC"), units.size, [None, pa.py_buffer(units)])
+        return values if self._formatter is None else self._formatter(values)
 
 
 class Epoch(Point):
@@ -516,8 +518,8 @@ class Epoch(Point):
 
     options: Options
 
-    def _ends(self, now: datetime) -> tuple[int, int]:
-        low, high = super()._ends(now)
+    def _range(self, now: datetime) -> tuple[int, int]:
+        low, high = super()._range(now)
         return (low * 1000, high * 1000 + 999) if self.options.unit == "milliseconds" else (low, high)
 
     def bounds(self, rows: int) -> tuple[int, int]:
@@ -559,7 +561,7 @@ class Time(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        low, high = (self._second(name, compiler) for name in ("min", "max"))
+        low, high = (self._parse_time(name, compiler) for name in ("min", "max"))
         if low > high:
             message = f"min ({options.min}) is later than max ({options.max})."
             compiler.fault(field, "options.min", "min_above_max", message, "Swap them.")
@@ -577,7 +579,7 @@ class Time(FieldType):
                 compiler.fault(field, "options.format", "not_for_this_type", message, "Use type datetime.")
             self.max_length = dates.longest(options.format)
 
-    def _second(self, name: str, compiler: Compiler) -> int:
+    def _parse_time(self, name: str, compiler: Compiler) -> int:
         match = _CLOCK.fullmatch(getattr(self.options, name).strip())
         hour, minute, second = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
         if not match or hour > 23 or minute > 59 or second > 59:
@@ -587,8 +589,10 @@ class Time(FieldType):
         return hour * 3600 + minute * 60 + second
 
     def space(self) -> int | None:
-        apart = self.options.format is None or dates.tells_apart(self.options.format, day=False, clock=True)
-        return self._size if apart else None
+        is_unambiguous = self.options.format is None or dates.tells_apart(
+            self.options.format, day=False, clock=True
+        )
+        return self._size if is_unambiguous else None
 
     def unique_hint(self) -> str:
         return "The format leaves a part of the value out: write all of it."
@@ -630,7 +634,7 @@ class _Named(PoolType):
         local = None
         if locale is not None and not locale.startswith("en"):
             local = compiler.vocabulary.positioned(f"{self.name}_{width}", locale)
-        self.use(_names(self.names, options.abbr) if local is None else local)
+        self.use(_name_pool(self.names, options.abbr) if local is None else local)
 
     @classmethod
     def capacity(cls) -> int:
@@ -638,7 +642,7 @@ class _Named(PoolType):
 
 
 @lru_cache(maxsize=8)
-def _names(names: tuple[str, ...], short: bool) -> pa.Array:
+def _name_pool(names: tuple[str, ...], short: bool) -> pa.Array:
     return pa.array([name[:3] if short else name for name in names])
 
 
@@ -671,23 +675,23 @@ _BEGIN = FIRST_DAY * DAY
 _UNITS = {
     unit: parse(f"1 {unit}") for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
 }
-_LEAST_MONTH = 28 * DAY
+_SHORTEST_MONTH = 28 * DAY
 _POOL_SECONDS, _SMALL_BLOCK = 65_536, 256
 _EXAMPLES = f"Write one of {EXAMPLES}."
 
 
 class _Lengths(FieldType):
-    """Reads lengths of time among its options."""
+    """A type with durations among its options."""
 
     category = "time"
 
-    def _length(self, option: str, compiler: Compiler) -> Duration | None:
-        """The option as a length; None if it is left out, or after a fault."""
-        given = getattr(self.options, option)
-        if given is None:
+    def _duration(self, option: str, compiler: Compiler) -> Duration | None:
+        """Return the option as a duration; None if it is not set, or after a fault."""
+        value = getattr(self.options, option)
+        if value is None:
             return None
         try:
-            return parse(given)
+            return parse(value)
         except DurationError as error:
             compiler.fault(self.field, f"options.{option}", "bad_duration", str(error), _EXAMPLES)
             return None
@@ -698,7 +702,7 @@ def _timestamps(micros: np.ndarray) -> pa.Array:
 
 
 class DateRelative(_Lengths):
-    """A date or time some while before or after another one of the row, fixed or random."""
+    """A date or time before or after another one of the row, by a fixed or random offset."""
 
     name = "date_relative"
     label = "Relative date"
@@ -738,7 +742,7 @@ class DateRelative(_Lengths):
         super().__init__(field, options, compiler)
         self.dtype = pa.date32()
         self.needs = (options.field,)
-        self._fixed, self._unit, self._low, self._high = Duration(0, 0), _UNITS["days"], 0, 0
+        self._fixed_offset, self._unit, self._low, self._high = Duration(0, 0), _UNITS["days"], 0, 0
         source = compiler.require(field, "options.field", options.field)
         if source is not None and source.dtype not in (pa.date32(), _MOMENT):
             message = f'"{options.field}" holds no dates or times.'
@@ -746,80 +750,82 @@ class DateRelative(_Lengths):
             compiler.fault(field, "options.field", "wrong_type", message, hint)
         elif source is not None:
             self.dtype = source.dtype
-        self._read_as, self._days = self.dtype, self.dtype == pa.date32()
+        self._source_type, self._is_date = self.dtype, self.dtype == pa.date32()
         if options.offset is not None:
             for option in ("min", "max", "unit"):
                 if getattr(options, option) is not None:
                     message = f"offset is a fixed one; {option} is for random ones."
                     compiler.fault(field, f"options.{option}", "conflict", message, "Give one or the other.")
-            self._fixed = self._length("offset", compiler) or self._fixed
-            self._check_clock("offset", self._fixed, compiler)
+            self._fixed_offset = self._duration("offset", compiler) or self._fixed_offset
+            self._check_clock("offset", self._fixed_offset, compiler)
         elif options.max is None:
             compiler.fault(field, "options.offset", "required", "Give offset, or min and max.", _EXAMPLES)
         else:
-            self._random(compiler)
-        self._spell = spelling(field, options.format, compiler, not self._days)
+            self._set_random_offset(compiler)
+        self._formatter = spelling(field, options.format, compiler, not self._is_date)
         if options.format is not None:
             self.dtype = pa.string()
-            self.max_length = dates.longest(options.format) if self._spell else None
+            self.max_length = dates.longest(options.format) if self._formatter else None
 
     def _check_clock(self, option: str, length: Duration, compiler: Compiler) -> None:
-        if self._days and length.micros % DAY:
+        if self._is_date and length.micros % DAY:
             message = "A date has no time of day to move."
             compiler.fault(
                 self.field, f"options.{option}", "not_for_this_type", message, "Use days, or a datetime."
             )
 
-    def _random(self, compiler: Compiler) -> None:
-        least, most = self._length("min", compiler) or Duration(0, 0), self._length("max", compiler)
-        if most is None:
+    def _set_random_offset(self, compiler: Compiler) -> None:
+        minimum, maximum = self._duration("min", compiler) or Duration(0, 0), self._duration("max", compiler)
+        if maximum is None:
             return
-        name = self.options.unit or ("days" if self._days else "seconds")
-        if self.options.unit is None and (least.months or most.months):
+        name = self.options.unit or ("days" if self._is_date else "seconds")
+        if self.options.unit is None and (minimum.months or maximum.months):
             name = "months"
         self._unit = _UNITS[name]
         self._check_clock("unit", self._unit, compiler)
-        ends = []
-        for option, length in (("min", least), ("max", most)):
-            size, other = (
+        counts = []
+        for option, length in (("min", minimum), ("max", maximum)):
+            size, remainder = (
                 (length.months, length.micros) if self._unit.months else (length.micros, length.months)
             )
             count, rest = divmod(size, self._unit.months or self._unit.micros)
-            if rest or other:
+            if rest or remainder:
                 message = f"{getattr(self.options, option)} is not a whole number of {name}."
                 compiler.fault(self.field, f"options.{option}", "wrong_value", message, "Set unit to fit.")
-            ends.append(count)
-        self._low, self._high = ends
+            counts.append(count)
+        self._low, self._high = counts
         if self._low > self._high:
             message = f"min ({self.options.min or 0}) is larger than max ({self.options.max})."
             compiler.fault(self.field, "options.min", "min_above_max", message, "Swap them.")
 
     def refuses(self, name: str, fixed: pa.Array) -> str:
-        return f'"{self.field.name}" moves it as a date or time.' if fixed.type != self._read_as else ""
+        return f'"{self.field.name}" moves it as a date or time.' if fixed.type != self._source_type else ""
 
     def fill(self, context: ColumnContext) -> pa.Array:
         base = text.decode(context.column(self.options.field))
-        numbers = np.frombuffer(base.buffers()[1], np.int32 if self._days else np.int64)
+        numbers = np.frombuffer(base.buffers()[1], np.int32 if self._is_date else np.int64)
         numbers = numbers[base.offset : base.offset + len(base)].astype(np.int64)
         if base.null_count:
             numbers[base.is_null().to_numpy(False)] = 0
-        months: int | np.ndarray = self._fixed.months
-        micros: int | np.ndarray = self._fixed.micros
+        months: int | np.ndarray = self._fixed_offset.months
+        micros: int | np.ndarray = self._fixed_offset.micros
         if self.options.offset is None:
-            drawn = engine_random.between(context.bits(), self._low, self._high)
-            months, micros = drawn * self._unit.months, drawn * self._unit.micros
-        days, clock = (numbers, 0) if self._days else np.divmod(numbers, DAY)
-        if self._fixed.months or (self.options.offset is None and self._unit.months):
+            offsets = engine_random.between(context.bits(), self._low, self._high)
+            months, micros = offsets * self._unit.months, offsets * self._unit.micros
+        days, clock = (numbers, 0) if self._is_date else np.divmod(numbers, DAY)
+        if self._fixed_offset.months or (self.options.offset is None and self._unit.months):
             days = later(days, months)
         # Nothing leaves the years 1 to 9999.
-        if self._days:
+        if self._is_date:
             moved = np.clip(days + micros // DAY, FIRST_DAY, LAST_DAY)
-            made = pa.array(moved.astype(np.int32)).view(pa.date32())
+            result = pa.array(moved.astype(np.int32)).view(pa.date32())
         else:
-            made = _timestamps(np.clip(days * DAY + (clock + micros), _BEGIN, _END))
-        if self._spell is not None:
-            made = self._spell(made)
-        return pc.if_else(base.is_valid(), made, pa.scalar(None, made.type)) if base.null_count else made
+            result = _timestamps(np.clip(days * DAY + (clock + micros), _BEGIN, _END))
+        if self._formatter is not None:
+            result = self._formatter(result)
+        return (
+            pc.if_else(base.is_valid(), result, pa.scalar(None, result.type)) if base.null_count else result
+        )
 
     def unique_hint(self) -> str:
         return "Make the field it is counted from unique instead."
@@ -862,21 +868,21 @@ class TimeSeries(_Lengths):
             hint = f"Write one of {moments.EXAMPLES}."
             compiler.fault(field, "options.start", "bad_date", str(error), hint)
             self._start = moments.parse("now")
-        self._step = self._length("interval", compiler) or Duration(0, _SECOND)
-        jitter = self._length("jitter", compiler) or Duration(0, 0)
-        least = self._step.micros + self._step.months * _LEAST_MONTH
-        if (self._step.months and self._step.micros) or least <= 0:
+        self._step = self._duration("interval", compiler) or Duration(0, _SECOND)
+        jitter = self._duration("jitter", compiler) or Duration(0, 0)
+        shortest = self._step.micros + self._step.months * _SHORTEST_MONTH
+        if (self._step.months and self._step.micros) or shortest <= 0:
             message = "An interval is larger than 0: months and years, or weeks and less."
             compiler.fault(field, "options.interval", "wrong_value", message, _EXAMPLES)
-        elif jitter.months or not 0 <= jitter.micros < least:
+        elif jitter.months or not 0 <= jitter.micros < shortest:
             message = f"The jitter stays below the interval ({options.interval}), so that times rise."
             compiler.fault(field, "options.jitter", "wrong_value", message, "Lower it.")
         self._jitter = jitter.micros
-        whole = not (self._step.micros % _SECOND or jitter.micros % _SECOND)
-        self._grain = _SECOND if whole else _MILLISECOND
-        self._spell = spelling(field, options.format, compiler, True)
+        whole_seconds = not (self._step.micros % _SECOND or jitter.micros % _SECOND)
+        self._resolution = _SECOND if whole_seconds else _MILLISECOND
+        self._formatter = spelling(field, options.format, compiler, True)
         self.dtype = _MOMENT if options.format is None else pa.string()
-        if self._spell is not None and options.format is not None:
+        if self._formatter is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
 
     def prepare(self, env: GenerationContext) -> int:
@@ -888,17 +894,17 @@ class TimeSeries(_Lengths):
             ) from None
 
     def rows_in(self, state: int) -> int:
-        left = _END - self._jitter - state
+        available = _END - self._jitter - state
         if not self._step.months:
-            return left // self._step.micros + 1
+            return available // self._step.micros + 1
         # The last months of 9999 are left out: the day of the month might not be there.
-        return max(0, left // DAY // 366 * 12 // self._step.months) + 1
+        return max(0, available // DAY // 366 * 12 // self._step.months) + 1
 
     def space(self) -> int | None:
-        apart = self.options.format is None or (
-            self._grain == _SECOND and dates.tells_apart(self.options.format, day=True, clock=True)
+        is_unambiguous = self.options.format is None or (
+            self._resolution == _SECOND and dates.tells_apart(self.options.format, day=True, clock=True)
         )
-        return limits.MAX_INTEGER if apart else None
+        return limits.MAX_INTEGER if is_unambiguous else None
 
     def space_in(self, state: int) -> int | None:
         return self.rows_in(state)
@@ -915,17 +921,17 @@ class TimeSeries(_Lengths):
         else:
             micros = row * self._step.micros + context.state
         if self._jitter:
-            late = engine_random.below(context.bits(), self._jitter // self._grain + 1).view(np.int64)
-            micros += late * self._grain
-        made = _timestamps(micros)
-        return made if self._spell is None else self._spell(made)
+            delay = engine_random.below(context.bits(), self._jitter // self._resolution + 1).view(np.int64)
+            micros += delay * self._resolution
+        column = _timestamps(micros)
+        return column if self._formatter is None else self._formatter(column)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
 
 
 class Length(_Lengths):
-    """How long something takes, in whole seconds."""
+    """A duration in whole seconds."""
 
     name = "duration"
     label = "Duration"
@@ -946,9 +952,9 @@ class Length(_Lengths):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        before = len(compiler.faults)
-        self._low, self._high = (self._seconds(option, compiler) for option in ("min", "max"))
-        if self._low > self._high and len(compiler.faults) == before:
+        fault_count = len(compiler.faults)
+        self._low, self._high = (self._whole_seconds(option, compiler) for option in ("min", "max"))
+        if self._low > self._high and len(compiler.faults) == fault_count:
             message = f"min ({options.min}) is larger than max ({options.max})."
             compiler.fault(field, "options.min", "min_above_max", message, "Swap them.")
         self._size = self._high - self._low + 1
@@ -956,8 +962,8 @@ class Length(_Lengths):
         if options.format != "seconds":
             self.max_length = len(str(self._high // 3600)) + 9
 
-    def _seconds(self, option: str, compiler: Compiler) -> int:
-        length = self._length(option, compiler) or Duration(0, 0)
+    def _whole_seconds(self, option: str, compiler: Compiler) -> int:
+        length = self._duration(option, compiler) or Duration(0, 0)
         if length.months or length.micros % _SECOND or length.micros < 0:
             message = "A duration is a whole number of seconds, without months and years."
             compiler.fault(self.field, f"options.{option}", "wrong_value", message, "Write 90s, 2h or 30d.")
@@ -975,12 +981,12 @@ class Length(_Lengths):
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self._column(context.permuted(self._size))
 
-    def _column(self, drawn: np.ndarray) -> pa.Array:
-        how = self.options.format
-        if how != "seconds" and drawn.size >= _SMALL_BLOCK and self._size <= _POOL_SECONDS:
-            return pooled(_pool(self._low, self._size, how), drawn)
-        seconds = drawn.view(np.int64) + self._low
-        return pa.array(seconds) if how == "seconds" else _spelled(seconds, how)
+    def _column(self, numbers: np.ndarray) -> pa.Array:
+        format_ = self.options.format
+        if format_ != "seconds" and numbers.size >= _SMALL_BLOCK and self._size <= _POOL_SECONDS:
+            return pooled(_duration_pool(self._low, self._size, format_), numbers)
+        seconds = numbers.view(np.int64) + self._low
+        return pa.array(seconds) if format_ == "seconds" else _duration_texts(seconds, format_)
 
     @classmethod
     def capacity(cls) -> int:
@@ -988,20 +994,20 @@ class Length(_Lengths):
 
 
 @lru_cache(maxsize=16)
-def _pool(low: int, size: int, how: str) -> pa.Array:
-    return _spelled(np.arange(low, low + size), how)
+def _duration_pool(low: int, size: int, format_: str) -> pa.Array:
+    return _duration_texts(np.arange(low, low + size), format_)
 
 
-def _spelled(seconds: np.ndarray, how: str) -> pa.Array:
+def _duration_texts(seconds: np.ndarray, format_: str) -> pa.Array:
     minutes, second = np.divmod(seconds, 60)
     hours, minute = np.divmod(minutes, 60)
     hour = pa.array(hours).cast(pa.string())
-    if how == "clock":
+    if format_ == "clock":
         return pc.binary_join_element_wise(
             pc.utf8_lpad(hour, 2, "0"), _MINUTES.take(pa.array(minute)), _MINUTES.take(pa.array(second)), ""
         )
     hour = pc.if_else(pa.array(hours == 0), "", pc.binary_join_element_wise(hour, "H", ""))
-    # Nothing at all is written as no seconds.
+    # A duration of zero is written as 0S.
     last = np.where(seconds == 0, 60, second)
     return pc.binary_join_element_wise(
         "PT", hour, _ISO_MINUTES.take(pa.array(minute)), _ISO_SECONDS.take(pa.array(last)), ""
@@ -1027,8 +1033,8 @@ class BusinessDay(Days):
     example = "2024-05-17"
 
     def _span(self, now: datetime) -> Span:
-        whole = super()._span(now)
-        low, high = _working(whole.low), _working(whole.low + whole.size)
+        span = super()._span(now)
+        low, high = _working_days_before(span.low), _working_days_before(span.low + span.size)
         if low == high:
             message = "There is no day from Monday to Friday between min and max."
             raise SpecError(
@@ -1039,11 +1045,11 @@ class BusinessDay(Days):
     def column(self, units: np.ndarray, context: ColumnContext) -> pa.Array:
         weeks, day = np.divmod(units, 5)
         days = (weeks * 7 + day - _MONDAY).astype(np.int32)
-        made = pa.Array.from_buffers(pa.date32(), days.size, [None, pa.py_buffer(days)])
-        return made if self._spell is None else self._spell(made)
+        values = pa.Array.from_buffers(pa.date32(), days.size, [None, pa.py_buffer(days)])
+        return values if self._formatter is None else self._formatter(values)
 
 
-def _working(day: int) -> int:
+def _working_days_before(day: int) -> int:
     """Return the number of working days before ``day``, counted from the Monday before 1970."""
     weeks, rest = divmod(day + _MONDAY, 7)
     return weeks * 5 + min(rest, 5)
@@ -1060,7 +1066,7 @@ class Year(FieldType):
     example = 2019
     dtype = pa.int64()
     span: ClassVar[int] = _YEARS
-    """Years before the last one, where no first one is given."""
+    """Years before the last one, if there is no first one."""
 
     class Options(OptionsModel):
         min: int | None = Field(None, ge=1, le=9999, description=f"First year. Default: max - {_YEARS}.")

@@ -25,7 +25,7 @@ _CACHED_VALUES = 1000
 
 @dataclass(frozen=True)
 class Pool:
-    """``values`` without doubles and without null; ``place[i]`` is the position of the i-th given value, -1 for
+    """``values`` without duplicates and without null; ``place[i]`` is the position of the i-th input value, -1 for
     null."""
 
     values: pa.Array
@@ -60,7 +60,7 @@ class Pool:
         return min(units), max(units)
 
     def at(self, index: np.ndarray) -> pa.DictionaryArray:
-        """The values number ``index`` (as given), as a dictionary array over the pool."""
+        """Return the input values number ``index``, as a dictionary array over the pool."""
         places = self.place[index]
         indices = pa.array(places, mask=places < 0) if self.has_null else pa.array(places)
         return pa.DictionaryArray.from_arrays(indices, self.values, safe=False)
@@ -73,29 +73,29 @@ def folded(value: str) -> str:
 
 
 def pool_of(values: Sequence[Any]) -> Pool:
-    """One type for all: truth values, integers, decimals, texts, or JSON for objects and arrays. Where kinds are
-    mixed every value becomes text, spelled as in JSON. Equal lists share one pool."""
+    """Return a pool with one type for all values: booleans, integers, decimals, texts, or JSON for objects and arrays.
+    Values of mixed types become text, written as in JSON. Equal lists share one pool."""
     if len(values) > _CACHED_VALUES:
         return _pool(values)
-    return _kept_pool(text.json_text(list(values)))
+    return _cached_pool(text.json_text(list(values)))
 
 
 @lru_cache(maxsize=256)
-def _kept_pool(source: str) -> Pool:
+def _cached_pool(source: str) -> Pool:
     return _pool(orjson.loads(source))
 
 
 def _pool(values: Sequence[Any]) -> Pool:
     present = [value for value in values if value is not None]
-    kind, spell = _kind(present)
-    spelled = [None if value is None else spell(value) for value in values]
+    kind, convert = _kind(present)
+    converted = [None if value is None else convert(value) for value in values]
     order: dict[Any, int] = {}
-    for value in spelled:
+    for value in converted:
         if value is not None:
             order.setdefault(value, len(order))
-    place = np.array([-1 if value is None else order[value] for value in spelled], np.int32)
+    positions = np.array([-1 if value is None else order[value] for value in converted], np.int32)
     nested = bool(present) and all(isinstance(value, dict | list) for value in present)
-    return Pool(pa.array(list(order), kind), place, nested)
+    return Pool(pa.array(list(order), kind), positions, nested)
 
 
 def longest(pool: Pool) -> int:
