@@ -38,7 +38,7 @@ PIECE = re.compile(r"(\d+)!([nac])")
 """A part of the structure of an IBAN: its length, and n (digits), a (letters) or c (both)."""
 
 COMMON = ("DE", "ES", "FR", "GB", "IT", "NL")
-"""Countries of accounts where neither a country nor a locale says otherwise."""
+"""Countries of accounts if neither a country nor a locale is set."""
 
 _OTHER_BIC_COUNTRIES = ("AU", "CA", "CN", "HK", "IN", "JP", "KR", "MX", "NZ", "SG", "US", "ZA")
 
@@ -56,7 +56,7 @@ def everywhere(vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 def bic_countries(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """ISO codes of the countries that bank identifiers are made for: those of IBANs, and some large ones more."""
+    """Return the ISO codes of the countries with bank identifiers: those with IBANs, and some large ones."""
     return tuple(sorted({*countries(vocabulary), *_OTHER_BIC_COUNTRIES}))
 
 
@@ -79,16 +79,16 @@ def _iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool =
     kinds = "".join(("a" if kind == "a" else "n") * int(count) for count, kind in PIECE.findall(structure))
     parts: list[Part] = [country, codes.iban(kinds)]
     # The fixed parts of the country's numbers, by position in the IBAN
-    inside = _schemes().get(country, {})
+    fixed_parts = _schemes().get(country, {})
     if country == "BE":
-        inside = {4: Pick(tuple(vocabulary.words("belgian_bank").to_pylist())), **inside}
+        fixed_parts = {4: Pick(tuple(vocabulary.words("belgian_bank").to_pylist())), **fixed_parts}
     if of_bank and kinds.startswith("aaaa"):
-        inside = {4: LETTERS[0], 6: LETTERS[1], **inside}
+        fixed_parts = {4: LETTERS[0], 6: LETTERS[1], **fixed_parts}
     at = 4
     while at < len(kinds) + 4:
-        part = inside.get(at)
+        part = fixed_parts.get(at)
         if part is None:
-            end = min((place for place in inside if place > at), default=len(kinds) + 4)
+            end = min((place for place in fixed_parts if place > at), default=len(kinds) + 4)
             run = len(kinds[at - 4 : end - 4]) - len(kinds[at - 4 : end - 4].lstrip(kinds[at - 4]))
             part = Run(UPPER if kinds[at - 4] == "a" else DIGITS, run)
         parts.append(part)
@@ -96,7 +96,7 @@ def _iban(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool =
     return Code(*parts, every=4 if formatted else 0)
 
 
-def _from(first: int, *weights: int) -> list[int]:
+def _weights_from(first: int, *weights: int) -> list[int]:
     return [0] * first + list(weights)
 
 
@@ -129,25 +129,25 @@ _PAYMENT = (9, 7, 3, 1)
 @cache
 def _schemes() -> dict[str, dict[int, Part]]:
     return {
-        "AL": {11: codes.weighted(_from(4, *_PAYMENT, *_PAYMENT[:3]), 10, codes.complement(10))},
+        "AL": {11: codes.weighted(_weights_from(4, *_PAYMENT, *_PAYMENT[:3]), 10, codes.complement(10))},
         "BE": {14: codes.remainder_97(10, 4)},
-        **{country: {13: codes.weighted(_from(8, *_CZECH[4:]), 11, codes.complement(11)),
-                     23: codes.weighted(_from(14, *_CZECH), 11, codes.complement(11))}
+        **{country: {13: codes.weighted(_weights_from(8, *_CZECH[4:]), 11, codes.complement(11)),
+                     23: codes.weighted(_weights_from(14, *_CZECH), 11, codes.complement(11))}
            for country in ("CZ", "SK")},
-        "EE": {19: codes.weighted(_from(6, 7, *(1, 3, 7) * 4), 10, codes.complement(10))},
-        "ES": {12: codes.weighted(_from(4, *_POWERS[2:]), 11, _spanish),
-               13: codes.weighted(_from(14, *_POWERS), 11, _spanish)},
+        "EE": {19: codes.weighted(_weights_from(6, 7, *(1, 3, 7) * 4), 10, codes.complement(10))},
+        "ES": {12: codes.weighted(_weights_from(4, *_POWERS[2:]), 11, _spanish),
+               13: codes.weighted(_weights_from(14, *_POWERS), 11, _spanish)},
         "FI": {17: codes.luhn(13, 4)},
-        "HU": {11: codes.weighted(_from(4, *_PAYMENT, *_PAYMENT[:3]), 10, codes.complement(10)),
-               27: codes.weighted(_from(12, *(_PAYMENT * 4)[:15]), 10, codes.complement(10))},
+        "HU": {11: codes.weighted(_weights_from(4, *_PAYMENT, *_PAYMENT[:3]), 10, codes.complement(10)),
+               27: codes.weighted(_weights_from(12, *(_PAYMENT * 4)[:15]), 10, codes.complement(10))},
         "IS": {16: _icelandic_days(), 25: "9",
-               24: codes.weighted(_from(16, 3, 2, 7, 6, 5, 4, 3, 2), 11, codes.complement(11))},
+               24: codes.weighted(_weights_from(16, 3, 2, 7, 6, 5, 4, 3, 2), 11, codes.complement(11))},
         **{country: {4: Check(26, _italian, tuple(UPPER))} for country in ("IT", "SM")},
         "MU": {27: "MUR"},
-        # Numbers with 0000 or 00 in front of the account are checked otherwise.
+        # Numbers with 0000 or 00 in front of the account have another check.
         "NO": {4: Run(DIGITS[1:]), 8: Pick(tuple(f"{pair:02d}" for pair in range(1, 100))),
-               14: codes.weighted(_from(4, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, codes.complement(11))},
-        "PL": {11: codes.weighted(_from(4, 3, 9, 7, 1, 3, 9, 7), 10, codes.complement(10))},
+               14: codes.weighted(_weights_from(4, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, codes.complement(11))},
+        "PL": {11: codes.weighted(_weights_from(4, 3, 9, 7, 1, 3, 9, 7), 10, codes.complement(10))},
         "SC": {28: "SCR"},
         # The key of a French RIB: bank, branch, account and key together are a multiple of 97.
         **{country: {width + 2: codes.mod_97_10(width - 2, 4, 97)} for country, width in
@@ -170,7 +170,7 @@ def routing_number() -> tuple[Part, ...]:
     return Pick(_ROUTING), Run(DIGITS, 6), codes.weighted((3, 7, 1, 3, 7, 1, 3, 7), 10, codes.complement(10))
 
 
-def _like(mask: str) -> tuple[Part, ...]:
+def _mask(mask: str) -> tuple[Part, ...]:
     kinds = {"#": DIGITS, "@": UPPER}
     pieces = re.findall(r"#+|@+|[^#@]+", mask)
     return tuple(Run(kinds[piece[0]], len(piece)) if piece[0] in kinds else Gap(piece) for piece in pieces)
@@ -191,26 +191,26 @@ _INDIAN_BANKS = (
     "YESB",
 )
 _DOMESTIC: dict[str, tuple[str, tuple[Part, ...]]] = {
-    "AR": ("CBU", (*_like("#######"), codes.weighted((7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)), *_like("#" * 13),
+    "AR": ("CBU", (*_mask("#######"), codes.weighted((7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)), *_mask("#" * 13),
                    codes.weighted((0,) * 8 + (3, 9, 7, 1, 3, 9, 7, 1, 3, 9, 7, 1, 3), 10, codes.complement(10)))),
-    "AU": ("BSB and account number", _like("###-### #########")),
+    "AU": ("BSB and account number", _mask("###-### #########")),
     "CA": ("transit, institution and account number", (Run(DIGITS, 5), Gap("-"), Pick(
         ("001", "002", "003", "004", "006", "010", "016", "030", "039", "815")), Gap(" "), Run(DIGITS, 7))),
     "CN": ("account number", ("62", Run(DIGITS, 16), codes.luhn(18))),
-    "DZ": ("RIB", _like("### ##### ########## ##")),
-    "HK": ("bank code and account number", _like("###-######-###")),
-    "IN": ("IFSC and account number", (Pick(_INDIAN_BANKS), "0", *_like("###### ############"))),
-    "JP": ("bank, branch and account number", _like("####-###-#######")),
-    "KR": ("account number", _like("###-######-##-###")),
+    "DZ": ("RIB", _mask("### ##### ########## ##")),
+    "HK": ("bank code and account number", _mask("###-######-###")),
+    "IN": ("IFSC and account number", (Pick(_INDIAN_BANKS), "0", *_mask("###### ############"))),
+    "JP": ("bank, branch and account number", _mask("####-###-#######")),
+    "KR": ("account number", _mask("###-######-##-###")),
     "MX": ("CLABE", (Run(DIGITS, 17), codes.weighted((3, 7, 1) * 6, 10, codes.complement(10)))),
-    "NG": ("NUBAN", _like("##########")),
-    "NZ": ("bank account number", (Pick(("01", "02", "03", "06", "11", "12", "38")), *_like("-####-#######-"), "00")),
-    "TH": ("account number", _like("###-#-#####-#")),
+    "NG": ("NUBAN", _mask("##########")),
+    "NZ": ("bank account number", (Pick(("01", "02", "03", "06", "11", "12", "38")), *_mask("-####-#######-"), "00")),
+    "TH": ("account number", _mask("###-#-#####-#")),
     "US": ("routing number and account number", (*routing_number(), Gap(" "), Run(DIGITS[1:]), Run(DIGITS, 9))),
-    "ZA": ("branch code and account number", _like("###### ##########")),
+    "ZA": ("branch code and account number", _mask("###### ##########")),
 }  # fmt: skip
 """Country without IBANs: (what identifies an account there, its parts)."""
-_OTHER_ACCOUNT = ("account number", _like("############"))
+_OTHER_ACCOUNT = ("account number", _mask("############"))
 
 
 def domestic_name(country: str) -> str:
@@ -219,17 +219,17 @@ def domestic_name(country: str) -> str:
 
 
 def account(vocabulary: Vocabulary, country: str, formatted: bool, of_bank: bool = False) -> Code:
-    """The IBANs of a country, or what identifies an account where there are none."""
+    """Return the IBANs of a country, or its domestic account numbers if it has no IBANs."""
     if country in countries(vocabulary):
         return iban(vocabulary, country, formatted, of_bank)
-    made = _DOMESTIC.get(country, _OTHER_ACCOUNT)[1]
-    return vocabulary.shared(("domestic account", country), lambda: Code(*made))
+    parts = _DOMESTIC.get(country, _OTHER_ACCOUNT)[1]
+    return vocabulary.shared(("domestic account", country), lambda: Code(*parts))
 
 
 _NAME_SALT, _LETTERS_SALT = 1, 2
 _U32 = np.uint64(32)
-_ASKED = ("countryCode", "country")
-_AT = {"iban": slice(0, 2), "bic": slice(4, 6)}
+_COUNTRY_OPTIONS = ("countryCode", "country")
+_COUNTRY_POSITION = {"iban": slice(0, 2), "bic": slice(4, 6)}
 """The position of the country in a code."""
 
 
@@ -243,16 +243,18 @@ class Names:
 
 
 def names_of(vocabulary: Vocabulary) -> Names:
-    """The banks of a vocabulary, made once."""
+    """Return the banks of a vocabulary, created once."""
     return vocabulary.shared(("banks",), lambda: _names(vocabulary))
 
 
 def _names(vocabulary: Vocabulary) -> Names:
     table = vocabulary.table("bank")
-    found = table["country"].combine_chunks().dictionary_encode()
-    counts = np.bincount(found.indices.to_numpy()).astype(np.uint64)
+    encoded = table["country"].combine_chunks().dictionary_encode()
+    counts = np.bincount(encoded.indices.to_numpy()).astype(np.uint64)
     return Names(
-        tuple(found.dictionary.to_pylist()), table["name"].chunk(0), Range(np.cumsum(counts) - counts, counts)
+        tuple(encoded.dictionary.to_pylist()),
+        table["name"].chunk(0),
+        Range(np.cumsum(counts) - counts, counts),
     )
 
 
@@ -267,15 +269,15 @@ class Candidates:
 class Banks:
     """The banks of a block's rows."""
 
-    def __init__(self, draws: RandomStream, kind: Bank, chosen: Candidates) -> None:
-        self._draws, self._kind, self._chosen = draws, kind, chosen
+    def __init__(self, draws: RandomStream, kind: Bank, candidates: Candidates) -> None:
+        self._draws, self._kind, self._candidates = draws, kind, candidates
 
     @Lazy
     def country(self) -> np.ndarray:
         """``int64[n]``: rows of the kind's countries."""
         if self._kind.by_name is not None:
             return self._kind.country_of[self.name]
-        rows = self._chosen.countries
+        rows = self._candidates.countries
         return rows[self._draws.below(rows.size).view(np.int64)]
 
     @Lazy
@@ -283,8 +285,8 @@ class Banks:
         """``int64[n]``: rows of the banks."""
         if self._kind.by_name is not None:
             return self._kind.by_name[self._draws.permuted(self._kind.by_name.size).view(np.int64)]
-        if self._chosen.bank is not None:
-            return np.full(self._draws.n, self._chosen.bank)
+        if self._candidates.bank is not None:
+            return np.full(self._draws.n, self._candidates.bank)
         return self.named_in(self.country)
 
     @Lazy
@@ -311,9 +313,11 @@ class Bank(GroupKind):
         self.names = names_of(compiler.vocabulary)
         self.placed: tuple[str, str] | None = None
         """The group of places whose countries the banks have; None where the bank decides its country."""
-        self.countries = self._agreed(fields, compiler)
-        if compiler.vocabulary.engine >= 2 and not any(_asked(field, compiler) for field in fields):
-            # The countries of the places that go with the group, if there are some
+        self.countries = self._common_countries(fields, compiler)
+        if compiler.vocabulary.engine >= 2 and not any(
+            _requested_countries(field, compiler) for field in fields
+        ):
+            # The countries of the group's places, if there are any
             place = place_of(fields[0], compiler)
             if place is not None:
                 own = [field for field in compiler.members(*place) if field.type.group_kind == "place"]
@@ -325,10 +329,10 @@ class Bank(GroupKind):
                     self.countries = tuple(geography_of(compiler.vocabulary).countries["alpha2"].to_pylist())
         known = {country: row for row, country in enumerate(self.names.countries)}
         self.of_names = np.array([known.get(country, -1) for country in self.countries], np.int64)
-        here = {row: place for place, row in enumerate(self.of_names.tolist())}
+        country_places = {row: place for place, row in enumerate(self.of_names.tolist())}
         counts = self.names.of.count.astype(np.int64)
         self.country_of = np.repeat(
-            np.array([here.get(row, -1) for row in range(counts.size)], np.int64), counts
+            np.array([country_places.get(row, -1) for row in range(counts.size)], np.int64), counts
         )
         """``int64[banks]``: row of the kind's countries, -1 for a bank of another one."""
         unique = any(field.common.unique for field in fields if field.type is BankName)
@@ -343,57 +347,59 @@ class Bank(GroupKind):
         row: np.ndarray = context.group().country
         return row
 
-    def _agreed(self, fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
-        # The countries that every type among the fields knows
-        first, *others = {field.type: _known(field.type, compiler) for field in fields}.values()
+    def _common_countries(self, fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, ...]:
+        # The countries that every type among the fields supports
+        first, *others = {field.type: _known_countries(field.type, compiler) for field in fields}.values()
         possible = [country for country in first if all(country in known for known in others)]
         for field in fields:
-            asked = _asked(field, compiler)
-            kept = [country for country in possible if not asked or country in asked]
-            if not kept:
+            requested = _requested_countries(field, compiler)
+            remaining = [country for country in possible if not requested or country in requested]
+            if not remaining:
                 text = "The fields of one bank have no country in common."
                 compiler.fault(field, "", "conflict", text, "Give one of them a separate group.")
                 return tuple(possible[:1]) or ("DE",)
-            possible = kept
-        free = not any(_asked(field, compiler) for field in fields)
+            possible = remaining
+        is_free = not any(_requested_countries(field, compiler) for field in fields)
         common = [country for country in possible if country in COMMON]
-        coded = any(field.type.name == "iban" for field in fields)
-        if free and not coded and compiler.vocabulary.engine >= 2:
-            named = any(field.type is BankName for field in fields)
-            usual = self.names.countries if named else bic_countries(compiler.vocabulary)
+        has_iban = any(field.type.name == "iban" for field in fields)
+        if is_free and not has_iban and compiler.vocabulary.engine >= 2:
+            has_name = any(field.type is BankName for field in fields)
+            usual = self.names.countries if has_name else bic_countries(compiler.vocabulary)
             possible = [country for country in possible if country in usual] or possible
-        return tuple(common if free and coded else possible)
+        return tuple(common if is_free and has_iban else possible)
 
     def distinct(self) -> np.ndarray:
         """Return ``int64[k]``: the banks of the countries, each with a different name."""
         rows = np.flatnonzero(self.country_of >= 0)
-        found = self.names.names.take(pa.array(rows))
-        return rows[values.Pool(found, np.arange(rows.size)).distinct]
+        names = self.names.names.take(pa.array(rows))
+        return rows[values.Pool(names, np.arange(rows.size)).distinct]
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Candidates, list[Fault]]:
-        chosen, unmet = Candidates(np.arange(len(self.countries))), []
+        candidates, unmet = Candidates(np.arange(len(self.countries))), []
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             if value is None:
                 continue
-            found = (
-                None if self.by_name is not None else self._following(chosen, types[name], str(value).strip())
+            narrowed = (
+                None
+                if self.by_name is not None
+                else self._narrowed(candidates, types[name], str(value).strip())
             )
-            if found is None:
+            if narrowed is None:
                 text = f'No bank fits "{value}" here; the other fields of the group do not follow it.'
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
             else:
-                chosen = found
-        return chosen, unmet
+                candidates = narrowed
+        return candidates, unmet
 
-    def _following(self, chosen: Candidates, kind: str, text: str) -> Candidates | None:
-        if kind in _AT:
-            code = text.replace(" ", "").upper()[_AT[kind]]
-            rows = [row for row in chosen.countries.tolist() if self.countries[row] == code]
-            return Candidates(np.array(rows), chosen.bank) if rows else None
+    def _narrowed(self, candidates: Candidates, kind: str, text: str) -> Candidates | None:
+        if kind in _COUNTRY_POSITION:
+            code = text.replace(" ", "").upper()[_COUNTRY_POSITION[kind]]
+            rows = [row for row in candidates.countries.tolist() if self.countries[row] == code]
+            return Candidates(np.array(rows), candidates.bank) if rows else None
         for bank in joining.where(self.names.names, text).tolist():
             country = int(self.country_of[bank])
-            if country in chosen.countries:
+            if country in candidates.countries:
                 return Candidates(np.array([country]), bank)
         return None
 
@@ -401,7 +407,7 @@ class Bank(GroupKind):
         return Banks(draws, self, state)
 
 
-def _known(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
+def _known_countries(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
     """The countries that a type of the group has values for. From engine 2 on, accounts of every country have some."""
     if compiler.vocabulary.engine >= 2:
         return everywhere(compiler.vocabulary)
@@ -410,16 +416,16 @@ def _known(kind: type[FieldType], compiler: Compiler) -> tuple[str, ...]:
     return (countries if kind.name == "iban" else bic_countries)(compiler.vocabulary)
 
 
-def _asked(field: FieldSpec, compiler: Compiler) -> tuple[str, ...]:
+def _requested_countries(field: FieldSpec, compiler: Compiler) -> tuple[str, ...]:
     """The countries that a field's option names, else its locale's; none if it says nothing. What the type itself
     does not know is left out: its column reports that."""
-    given = next((one for name in _ASKED if (one := getattr(field.options, name, None))), None)
-    if given is None:
+    value = next((one for name in _COUNTRY_OPTIONS if (one := getattr(field.options, name, None))), None)
+    if value is None:
         locale = compiler.locale_of(field)
-        given = locale.partition("_")[2] if locale else ()
-    wanted = [given] if isinstance(given, str) else given
-    known = _known(field.type, compiler)
-    return tuple(code.strip().upper() for code in wanted if code.strip().upper() in known)
+        value = locale.partition("_")[2] if locale else ()
+    codes_ = [value] if isinstance(value, str) else value
+    known = _known_countries(field.type, compiler)
+    return tuple(code.strip().upper() for code in codes_ if code.strip().upper() in known)
 
 
 class BankName(FieldType):

@@ -33,8 +33,8 @@ UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOWER = UPPER.lower()
 HEX = "0123456789abcdef"
 
-_TABLE = 1 << 16
-"""Most entries of one table of spellings: four digits, decimal or hexadecimal, within the second cache."""
+_MAX_TABLE = 1 << 16
+"""Maximum entries of one table of texts: four digits, decimal or hexadecimal, within the second cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Gap:
 class Check:
     """Check digits: ``outputs[sum of value(position, character) mod modulus]``.
 
-    Positions count all characters from 0, those of a `Gap` apart; the check's own add nothing. One output may be
+    Positions count all characters from 0, except those of a `Gap`; the check's own add nothing. One output may be
     None: no code has that remainder. The last drawn digit that counts then takes one of nine values, which leave
     another remainder.
     """
@@ -82,7 +82,7 @@ class Check:
 class Machine:
     """Check digits by an automaton that reads the drawn and fixed characters before it, from left to right.
 
-    ``step(state, character)`` answers the next of ``states`` states; ``outputs[last state]`` is printed.
+    ``step(state, character)`` returns the next of ``states`` states; ``outputs[last state]`` is printed.
     """
 
     states: int
@@ -100,7 +100,7 @@ class Machine:
 class Given:
     """One of several texts of the same width, of which the row has some: those from ``each * value`` on.
 
-    ``of`` names the value that a caller of `Code.bytes` gives for each row; one of its ``each`` texts is drawn.
+    ``of`` names the value that a caller of `Code.bytes` passes for each row; one of its ``each`` texts is drawn.
     """
 
     of: str
@@ -149,7 +149,7 @@ class Slot:
         self.writers: list[tuple[str, np.ndarray]] = []
 
     def count(self, check: Check, number: int) -> None:
-        """Keeps, as ``int64[size]``, what each spelling adds to check ``number``, unless that is always 0."""
+        """Store, as ``int64[size]``, what each text adds to check ``number``, unless that is always 0."""
         total = np.zeros(self.size, np.int64)
         for column, (position, alphabet) in enumerate(self.cells):
             worth = np.zeros(256, np.int64)
@@ -163,18 +163,18 @@ class Slot:
 
 def run_slots(alphabet: str, count: int, offset: int, position: int) -> list[Slot]:
     """Split ``count`` characters into slots of one, two or four, which a processor stores in one step."""
-    most = next(width for width in (4, 2, 1) if len(alphabet) ** width <= _TABLE or width == 1)
-    made, at = [], 0
+    widest = next(width for width in (4, 2, 1) if len(alphabet) ** width <= _MAX_TABLE or width == 1)
+    slots, at = [], 0
     while at < count:
-        width = next(w for w in (4, 2, 1) if w <= min(most, count - at))
+        width = next(w for w in (4, 2, 1) if w <= min(widest, count - at))
         cells = [(position + at + i, alphabet) for i in range(width)]
-        made.append(Slot(offset + at, cells, len(alphabet) ** width, _run_table(alphabet, width)))
+        slots.append(Slot(offset + at, cells, len(alphabet) ** width, _table_of_run(alphabet, width)))
         at += width
-    return made
+    return slots
 
 
 @lru_cache(maxsize=256)
-def _run_table(alphabet: str, width: int) -> np.ndarray:
+def _table_of_run(alphabet: str, width: int) -> np.ndarray:
     letters = np.frombuffer(alphabet.encode("ascii"), np.uint8)
     columns = np.meshgrid(*[letters] * width, indexing="ij")
     return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
@@ -204,7 +204,7 @@ def given_slot(given: Given, offset: int, position: int) -> Slot:
 def check_slot(check: Check | Machine, offset: int, position: int) -> Slot:
     """Where a check writes, by its remainder or last state."""
     width = check.width
-    # A remainder that never comes is spelled with anything.
+    # A remainder that never occurs can have any text.
     return pick_slot(tuple(text or "0" * width for text in check.outputs), offset, position)
 
 
@@ -219,7 +219,7 @@ def split_last(slot: Slot) -> tuple[Slot, Slot]:
 
 
 def moves(machine: Machine, slot: Slot, before: str) -> np.ndarray:
-    """``int64[states * size]``: the state after ``before`` and each spelling, from each state."""
+    """``int64[states * size]``: the state after ``before`` and each text, from each state."""
     step = np.zeros((machine.states, 256), np.int64)
     for character in {*before, *(ch for _, alphabet in slot.cells for ch in alphabet)}:
         step[:, ord(character)] = [machine.step(state, character) for state in range(machine.states)]
@@ -232,16 +232,16 @@ def moves(machine: Machine, slot: Slot, before: str) -> np.ndarray:
 
 
 def writers(slot: Slot, every: int) -> list[tuple[int, str, np.ndarray]]:
-    """(offset, kind, table) of each store that writes one spelling: of eight, four, two or one bytes."""
+    """Return (offset, kind, table) of each store that writes one text: of eight, four, two or one bytes."""
     width = slot.spellings.shape[1]
     places = [slot.offset + at + ((slot.offset + at) // every if every else 0) for at in range(width)]
-    made, at = [], 0
+    stores, at = [], 0
     while at < width:
         step = next(w for w in (8, 4, 2, 1) if at + w <= width and places[at + w - 1] == places[at] + w - 1)
         piece = np.ascontiguousarray(slot.spellings[:, at : at + step])
-        made.append((places[at], f"u{step}", piece.view(f"u{step}")[:, 0]))
+        stores.append((places[at], f"u{step}", piece.view(f"u{step}")[:, 0]))
         at += step
-    return made
+    return stores
 
 
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
@@ -331,13 +331,13 @@ def iban(body: str) -> Check:
 
 
 WORD = 1 << 62
-"""Most texts that one draw tells apart: the permutation takes domains below 2**63."""
+"""Maximum number of texts that one draw distinguishes: a permutation's domain is below 2**63."""
 
 
 class Code:
     """A code of one width, compiled. Immutable and shared by all plans that use it.
 
-    ``sizes``: the number of texts each draw tells apart; their product is the number of codes.
+    ``sizes``: the number of texts each draw distinguishes; their product is the number of codes.
     """
 
     given: tuple[str, ...] = ()
@@ -348,7 +348,7 @@ class Code:
         self._every = every
         self._layout(parts)
         self._compile_checks()
-        self._group()
+        self._assign_draws()
 
     def _layout(self, parts: tuple[Part, ...]) -> None:
         offset, position = 0, 0
@@ -360,31 +360,31 @@ class Code:
             match part:
                 case str():
                     self._literals += [(offset + i, position + i, ch) for i, ch in enumerate(part)]
-                    text, counted = part, len(part)
+                    text, characters = part, len(part)
                 case Gap(text):
-                    counted = 0
+                    characters = 0
                 case Run(alphabet, count):
                     self._slots += run_slots(alphabet, count, offset, position)
-                    text, counted = "?" * count, count
+                    text, characters = "?" * count, count
                 case Pick(texts):
                     self._slots.append(pick_slot(texts, offset, position))
                     text = "?" * len(texts[0])
-                    counted = len(text)
+                    characters = len(text)
                 case Given():
                     self._slots.append(given_slot(part, offset, position))
                     text = "?" * width_of(part)
-                    counted = len(text) if part.counts else 0
+                    characters = len(text) if part.counts else 0
                 case Check() | Machine():
-                    text, counted = "?" * part.width, part.width
+                    text, characters = "?" * part.width, part.width
                     self._checks.append((part, check_slot(part, offset, position)))
             fixed.append(text)
             offset += len(text)
-            position += counted
+            position += characters
         text = "".join(fixed)
         if self._every:
             text = " ".join(text[at : at + self._every] for at in range(0, offset, self._every))
         self.width = len(text)
-        self._blank = np.frombuffer(text.encode("ascii"), np.uint8)
+        self._fixed_text = np.frombuffer(text.encode("ascii"), np.uint8)
 
     def _compile_checks(self) -> None:
         self._starts: list[int] = []
@@ -404,26 +404,26 @@ class Code:
             for slot in (*self._slots, *(other for _, other in self._checks if other is not target)):
                 slot.count(check, number)
             if None in check.outputs:
-                self._forbid(check, number)
-        self._order = self._in_order()
+                self._reserve_digit(check, number)
+        self._order = self._check_order()
 
-    def _in_order(self) -> list[int]:
-        """The checks, each after those whose digits it counts."""
+    def _check_order(self) -> list[int]:
+        """Return the checks in order, each after those whose digits it counts."""
         ready: list[int] = []
         waiting = list(range(len(self._checks)))
         while waiting:
-            free = next(
+            next_check = next(
                 i for i in waiting if not any(i in self._checks[j][1].adds for j in waiting if j != i)
             )
-            waiting.remove(free)
-            ready.append(free)
+            waiting.remove(next_check)
+            ready.append(next_check)
         return ready
 
-    def _forbid(self, check: Check, number: int) -> None:
-        """Splits off the last drawn digit that decides ``check`` and leaves it nine values: the j-th of those that
+    def _reserve_digit(self, check: Check, number: int) -> None:
+        """Split off the last drawn digit that decides ``check`` and give it nine values: the j-th of those that
         do not lead to the remainder without a check digit."""
-        free = (i for i in reversed(range(len(self._slots))) if self._slots[i].given is None)
-        last = next(i for i in free if number in self._slots[i].adds)
+        drawn_slots = (i for i in reversed(range(len(self._slots))) if self._slots[i].given is None)
+        last = next(i for i in drawn_slots if number in self._slots[i].adds)
         slot = self._slots[last]
         if len(slot.cells) > 1:
             pieces = split_last(slot)
@@ -437,15 +437,15 @@ class Code:
         rivals = [(other.adds, other.forbidden[0]) for other in self._slots if other.forbidden is not None]
         if slot.moves or any(number in adds or forbidden in slot.adds for adds, forbidden in rivals):
             raise ValueError("two checks cannot both take values from one digit")
-        bad = check.outputs.index(None)
+        missing = check.outputs.index(None)
         digit = np.full(check.modulus, slot.size)
         for rest in range(check.modulus):
-            hits = np.flatnonzero((slot.adds[number] + rest) % check.modulus == bad)
+            hits = np.flatnonzero((slot.adds[number] + rest) % check.modulus == missing)
             digit[rest] = hits[0] if hits.size else slot.size
         slot.forbidden = (number, digit)
 
-    def _group(self) -> None:
-        """Deals the slots out to draws of at most `WORD` texts each, and readies what `bytes` writes with."""
+    def _assign_draws(self) -> None:
+        """Assign the slots to draws of at most `WORD` texts each, and prepare the tables of `bytes`."""
         self._draws: list[list[tuple[Slot, np.ndarray]]] = [[]]
         self.sizes: list[int] = [1]
         self.given = tuple(dict.fromkeys(slot.given.of for slot in self._slots if slot.given is not None))
@@ -492,10 +492,10 @@ class Code:
         """``uint8[n, width]``: the codes of the given numbers, one ``uint64[n]`` below each of ``sizes``. ``given`` has
         an ``int64[n]`` for each name of `given`."""
         out = np.empty((draws[0].size, self.width), np.uint8)
-        out[:] = self._blank
+        out[:] = self._fixed_text
         records = out.view(self._record)[:, 0]
         indices: dict[Slot, np.ndarray] = {}
-        late: list[Slot] = []
+        deferred: list[Slot] = []
         for slots, rest in zip(self._draws, draws, strict=True):
             for place in range(len(slots) - 1, -1, -1):
                 slot, size = slots[place]
@@ -511,11 +511,11 @@ class Code:
                     index = given[slot.given.of] * slot.given.each + index
                 indices[slot] = index
                 if slot.forbidden is not None:
-                    late.append(slot)
+                    deferred.append(slot)
                     continue
                 for name, table in slot.writers:
                     records[name] = table.take(index)
-        for slot in late:
+        for slot in deferred:
             assert slot.forbidden is not None
             number, digit = slot.forbidden
             counting = self._checks[number][0]
@@ -526,7 +526,9 @@ class Code:
                 records[name] = table.take(indices[slot])
         for number in self._order:
             check, target = self._checks[number]
-            index = self._sum(number, indices) if isinstance(check, Check) else self._walk(number, indices)
+            index = (
+                self._sum(number, indices) if isinstance(check, Check) else self._last_state(number, indices)
+            )
             indices[target] = index
             for name, table in target.writers:
                 records[name] = table.take(index)
@@ -542,7 +544,7 @@ class Code:
         assert total is not None  # a check counts one slot at least
         return total
 
-    def _walk(self, number: int, indices: dict[Slot, np.ndarray]) -> np.ndarray:
+    def _last_state(self, number: int, indices: dict[Slot, np.ndarray]) -> np.ndarray:
         state: int | np.ndarray = self._starts[number]
         for slot, table in self._sums[number]:
             state = table.take(state * slot.size + indices[slot])
@@ -554,7 +556,7 @@ class Code:
         return text_of(self.bytes(draws, given))
 
     def draw(self, source: RandomStream) -> list[np.ndarray]:
-        """Even draws for the rows of ``source``."""
+        """Uniform draws for the rows of ``source``."""
         return [source.below(size, salt) for salt, size in enumerate(self.sizes)]
 
     def draw_unique(self, source: RandomStream) -> list[np.ndarray]:
@@ -566,7 +568,7 @@ class Code:
 
     @property
     def capacity(self) -> int:
-        """How many rows `draw_unique` serves."""
+        """Maximum number of rows of `draw_unique`."""
         return self.sizes[0]
 
     @property
@@ -588,21 +590,21 @@ def mixed(
     given: Mapping[str, np.ndarray] | None = None,
 ) -> pa.Array:
     """``string[n]``: for each row a text of ``codes[which]``. Unique if each code is and no two codes share a text;
-    every row is then below the least capacity."""
+    every row is then below the smallest capacity."""
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(codes)))
     bits = [source.bits(salt) for salt in range(max((len(code.sizes) for code in codes), default=0))]
     pieces, start = [], 0
     for code, end in zip(codes, ends.tolist(), strict=True):
         if end > start:
-            here = order[start:end]
+            positions = order[start:end]
             numbers = [
-                engine_random.below(random[here], size)
+                engine_random.below(random[positions], size)
                 for random, size in zip(bits, code.sizes, strict=False)
             ]
             if unique:
-                numbers[0] = RandomStream(source.key, source.rows[here]).permuted(code.sizes[0])
-            own = None if given is None else {name: values[here] for name, values in given.items()}
+                numbers[0] = RandomStream(source.key, source.rows[positions]).permuted(code.sizes[0])
+            own = None if given is None else {name: values[positions] for name, values in given.items()}
             pieces.append(code.text(numbers, own))
             start = end
     if not pieces:
@@ -619,7 +621,7 @@ def mixed_by(
     unique: bool = False,
     given: Mapping[str, np.ndarray] | None = None,
 ) -> pa.Array:
-    """Like `mixed`, with codes that are made when a row needs them: ``make`` answers that of a number in ``which``."""
+    """Like `mixed`, with codes that are created on demand: ``make`` returns the code of a number in ``which``."""
     present, places = np.unique(which, return_inverse=True)
     return mixed(
         [make(number) for number in present.tolist()], places.astype(np.int64), source, unique, given
@@ -633,7 +635,7 @@ class CodeType(FieldType):
     code: Code
 
     def use(self, code: Code) -> None:
-        """Takes ``code`` as what the column prints."""
+        """Use ``code`` for the values of the column."""
         self.code = code
         self.max_length = code.width
 

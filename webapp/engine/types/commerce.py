@@ -68,8 +68,8 @@ class Price(IndexedType):
         endings = sorted(set(options.endings))
         self._endings = np.array(endings, np.int64)
         low, high = ceil(options.min * _CENT), floor(options.max * _CENT)
-        self._first = self._before(low) + self._below(low, inside=False)
-        self.size = self._before(high) + self._below(high, inside=True) - self._first
+        self._first_index = self._count_in_smaller(low) + self._count_endings(low, inside=False)
+        self.size = self._count_in_smaller(high) + self._count_endings(high, inside=True) - self._first_index
         self._low, self._high = low, high
         if options.min < 0:
             text = "A price is 0 or more."
@@ -81,16 +81,16 @@ class Price(IndexedType):
             text = f"No price from {options.min} to {options.max} ends so."
             compiler.fault(field, "options.endings", "too_narrow", text, "Widen min and max, or add endings.")
 
-    def _before(self, units: int) -> int:
-        """How many prices have a smaller whole number than ``units`` has."""
+    def _count_in_smaller(self, units: int) -> int:
+        """Return how many prices have a smaller whole number than ``units``."""
         return units // _CENT * self._endings.size
 
-    def _below(self, units: int, inside: bool) -> int:
-        """How many endings are smaller than that of ``units`` (or, ``inside``, no larger)."""
+    def _count_endings(self, units: int, inside: bool) -> int:
+        """Return how many endings are smaller than that of ``units`` (or, if ``inside``, not larger)."""
         return int(np.searchsorted(self._endings, units % _CENT, "right" if inside else "left"))
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        whole, ending = np.divmod(index.view(np.int64) + self._first, self._endings.size)
+        whole, ending = np.divmod(index.view(np.int64) + self._first_index, self._endings.size)
         return text.decimals(whole * _CENT + self._endings.take(ending), 2)
 
     def bounds(self, rows: int) -> tuple[int, int]:
@@ -170,7 +170,7 @@ _TOKEN = re.compile(r"YYYY|YY|MM|#+")
 
 
 class InvoiceNumber(FieldType):
-    """Numbers that count up from row to row without a gap, as the law wants of invoices; the date is that of now."""
+    """Numbers that count up from row to row without a gap, as the law requires of invoices; the date is that of now."""
 
     name = "invoice_number"
     label = "Invoice number"
@@ -207,13 +207,13 @@ class InvoiceNumber(FieldType):
         self.max_length = len(options.format) + max(0, 19 - self._digits)
 
     def prepare(self, env: GenerationContext) -> tuple[str, str]:
-        dated = {
+        date_texts = {
             "YYYY": f"{env.now.year:04d}",
             "YY": f"{env.now.year % 100:02d}",
             "MM": f"{env.now.month:02d}",
         }
-        spelled = _TOKEN.sub(lambda found: dated.get(found[0], "\0"), self.options.format)
-        before, _, after = spelled.partition("\0")
+        text = _TOKEN.sub(lambda match: date_texts.get(match[0], "\0"), self.options.format)
+        before, _, after = text.partition("\0")
         return before, after
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -232,7 +232,7 @@ class InvoiceNumber(FieldType):
 
 
 class Duns(CodeType):
-    """Nine digits; since 2006 no check digit is among them."""
+    """Nine digits, without a check digit since 2006."""
 
     name = "duns"
     label = "D-U-N-S number"
@@ -248,8 +248,8 @@ class Duns(CodeType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        between = [Gap("-")] if options.formatted else []
-        make = lambda: Code(Run(DIGITS, 2), *between, Run(DIGITS, 3), *between, Run(DIGITS, 4))  # noqa: E731
+        separator = [Gap("-")] if options.formatted else []
+        make = lambda: Code(Run(DIGITS, 2), *separator, Run(DIGITS, 3), *separator, Run(DIGITS, 4))  # noqa: E731
         self.use(compiler.vocabulary.shared(("duns", options.formatted), make))
 
     @classmethod
@@ -263,10 +263,12 @@ class Catalogue:
     def __init__(self, table: pa.Table) -> None:
         self.things = pa.array(table["product"].to_pylist())
         names = table["category"].to_pylist()
-        found = list(dict.fromkeys(names))
-        self.categories = pa.array(found)
-        self.category = np.array([found.index(name) for name in names])
-        self.codes = tuple(dict(zip(names, table["code"].to_pylist(), strict=True))[name] for name in found)
+        categories = list(dict.fromkeys(names))
+        self.categories = pa.array(categories)
+        self.category = np.array([categories.index(name) for name in names])
+        self.codes = tuple(
+            dict(zip(names, table["code"].to_pylist(), strict=True))[name] for name in categories
+        )
         self.size = 0
         self.longest_name = 0
 
@@ -330,13 +332,15 @@ class LocalCatalogue(Catalogue):
         super().__init__(table)
         epithets = vocabulary.table(f"product_epithet@{language}")
         before, after = (epithets[name].to_pylist() for name in ("before", "after"))
-        # Behind an adjective a thing is spelled with a small letter, except in German.
-        self._spelled = pa.array([*self.things.to_pylist(), *table["inner"].to_pylist()])
-        self._inner = np.array([len(self.things) if text else 0 for text in before])
-        self._before, self._after = pa.array(before), pa.array(after)
+        # After an adjective a thing begins with a lowercase letter, except in German.
+        self._thing_texts = pa.array([*self.things.to_pylist(), *table["inner"].to_pylist()])
+        self._inner_offset = np.array([len(self.things) if text else 0 for text in before])
+        self._count_in_smaller, self._after = pa.array(before), pa.array(after)
         self._start, self._count = (table[name].to_numpy().astype(np.int64) for name in ("start", "count"))
         self.size = int(self._count.sum())
-        self.longest_name = longest(self._before) + longest(self._spelled) + longest(self._after)
+        self.longest_name = (
+            longest(self._count_in_smaller) + longest(self._thing_texts) + longest(self._after)
+        )
 
     def count(self, things: np.ndarray) -> int:
         return int(self._count[things].sum())
@@ -352,17 +356,17 @@ class LocalCatalogue(Catalogue):
 
     def names(self, goods: Goods) -> pa.Array:
         epithet = self._start[goods.thing] + goods.epithet
-        thing = goods.thing + self._inner[epithet]
-        return joined((self._before, epithet), (self._spelled, thing), (self._after, epithet))
+        thing = goods.thing + self._inner_offset[epithet]
+        return joined((self._count_in_smaller, epithet), (self._thing_texts, thing), (self._after, epithet))
 
     def is_name_of(self, thing: np.integer, value: str) -> bool:
         count = int(self._count[thing])
-        every = Goods(np.full(count, thing), np.arange(count))
-        return value in self.names(every).to_pylist()
+        goods = Goods(np.full(count, thing), np.arange(count))
+        return value in self.names(goods).to_pylist()
 
 
 def catalogue(compiler: Compiler, fields: Sequence[FieldSpec]) -> Catalogue:
-    """The goods of a group in the language of its locale, in English where it has none; made once."""
+    """Return the goods of a group in the language of its locale (default: English), created once."""
     vocabulary, language = compiler.vocabulary, product_language(compiler, fields)
     if language is None:
         return vocabulary.shared("catalogue", lambda: EnglishCatalogue(vocabulary))
@@ -370,9 +374,11 @@ def catalogue(compiler: Compiler, fields: Sequence[FieldSpec]) -> Catalogue:
 
 
 def product_language(compiler: Compiler, fields: Sequence[FieldSpec]) -> str | None:
-    """The language of the goods of a group, as the vocabulary names it; None if they are English."""
-    found = compiler.vocabulary.positioned("product_language", person.locale_of_group(fields, compiler, None))
-    return None if found is None else found[0].as_py()
+    """Return the vocabulary's name of the language of a group's goods; None for English."""
+    language = compiler.vocabulary.positioned(
+        "product_language", person.locale_of_group(fields, compiler, None)
+    )
+    return None if language is None else language[0].as_py()
 
 
 class Goods:
@@ -407,11 +413,11 @@ class ProductKind(GroupKind):
             if value is None:
                 continue
             assert issubclass(kind, _ProductField)
-            fits = np.array([kind.is_of(goods, thing, str(value)) for thing in things])
-            if fits.any() and self._size is None:
-                things = things[fits]
+            matches = np.array([kind.is_of(goods, thing, str(value)) for thing in things])
+            if matches.any() and self._size is None:
+                things = things[matches]
             else:
-                reason = "one of them is unique" if fits.any() else f'none is "{value}"'
+                reason = "one of them is unique" if matches.any() else f'none is "{value}"'
                 text = f"The other fields of the product do not follow this value: {reason}."
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
         return things, unmet

@@ -1,4 +1,4 @@
-"""Companies: the group ``company`` has name, site and addresses of one company per row, spelled consistently."""
+"""Companies: the group ``company`` has name, site and addresses of one company per row, consistent with each other."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 RESERVED_END = ".example"
-"""RFC 2606, section 2: a top-level domain that never belongs to anybody."""
+"""RFC 2606, section 2: a top-level domain that never belongs to anyone."""
 
 _PARTNERS_OF_EIGHT = 3
 """This many companies out of eight are named after two people, the others after one and their legal form."""
 _TAIL_SALT, _STYLE_SALT = 1, 2
 _SCHEME = "https://"
-_WHERE = re.compile(r"(?:[a-z]+://)?(?:[^@/]*@)?([^/]+)")
+_SITE = re.compile(r"(?:[a-z]+://)?(?:[^@/]*@)?([^/]+)")
 
 
 class CompanyWords:
@@ -70,18 +70,18 @@ class CompanyWords:
 
 
 def company_words(vocabulary: Vocabulary, locale: str) -> CompanyWords:
-    """The words of ``locale``, made once a process."""
+    """Return the words of ``locale``, created once per process."""
     return vocabulary.shared(("companies", locale), lambda: CompanyWords(vocabulary, locale))
 
 
 def site_tails(vocabulary: Vocabulary, locale: str, end: str) -> pa.StringArray:
-    """`CompanyWords.site_tails`, made once a process."""
+    """Return `CompanyWords.site_tails`, created once per process."""
     words = company_words(vocabulary, locale)
     return vocabulary.shared(("company sites", locale, end), lambda: words.site_tails(end))
 
 
 def longest_site(vocabulary: Vocabulary, locale: str, end: str) -> int:
-    """Characters of the longest domain name that `site_tails` makes."""
+    """Characters of the longest domain name with `site_tails`."""
     key = ("longest company site", locale, end)
     heads = company_words(vocabulary, locale).site_heads
     return vocabulary.shared(key, lambda: longest(heads) + longest(site_tails(vocabulary, locale, end)))
@@ -89,12 +89,12 @@ def longest_site(vocabulary: Vocabulary, locale: str, end: str) -> int:
 
 def _slug(text: str) -> str:
     """Return ``text`` as it is written in a domain name; empty if no character is allowed there."""
-    plain = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"[./]", "", plain)).strip("-")
+    ascii_text = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"[./]", "", ascii_text)).strip("-")
 
 
 class Companies:
-    """The companies of a block's rows, each part made when it is first asked for."""
+    """The companies of a block's rows, each part computed on first use."""
 
     def __init__(
         self, draws: RandomStream, words: CompanyWords, unique: bool = False, fixed: Fixed | None = None
@@ -132,8 +132,10 @@ class Companies:
         tail = self._draws.below(words.forms, _TAIL_SALT)
         if not words.partners:
             return tail
-        two = self._draws.bits(_STYLE_SALT) >> np.uint64(61) < np.uint64(_PARTNERS_OF_EIGHT)
-        return np.where(two, self._draws.below(words.partners, _TAIL_SALT) + np.uint64(words.forms), tail)
+        is_partnership = self._draws.bits(_STYLE_SALT) >> np.uint64(61) < np.uint64(_PARTNERS_OF_EIGHT)
+        return np.where(
+            is_partnership, self._draws.below(words.partners, _TAIL_SALT) + np.uint64(words.forms), tail
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Fixed:
 
 
 class Company(GroupKind):
-    """One company a row. A group that holds a unique name walks through all pairs of head and tail."""
+    """One company a row. A group with a unique name goes through all pairs of head and tail."""
 
     kind = "company"
     founded_by_readers = True
@@ -154,16 +156,16 @@ class Company(GroupKind):
         super().__init__(fields, compiler)
         check_locales(tuple(field for field in fields if field.type.group_kind == self.kind), compiler)
         locale, self._end = locale_and_end(fields, compiler)
-        self._words = company_words(compiler.vocabulary, locale)
+        self._company_words = company_words(compiler.vocabulary, locale)
         self._sites = site_tails(compiler.vocabulary, locale, self._end)
         self._unique = any(field.common.unique for field in fields if field.type.name == "company_name")
-        ends = {end for field in fields if (end := _asked_end(field)) is not None}
+        ends = {end for field in fields if (end := _requested_end(field)) is not None}
         if len(ends) > 1:
             text = "Fields that share one company have one ending of its site."
             compiler.fault(fields[-1], "options.tld", "conflict", text, "Give one of them a separate group.")
 
     def key(self, seed: str, prefix: str, founder: str) -> np.uint64:
-        """That of the company's name, where the name came first: a name keeps its values when others join it."""
+        """Return the key of the company's name if the name came first, so that its values stay the same."""
         names = [field for field in self.fields if field.type.name == "company_name"]
         if any(field.id == founder for field in names):
             return engine_random.key(seed, founder)
@@ -172,55 +174,55 @@ class Company(GroupKind):
         return super().key(seed, prefix, founder)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Fixed | None, list[Fault]]:
-        words, found, unmet = self._words, None, []
+        words, fixed_company, unmet = self._company_words, None, []
         types = {field.name: field.type.name for field in self.fields}
         for name, value in fixed.items():
             if value is None:
                 continue
-            asked: Fixed | None = None
-            called = str(value).strip()
+            company: Fixed | None = None
+            name_text = str(value).strip()
             if types[name] == "company_name":
-                asked = _split(words.heads, words.tails, called)
-            elif match := _WHERE.match(called.lower()):
-                asked = _split(words.site_heads, self._sites, match[1])
-            if self._unique or asked is None or found not in (None, asked):
+                company = _find_company(words.heads, words.tails, name_text)
+            elif match := _SITE.match(name_text.lower()):
+                company = _find_company(words.site_heads, self._sites, match[1])
+            if self._unique or company is None or fixed_company not in (None, company):
                 text = f'No company fits "{value}" here; the other fields of the group do not follow it.'
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
             else:
-                found = asked
-        return found, unmet
+                fixed_company = company
+        return fixed_company, unmet
 
     def _called(self, kind: str, text: str) -> Fixed | None:
-        words = self._words
+        words = self._company_words
         if kind == "company_name":
-            return _split(words.heads, words.tails, text)
-        match = _WHERE.match(text.lower())
-        return _split(words.site_heads, self._sites, match[1]) if match else None
+            return _find_company(words.heads, words.tails, text)
+        match = _SITE.match(text.lower())
+        return _find_company(words.site_heads, self._sites, match[1]) if match else None
 
     def draw(self, draws: RandomStream, state: Fixed | None) -> Companies:
-        return Companies(draws, self._words, self._unique, state)
+        return Companies(draws, self._company_words, self._unique, state)
 
 
 def locale_and_end(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[str, str]:
-    """The locale of a group's companies, and what the names of their sites end in."""
+    """Return the locale of a group's companies, and the ending of their domain names."""
     own = [field for field in fields if field.type.group_kind == Company.kind] or fields
-    end = next((end for field in own if (end := _asked_end(field)) is not None), RESERVED_END)
+    end = next((end for field in own if (end := _requested_end(field)) is not None), RESERVED_END)
     return locale_of_group(own, compiler, DEFAULT_LOCALE) or DEFAULT_LOCALE, end
 
 
-def _asked_end(field: FieldSpec) -> str | None:
+def _requested_end(field: FieldSpec) -> str | None:
     tld = getattr(field.options, "tld", None)
     return None if tld is None else f".{tld.lower().lstrip('.')}"
 
 
-def _split(heads: pa.StringArray, tails: pa.StringArray, text: str) -> Fixed | None:
-    """The pair whose texts make up ``text``."""
+def _find_company(heads: pa.StringArray, tails: pa.StringArray, text: str) -> Fixed | None:
+    """Return the company whose name is ``text``; None if there is none."""
     listed = tails.to_pylist()
     for tail, end in enumerate(listed):
         if text.endswith(end):
-            found = joining.exactly(heads, text[: len(text) - len(end)])
-            if found:
-                return Fixed(found[0], tail)
+            rows = joining.exactly(heads, text[: len(text) - len(end)])
+            if rows:
+                return Fixed(rows[0], tail)
     return None
 
 
@@ -251,21 +253,23 @@ class CompanyName(FieldType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         locale, _ = locale_and_end(compiler.group_of(field) if field.group else [field], compiler)
-        self._words = company_words(compiler.vocabulary, locale)
-        self.max_length = self._words.longest
+        self._company_words = company_words(compiler.vocabulary, locale)
+        self.max_length = self._company_words.longest
 
     def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        made: Companies = context.group() if self.field.group else Companies(context, self._words)
-        return made.parts
+        companies: Companies = (
+            context.group() if self.field.group else Companies(context, self._company_words)
+        )
+        return companies.parts
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.joined(*self.in_parts(context))
 
     def space(self) -> int:
-        return len(self._words.heads) * len(self._words.tails)
+        return len(self._company_words.heads) * len(self._company_words.tails)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if self.field.group:
             return self.fill(context)  # the group has seen that the name is unique
-        head, tail = np.divmod(context.permuted(self.space()), np.uint64(len(self._words.tails)))
-        return text_parts.joined((self._words.heads, head), (self._words.tails, tail))
+        head, tail = np.divmod(context.permuted(self.space()), np.uint64(len(self._company_words.tails)))
+        return text_parts.joined((self._company_words.heads, head), (self._company_words.tails, tail))

@@ -1,4 +1,4 @@
-"""What people and places are reached at: e-mail addresses and telephone numbers."""
+"""Contact data: e-mail addresses and telephone numbers."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ RESERVED_DOMAINS = ("example.com", "example.net", "example.org")
 # RFC 1035, section 2.3.1, with the top level beginning with a letter.
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+(?=[A-Za-z]){_LABEL}")
-# Two more bits than those of the number say which domain: the first of them twice as often.
-_TAIL_OF = np.concatenate([NUMBER_OF + np.uint64(domain * HANDLE_NUMBERS) for domain in (0, 1, 2, 0)])
+# Two more bits than those of the number select the domain: the first of them twice as often.
+_TAIL_TABLE = np.concatenate([NUMBER_OF + np.uint64(domain * HANDLE_NUMBERS) for domain in (0, 1, 2, 0)])
 
 
 class Email(PersonField):
-    """An address made of the person's names."""
+    """An address derived from the person's names."""
 
     name = "email"
     label = "E-mail"
@@ -89,7 +89,7 @@ class Email(PersonField):
     def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
         if len(self._domains) == 1:
             return handles(context.group(), handle_tails(f"@{self._domains[0]}"))
-        return handles(context.group(), _tails_of_reserved(), _TAIL_OF)
+        return handles(context.group(), _tails_of_reserved(), _TAIL_TABLE)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.joined(*self.in_parts(context))
@@ -125,7 +125,7 @@ class SafeEmail(PersonField):
         self.max_length = self.names.longest_handle + digits + 1 + max(map(len, RESERVED_DOMAINS))
 
     def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        return handles(context.group(), _tails_of_reserved(), _TAIL_OF)
+        return handles(context.group(), _tails_of_reserved(), _TAIL_TABLE)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return text_parts.joined(*self.in_parts(context))
@@ -202,12 +202,12 @@ class MessagingHandle(PersonField):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        lead, self._end = _SERVICES[options.service]
+        prefix, self._end = _SERVICES[options.service]
         digits = SUFFIX_DIGITS if field.common.unique else 2
-        self.max_length = len(lead) + self.names.longest_handle + digits + len(self._end)
+        self.max_length = len(prefix) + self.names.longest_handle + digits + len(self._end)
         self._heads = compiler.vocabulary.shared(
-            ("handles", lead, self.locale),
-            lambda: pc.binary_join_element_wise(lead, self.names.handle_heads, ""),
+            ("handles", prefix, self.locale),
+            lambda: pc.binary_join_element_wise(prefix, self.names.handle_heads, ""),
         )
 
     def in_parts(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
@@ -256,7 +256,7 @@ class NumberOptions(OptionsModel):
 
 
 class _Number(PlaceField):
-    """What telephone numbers have in common: one of the row's country, written in one of some ways."""
+    """A telephone number of the row's country, in one of several formats."""
 
     options: NumberOptions
 
@@ -268,14 +268,14 @@ class _Number(PlaceField):
                 field, "options.country", "unknown_country", text, "Use its English name or ISO code."
             )
             return
-        self._fixed = self.kind() == "landline" and self.geography.line is not None
-        if self._fixed and self.geography.line is not None and not options.format.count("#"):
+        self._is_landline = self.kind() == "landline" and self.geography.line is not None
+        if self._is_landline and self.geography.line is not None and not options.format.count("#"):
             # Rows of places whose area codes are not known have mobile numbers.
             cities = pool_of_group(self.members, compiler).cities
-            without = np.count_nonzero(self.geography.line.count[cities] == 0)
-            if without:
+            missing = np.count_nonzero(self.geography.line.count[cities] == 0)
+            if missing:
                 places = (
-                    "these places" if without == cities.size else f"{without:,} of {cities.size:,} places"
+                    "these places" if missing == cities.size else f"{missing:,} of {cities.size:,} places"
                 )
                 text = (
                     f"{self.label}: no landlines are known for {places}, so their rows have mobile numbers."
@@ -290,17 +290,17 @@ class _Number(PlaceField):
         heads, self._tail_start = self.geography.phone_heads[options.format]
         self._heads = heads
         self.max_length = self.longest_in(f"phone {options.format}", heads) + 2 * 4
-        apart = options.format != "national" or self.country is not None
-        if field.common.unique and apart:
+        is_unambiguous = options.format != "national" or self.country is not None
+        if field.common.unique and is_unambiguous:
             cities = pool_of_group(self.members, compiler).cities
-            space = self.geography.line_space if self._fixed else self.geography.phone_space
+            space = self.geography.line_space if self._is_landline else self.geography.phone_space
             self._space = int(space[cities].min(initial=1 << 40)) or None
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._pattern:
             return joining.patterned(self._pattern, context)
         places: Places = context.group()
-        return self._spelled(places, *self.number(places))
+        return self._numbers(places, *self.number(places))
 
     @abstractmethod
     def kind(self) -> str:
@@ -324,13 +324,13 @@ class _Number(PlaceField):
     def _parts(self, head: np.ndarray, digits: np.ndarray) -> tuple[text_parts.Part, ...]:
         return (self._heads, head), (self.geography.phone_tails, lookup(self._tail_start, head) + digits)
 
-    def _spelled(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
+    def _numbers(self, places: Places, head: np.ndarray, digits: np.ndarray) -> pa.Array:
         if places.complete:
             return text_parts.joined(*self._parts(head, digits))
-        known = places.has_phone
-        head = np.where(known, head, np.uint64(0))
+        has_number = places.has_phone
+        head = np.where(has_number, head, np.uint64(0))
         number = text_parts.joined(*self._parts(head, digits))
-        return pc.if_else(pa.array(known), number, pa.scalar(None, pa.string()))
+        return pc.if_else(pa.array(has_number), number, pa.scalar(None, pa.string()))
 
     def space(self) -> int | None:
         return self._space
@@ -341,14 +341,14 @@ class _Number(PlaceField):
             return joining.pattern_at(self._pattern, context.permuted(self._space))
         # Two rows with heads of one place get different numbers of it; those of two places differ in their heads.
         places: Places = context.group()
-        return self._spelled(places, *places.phone_number(context.permuted(self._space), self._fixed))
+        return self._numbers(places, *places.phone_number(context.permuted(self._space), self._is_landline))
 
     def unique_hint(self) -> str:
         return "Numbers are unique in international or e164 format, or within one country."
 
 
 class PhoneNumber(_Number):
-    """A valid number of the row's country; a landline is of the row's region where the country's plan tells it."""
+    """A valid number of the row's country; a landline is of the row's region if the numbering plan has regions."""
 
     name = "phone_number"
     label = "Phone number"

@@ -33,7 +33,7 @@ from webapp.engine.types import codes
 from webapp.engine.types.codes import Check, Pick, weighted
 from webapp.engine.types.government import Parts, digits, like
 
-# Tax and VAT numbers of the countries that engine 2 knows in addition to those of ``government.py``.
+# Tax and VAT numbers of the countries that engine 2 supports in addition to those of ``government.py``.
 
 _FIRST = Run("123456789")
 _BASE_36 = DIGITS + UPPER
@@ -137,7 +137,7 @@ TAX: dict[str, tuple[str, Callable[[], Parts]]] = {
     "VN": ("MST", lambda: _VIETNAMESE),
     "ZA": ("Tax reference number", lambda: ("9", digits(8), codes.luhn(9))),
 }  # fmt: skip
-"""Country: (what its number is called there, its parts)."""
+"""Country: (the name of its number, its parts)."""
 
 VAT: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
     "AE": ("TRN", lambda _: ("100", digits(12))),
@@ -190,7 +190,7 @@ VAT: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
     "VN": ("MST", lambda _: _VIETNAMESE),
     "ZA": ("VAT number", lambda _: ("4", digits(8), codes.luhn(9))),
 }  # fmt: skip
-"""Country: (what its number is called there, its parts)."""
+"""Country: (the name of its number, its parts)."""
 
 TAX_COUNTRIES: Final = tuple(sorted({*government.TAX_COUNTRIES, *TAX}))
 VAT_COUNTRIES: Final = tuple(sorted({*government.VAT_COUNTRIES, *VAT}))
@@ -245,13 +245,13 @@ class NationalId(ByCountry):
     needs_birth = True
     joins_as_unique = True
     _person: tuple[str, str] | None = None
-    _numbered: Any = None
+    _numbered_people: Any = None
     """The kind of the group of people whose days of birth unique numbers decide."""
     _numbers = 0
     """How many unique numbers each day of birth has."""
     _place: np.ndarray | None = None
-    """The place of each day among those that are written alike; see `national_ids.alike`."""
-    _names_of: Vocabulary | None = None
+    """The position of each day among those with the same text; see `national_ids.alike`."""
+    _name_vocabulary: Vocabulary | None = None
     """Where the numbers have letters of the row's name: the vocabulary of the names."""
 
     class Options(OptionsModel):
@@ -261,39 +261,39 @@ class NationalId(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        words = compiler.vocabulary
-        if words.engine < 2:
-            make = partial(government.national_id, words)
+        vocabulary = compiler.vocabulary
+        if vocabulary.engine < 2:
+            make = partial(government.national_id, vocabulary)
             self.take(options.country, government.COUNTRIES, "a number for people", "US", compiler, make)
             return
-        make = partial(national_ids.national_id, words)
-        asked = options.country
-        if field.common.unique and words.engine >= 3 and not (asked or compiler.locale_of(field)):
-            asked = "US"  # the numbers of several countries may be the same
+        make = partial(national_ids.national_id, vocabulary)
+        country = options.country
+        if field.common.unique and vocabulary.engine >= 3 and not (country or compiler.locale_of(field)):
+            country = "US"  # the numbers of several countries may be the same
             if place_of(field, compiler) is not None:
                 text = f"{self.label}: unique numbers are of one country, so these are of US."
                 compiler.warn(field, "independent", text, "Set options.country or a locale.")
-        self.take(asked, national_ids.COUNTRIES, "a number for people", "US", compiler, make)
+        self.take(country, national_ids.COUNTRIES, "a number for people", "US", compiler, make)
         unique = field.common.unique
-        if field.group is not None and (not unique or words.engine >= 3):
-            named = groups_named(field.group, "person")
-            self._person = next((key for key in named if compiler.members(*key)), None)
-        if self._person and self._country in national_ids.NAMED and words.engine >= 3:
-            self._names_of = words
-            self.use(national_ids.named(words, self._country, unique))
+        if field.group is not None and (not unique or vocabulary.engine >= 3):
+            person_groups = groups_named(field.group, "person")
+            self._person = next((key for key in person_groups if compiler.members(*key)), None)
+        if self._person and self._country in national_ids.NAMED and vocabulary.engine >= 3:
+            self._name_vocabulary = vocabulary
+            self.use(national_ids.named(vocabulary, self._country, unique))
         if not unique or not self.code.given or self._country is None:
             return
         # Which of the unique numbers each day of birth has
         self._numbers = self.code.capacity
-        if words.engine < 3:
+        if vocabulary.engine < 3:
             return
-        most, self._place = national_ids.alike(words, self._country, self.code)
-        self._numbers //= most
+        same_days, self._place = national_ids.alike(vocabulary, self._country, self.code)
+        self._numbers //= same_days
         if self._person is not None:
             people = compiler.need_group(self._person)
             first = national_ids.UNIQUE_DAYS.start + (national_ids.FIRST_DAY - date(1970, 1, 1)).days
             if people.number_uniquely(self._numbers, first, len(national_ids.UNIQUE_DAYS)):
-                self._numbered = people
+                self._numbered_people = people
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
@@ -302,16 +302,16 @@ class NationalId(ByCountry):
     def prepare(self, env: GenerationContext) -> Any:
         if not self.code.given and self.placed is None:
             return None
-        if self._numbered is not None:
-            return self._numbered.born(env.now, {})[0]
+        if self._numbered_people is not None:
+            return self._numbered_people.born(env.now, {})[0]
         return birth_dates(AGES, env.now, {}, ())[0]
 
     def given(self, context: ColumnContext) -> dict[str, np.ndarray]:
         if self._person is not None:
             people = context.thing(*self._person)
             given = national_ids.given_of(national_ids.day_number(people.birth), people.sex)
-            if self._names_of is not None and self._country is not None:
-                given |= national_ids.letters_of(self._names_of, self._country, people)
+            if self._name_vocabulary is not None and self._country is not None:
+                given |= national_ids.letters_of(self._name_vocabulary, self._country, people)
             return given
         born = context.state
         sex = context.below(len(SEXES), _SEX_SALT).view(np.int64)
@@ -322,18 +322,18 @@ class NationalId(ByCountry):
         if self.placed is not None or not self.code.given:
             return super().space()
         # The numbers of a day are distinct, whatever the sex.
-        days = _UNIQUE_DAYS if self._numbered is None else national_ids.UNIQUE_DAYS
+        days = _UNIQUE_DAYS if self._numbered_people is None else national_ids.UNIQUE_DAYS
         return (self._numbers or self.code.capacity) * len(days)
 
     def space_in(self, state: Any) -> int | None:
-        if self._numbered is None or not state.numbers:
+        if self._numbered_people is None or not state.numbers:
             return self.space()
         return self._numbers * int(state.size)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if not self.code.given:
             return super().fill_unique(context)
-        if self._numbered is not None and context.state.numbers:
+        if self._numbered_people is not None and context.state.numbers:
             assert self._person is not None  # else no group was numbered
             people = context.thing(*self._person)
             day, number, given = (
@@ -365,7 +365,7 @@ ONE_NUMBER: Final = ("AU", "BR", "CL", "DE", "ES", "HR", "IE", "NL", "NZ", "UA")
 """Countries whose tax number of a person is the number that `NationalId` has."""
 
 
-def _plain(field: FieldSpec) -> bool:
+def _is_unchanged(field: FieldSpec) -> bool:
     """Whether the values of a field are printed as its type makes them."""
     common = field.common
     return not (common.formula or common.prefix or common.suffix or common.text_case or common.invalid)
@@ -389,41 +389,41 @@ class TaxId(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        words = compiler.vocabulary
-        known = government.TAX_COUNTRIES if words.engine < 2 else TAX_COUNTRIES
-        make = government.tax_number if words.engine < 2 else tax_number
-        self.take(options.country, known, "a tax number", "US", compiler, partial(make, words))
-        if words.engine >= 3 and not field.common.unique and field.group is not None:
-            self._national_id = self._one_number(compiler)
+        vocabulary = compiler.vocabulary
+        known = government.TAX_COUNTRIES if vocabulary.engine < 2 else TAX_COUNTRIES
+        make = government.tax_number if vocabulary.engine < 2 else tax_number
+        self.take(options.country, known, "a tax number", "US", compiler, partial(make, vocabulary))
+        if vocabulary.engine >= 3 and not field.common.unique and field.group is not None:
+            self._national_id = self._national_id_field(compiler)
 
-    def _one_number(self, compiler: Compiler) -> str | None:
-        """The name of the field with the national ID of the same people, if there is one."""
-        field, own = self.field, compiler.locale_of(self.field)
+    def _national_id_field(self, compiler: Compiler) -> str | None:
+        """Return the name of the field with the national ID of the same people, if there is one."""
+        field, locale = self.field, compiler.locale_of(self.field)
         for other in compiler.group_of(field):
-            if other.type is NationalId and _plain(other) and compiler.locale_of(other) == own:
-                asked = [getattr(one.options, "country", None) for one in (field, other)]
-                if asked[0] == asked[1]:
+            if other.type is NationalId and _is_unchanged(other) and compiler.locale_of(other) == locale:
+                requested = [getattr(one.options, "country", None) for one in (field, other)]
+                if requested[0] == requested[1]:
                     return other.name
         return None
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        own = super().fill(context)
+        tax_ids = super().fill(context)
         if self._national_id is None:
-            return own
+            return tax_ids
         if self.placed is None:
-            same = np.full(context.n, self._country in ONE_NUMBER)
+            uses_national_id = np.full(context.n, self._country in ONE_NUMBER)
         else:
             rows = self.rows_of(context)
-            of_known = np.array([country in ONE_NUMBER for country in self._known])
-            same = (rows >= 0) & of_known[rows]
-        if not same.any():
-            return own
+            has_one_number = np.array([country in ONE_NUMBER for country in self._countries])
+            uses_national_id = (rows >= 0) & has_one_number[rows]
+        if not uses_national_id.any():
+            return tax_ids
         number = context.column(self._national_id)
-        return pc.if_else(pc.and_(pa.array(same), number.is_valid()), number, own)
+        return pc.if_else(pc.and_(pa.array(uses_national_id), number.is_valid()), number, tax_ids)
 
 
 class VatId(ByCountry):
-    """VAT numbers, check digits included; where a country taxes sales otherwise, the number for that tax."""
+    """VAT numbers, check digits included; in countries with another sales tax, the number for that tax."""
 
     name = "vat_id"
     label = "VAT ID"
@@ -438,10 +438,10 @@ class VatId(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        words = compiler.vocabulary
-        known = government.VAT_COUNTRIES if words.engine < 2 else VAT_COUNTRIES
-        make = government.vat_number if words.engine < 2 else vat_number
-        self.take(options.country, known, "a VAT number", "DE", compiler, partial(make, words))
+        vocabulary = compiler.vocabulary
+        known = government.VAT_COUNTRIES if vocabulary.engine < 2 else VAT_COUNTRIES
+        make = government.vat_number if vocabulary.engine < 2 else vat_number
+        self.take(options.country, known, "a VAT number", "DE", compiler, partial(make, vocabulary))
 
 
 _PASSPORTS = {
@@ -530,11 +530,11 @@ class PassportNumber(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        words = compiler.vocabulary
-        known = _FIRST_PASSPORTS if words.engine < 2 else PASSPORT_COUNTRIES
+        vocabulary = compiler.vocabulary
+        known = _FIRST_PASSPORTS if vocabulary.engine < 2 else PASSPORT_COUNTRIES
 
         def make(country: str) -> Code:
-            return words.shared(("passport", country), lambda: _passport(country))
+            return vocabulary.shared(("passport", country), lambda: _passport(country))
 
         self.take(options.country, known, "passports", "US", compiler, make)
 
@@ -593,20 +593,20 @@ class DriverLicense(CodeType):
             compiler.fault(field, "options.state", "unknown_state", text, did_you_mean(state, _LICENSES))
             return
         masks = [_LICENSES[state]] if state else list(dict.fromkeys(_LICENSES.values()))
-        make = compiler.vocabulary.shared
-        self._codes = [make(("license", mask), partial(masked, mask, UPPER)) for mask in masks]
+        shared = compiler.vocabulary.shared
+        self._codes = [shared(("license", mask), partial(masked, mask, UPPER)) for mask in masks]
         self.use(self._codes[0])
         self.max_length = max(code.width for code in self._codes)
         places = {mask: place for place, mask in enumerate(masks)}
-        self._of_state = (
+        self._code_of_state = (
             np.array([places[mask] for mask in _LICENSES.values()]) if not state else np.zeros(1, np.int64)
         )
         self._place = None if state or compiler.vocabulary.engine < 3 else place_of(field, compiler)
         if self._place is not None:
-            number = {code: at for at, code in enumerate(_LICENSES)}
+            number = {code: number_ for number_, code in enumerate(_LICENSES)}
             states = compiler.vocabulary.table("states").to_pylist()
             of_place = [number.get(one["code"], -1) if one["country"] == "US" else -1 for one in states]
-            self._of_place = np.array([*of_place, -1])  # the last is for places without a state
+            self._state_of_place = np.array([*of_place, -1])  # the last is for places without a state
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
@@ -615,11 +615,11 @@ class DriverLicense(CodeType):
     def fill(self, context: ColumnContext) -> pa.Array:
         if len(self._codes) == 1:
             return super().fill(context)
-        state = context.below(self._of_state.size, _STATE_SALT).view(np.int64)
+        state = context.below(self._code_of_state.size, _STATE_SALT).view(np.int64)
         if self._place is not None:
-            own = self._of_place[context.thing(*self._place).state]
+            own = self._state_of_place[context.thing(*self._place).state]
             state = np.where(own < 0, state, own)
-        return mixed(self._codes, self._of_state[state], context)
+        return mixed(self._codes, self._code_of_state[state], context)
 
     def space(self) -> int | None:
         return super().space() if len(self._codes) == 1 else None
@@ -655,13 +655,13 @@ class MedicareId(CodeType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         letter, either, digit = Run(_MEDICARE_LETTERS), Run(DIGITS + _MEDICARE_LETTERS), Run(DIGITS)
-        between = [Gap("-")] if options.formatted else []
+        separator = [Gap("-")] if options.formatted else []
         middle = (letter, either, digit)
         self.use(
             compiler.vocabulary.shared(
                 ("mbi", options.formatted),
                 lambda: Code(
-                    Run(DIGITS[1:]), *middle, *between, *middle, *between, letter, letter, digit, digit
+                    Run(DIGITS[1:]), *middle, *separator, *middle, *separator, letter, letter, digit, digit
                 ),
             )
         )

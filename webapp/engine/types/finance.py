@@ -43,7 +43,7 @@ _DEFAULT_LOW, _DEFAULT_HIGH = Decimal(1), Decimal(1000)
 
 
 class Currency(FieldType):
-    """An amount of money with two decimals: even between min and max, or by a normal distribution."""
+    """An amount of money with two decimals, with a uniform or a normal distribution between min and max."""
 
     name = "currency"
     label = "Currency"
@@ -66,10 +66,10 @@ class Currency(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        before = len(compiler.faults)
-        self._spread = Spread(field, _spread_of(options), compiler, _PLACES, "decimals")
+        fault_count = len(compiler.faults)
+        self._spread = Spread(field, _spread_options(options), compiler, _PLACES, "decimals")
         self.dtype = pa.decimal128(38, _PLACES)
-        if len(compiler.faults) == before:
+        if len(compiler.faults) == fault_count:
             self.max_length = amounts.longest(self._spread.low, self._spread.high, _PLACES)
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -89,11 +89,11 @@ class Currency(FieldType):
         return "Unique amounts are drawn evenly: remove mean and stddev, or remove unique."
 
 
-def _spread_of(options: Any) -> SimpleNamespace:
-    """What `Spread` reads, with the defaults of money: no amount is below 0 unless asked for."""
+def _spread_options(options: Any) -> SimpleNamespace:
+    """Return the options of `Spread` with the defaults of money: no amount is below 0 unless min allows it."""
     low, high, mean, stddev = options.min, options.max, options.mean, options.stddev
-    normal = mean is not None or stddev is not None
-    if low is None and high is None and not normal:
+    is_normal = mean is not None or stddev is not None
+    if low is None and high is None and not is_normal:
         low, high = _DEFAULT_LOW, _DEFAULT_HIGH
     if low is None and (high is None or high >= 0) and (mean is None or mean >= 0):
         low = Decimal(0)
@@ -102,14 +102,14 @@ def _spread_of(options: Any) -> SimpleNamespace:
     if mean is not None and stddev is None:
         stddev = max((abs(mean) / 4).quantize(Decimal("0.01")), Decimal("0.01"))
     return SimpleNamespace(
-        min=low, max=high, step=None, distribution="normal" if normal else "uniform", mean=mean, stddev=stddev,
+        min=low, max=high, step=None, distribution="normal" if is_normal else "uniform", mean=mean, stddev=stddev,
         alpha=None, lambda_=None,
     )  # fmt: skip
 
 
 class CurrencyKind(GroupKind):
-    """One currency a row: its code, name and symbol belong together. In a group that has a place too, the place's
-    country decides instead."""
+    """One currency per row: its code, name and symbol are consistent. In a group with a place, the place's country
+    determines the currency."""
 
     kind = "currency"
 
@@ -122,21 +122,21 @@ class CurrencyKind(GroupKind):
             if issubclass(field.type, _CurrencyField)
         }
         self.size = len(next(iter(self._columns.values())))
-        self._placed = bool(compiler.members(fields[0].group or self.kind, "place"))
+        self._has_place = bool(compiler.members(fields[0].group or self.kind, "place"))
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
-        kept, unmet = np.arange(self.size), []
+        rows, unmet = np.arange(self.size), []
         for name, value in fixed.items():
-            if self._placed:
-                break  # the place answers for it
-            fitting = [i for i in kept.tolist() if self._columns[name][i].as_py() == value]
-            if fitting and not self._unique:
-                kept = np.array(fitting)
+            if self._has_place:
+                break  # the place determines it
+            matches = [i for i in rows.tolist() if self._columns[name][i].as_py() == value]
+            if matches and not self._unique:
+                rows = np.array(matches)
             elif value is not None:
                 reason = "one of them is unique" if self._unique else f'no currency is "{value}"'
                 text = f"The other fields of the currency do not follow this value: {reason}."
                 unmet.append(Fault(f"overrides.{name}", "no_match", text, ""))
-        return kept, unmet
+        return rows, unmet
 
     def draw(self, draws: RandomStream, state: Any) -> np.ndarray:
         if self._unique:
@@ -264,8 +264,8 @@ _PURPOSES = (
 class Iban(FieldType):
     """International bank account numbers (ISO 13616), national check digits included.
 
-    Without a country those of the locale's country; where that has none, or no locale is given, of several. In a
-    group the country is that of the row's bank.
+    The default is the locale's country; if that has no IBANs, or there is no locale, several countries. In a group
+    the country is that of the row's bank.
     """
 
     name = "iban"
@@ -294,22 +294,22 @@ class Iban(FieldType):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        words = compiler.vocabulary
-        known = banks.countries(words)
+        vocabulary = compiler.vocabulary
+        known = banks.countries(vocabulary)
         self._kind: banks.Bank | None = compiler.kind_of(field) if field.group else None
         if options.countryCode is not None:
             chosen = listed(
                 field, options.countryCode, known, "countryCode", "accounts with an IBAN", compiler
             )
-        elif words.engine >= 2:
-            chosen = of_locale(compiler.locale_of(field), banks.everywhere(words)) or banks.COMMON
+        elif vocabulary.engine >= 2:
+            chosen = of_locale(compiler.locale_of(field), banks.everywhere(vocabulary)) or banks.COMMON
         else:
             chosen = of_locale(compiler.locale_of(field), known) or banks.COMMON
         if (
             self._kind is not None
             and self._kind.placed is not None
             and field.common.unique
-            and words.engine >= 3
+            and vocabulary.engine >= 3
         ):
             self._kind = None  # accounts of two countries without IBANs may be the same
             text = f"{self.label}: unique values do not agree with the other columns of the row."
@@ -317,21 +317,21 @@ class Iban(FieldType):
         if self._kind is not None:
             chosen = self._kind.countries
         self._countries = chosen
-        self._words = words
-        self._of_bank = self._kind is not None and words.engine >= 3
-        others = [country for country in chosen if country not in known]
+        self._vocabulary = vocabulary
+        self._has_bank = self._kind is not None and vocabulary.engine >= 3
+        without_iban = [country for country in chosen if country not in known]
         self.max_length = _LONGEST_ACCOUNT
         if self._kind is None or self._kind.placed is None:
             self.max_length = max((self._code(row).width for row in range(len(chosen))), default=0)
-            if others:
-                text = f"{others[0]} has no IBAN, so the column has: {banks.domestic_name(others[0])}."
+            if without_iban:
+                text = f"{without_iban[0]} has no IBAN, so the column has: {banks.domestic_name(without_iban[0])}."
                 compiler.warn(field, "no_iban", text, "Set options.countryCode.")
-        elif others:
+        elif without_iban:
             text = "Rows in countries without IBANs have what identifies an account there."
             compiler.warn(field, "no_iban", text, "Set options.countryCode.")
 
     def _code(self, row: int) -> Code:
-        return banks.account(self._words, self._countries[row], self.options.formatted, self._of_bank)
+        return banks.account(self._vocabulary, self._countries[row], self.options.formatted, self._has_bank)
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
@@ -341,7 +341,7 @@ class Iban(FieldType):
         return self._fill(context, unique=False)
 
     def _fill(self, context: ColumnContext, unique: bool) -> pa.Array:
-        letters = context.group().letters if self._of_bank else None
+        letters = context.group().letters if self._has_bank else None
         if len(self._countries) == 1:
             code = self._code(0)
             return code.text(code.draw_unique(context) if unique else code.draw(context), letters)
@@ -367,7 +367,7 @@ _LONGEST_ACCOUNT = 42
 
 
 class Bic(CodeType):
-    """Bank identifiers (ISO 9362) whose eighth character is 0: those are set aside for tests, so no bank has one."""
+    """Bank identifiers (ISO 9362) whose eighth character is 0: which is reserved for tests, so no bank has one."""
 
     name = "bic"
     label = "BIC"
@@ -400,21 +400,23 @@ class Bic(CodeType):
             chosen = of_locale(compiler.locale_of(field), known) or known
         else:
             chosen = listed(field, options.country, known, "country", "a BIC", compiler) or known
-        self.use(self._of(chosen, compiler.vocabulary))
+        self.use(self._compiled_code(chosen, compiler.vocabulary))
         self._kind: banks.Bank | None = compiler.kind_of(field) if field.group else None
         countries = self._kind.countries if self._kind is not None else ()
         self._countries = countries
-        self._words = compiler.vocabulary
-        self._of_bank = self._kind is not None and compiler.vocabulary.engine >= 3
+        self._vocabulary = compiler.vocabulary
+        self._has_bank = self._kind is not None and compiler.vocabulary.engine >= 3
 
     def _code(self, row: int) -> Code:
-        return self._of((self._countries[row],), self._words, self._of_bank)
+        return self._compiled_code((self._countries[row],), self._vocabulary, self._has_bank)
 
-    def _of(self, countries: tuple[str, ...], words: Vocabulary, of_bank: bool = False) -> Code:
+    def _compiled_code(
+        self, countries: tuple[str, ...], vocabulary: Vocabulary, of_bank: bool = False
+    ) -> Code:
         branch = self.options.branch
         letters = banks.LETTERS if of_bank else (Run(UPPER, 4),)
         end = [Run(DIGITS + UPPER, 3)] if branch else []
-        return words.shared(
+        return vocabulary.shared(
             ("bic", countries, branch, of_bank),
             lambda: Code(*letters, Pick(countries), Run(DIGITS[2:] + UPPER), "0", *end),
         )
@@ -432,7 +434,7 @@ class Bic(CodeType):
 
     def _mixed(self, context: ColumnContext, unique: bool) -> pa.Array:
         assert self._kind is not None  # else there are no countries
-        letters = context.group().letters if self._of_bank else None
+        letters = context.group().letters if self._has_bank else None
         return mixed_by(self._code, self._kind.country(context), context, unique, letters)
 
     @classmethod
@@ -467,7 +469,7 @@ class AccountNumber(CodeType):
 
 
 class AccountName(PoolType):
-    """What a bank calls an account."""
+    """The name of a bank account."""
 
     name = "account_name"
     label = "Account Name"
@@ -525,7 +527,7 @@ class EthereumAddress(CodeType):
 
 
 _PREFIXES = 4
-_MOST_FREE = 9
+_MAX_FREE_DIGITS = 9
 _HIGH_SALT = 1
 
 
@@ -573,17 +575,17 @@ ISSUERS: dict[str, Issuer] = {
 }  # fmt: skip
 _NAMES = tuple(ISSUERS)
 _ALL = tuple(ISSUERS.values())
-_EVERY = tuple(range(len(_ALL)))
+_ALL_ISSUERS = tuple(range(len(_ALL)))
 _IIN = np.array([issuer.prefixes for issuer in _ALL], np.int64)
-_SPAN = np.array([10**issuer.free for issuer in _ALL], np.int64)
-_FOUR = np.array([issuer.security_digits == 4 for issuer in _ALL])
+_NUMBERS_PER_PREFIX = np.array([10**issuer.free for issuer in _ALL], np.int64)
+_HAS_FOUR_DIGITS = np.array([issuer.security_digits == 4 for issuer in _ALL])
 
 
 def find(name: str) -> int | None:
     """The number of an issuer among `ISSUERS`, by its name, label or an alias; letters only, ignoring case."""
-    plain = "".join(ch for ch in name.lower() if ch.isalpha())
+    letters = "".join(ch for ch in name.lower() if ch.isalpha())
     for place, (key, issuer) in enumerate(ISSUERS.items()):
-        if plain in (key, issuer.label.lower().replace(" ", ""), *issuer.aliases):
+        if letters in (key, issuer.label.lower().replace(" ", ""), *issuer.aliases):
             return place
     return None
 
@@ -626,14 +628,14 @@ class Cards:
     def __init__(self, kind: CardKind, draws: RandomStream, issuers: tuple[int, ...]) -> None:
         self._kind, self._draws, self._issuers = kind, draws, np.array(issuers)
 
-        self._free = min(_ALL[issuer].free for issuer in issuers)
-        self._most = max(_ALL[issuer].free for issuer in issuers)
+        self._fewest_free = min(_ALL[issuer].free for issuer in issuers)
+        self._most_free = max(_ALL[issuer].free for issuer in issuers)
 
     @cached_property
-    def _drawn(self) -> tuple[np.ndarray, np.ndarray]:
-        """Issuer, and what the rest of the number follows from: ``int64[n]`` each."""
+    def _issuer_and_rest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Issuer, and the index of the rest of the number: ``int64[n]`` each."""
         unique = self._kind.unique
-        size = self._issuers.size * _PREFIXES * 10 ** (self._free if unique else self._most)
+        size = self._issuers.size * _PREFIXES * 10 ** (self._fewest_free if unique else self._most_free)
         index = (self._draws.permuted(size) if unique else self._draws.below(size)).view(np.int64)
         # Two divisions by a constant are faster than one divmod.
         rest = index // self._issuers.size
@@ -642,17 +644,17 @@ class Cards:
     @property
     def issuer(self) -> np.ndarray:
         """``int64[n]``: which of `ISSUERS`."""
-        return self._drawn[0]
+        return self._issuer_and_rest[0]
 
     def numbers(self) -> np.ndarray:
-        """``int64[n]`` of whole card numbers."""
-        issuer, rest = self._drawn
+        """``int64[n]`` of complete card numbers."""
+        issuer, rest = self._issuer_and_rest
         digits = rest // _PREFIXES
         prefix = rest - digits * _PREFIXES
-        free, most = self._free, self._most
-        if self._kind.unique and most > free:
-            digits += self._draws.below(10 ** (most - free), _HIGH_SALT).view(np.int64) * 10**free
-        span = _SPAN[issuer]
+        fewest, maximum = self._fewest_free, self._most_free
+        if self._kind.unique and maximum > fewest:
+            digits += self._draws.below(10 ** (maximum - fewest), _HIGH_SALT).view(np.int64) * 10**fewest
+        span = _NUMBERS_PER_PREFIX[issuer]
         return with_check_digit(_IIN[issuer, prefix] * span + digits % span)
 
 
@@ -669,7 +671,7 @@ class CardKind(GroupKind):
             if isinstance(field.options, CreditCardNumber.Options)
         ]
         self.unique = any(field.common.unique for field, _ in numbers)
-        self.issuers = chosen(numbers[0][1])[0] if numbers else _EVERY
+        self.issuers = chosen(numbers[0][1])[0] if numbers else _ALL_ISSUERS
         for field, issuer in numbers[1:]:
             if chosen(issuer)[0] != self.issuers:
                 text = f'The card of "{numbers[0][0].name}" has other issuers.'
@@ -683,9 +685,9 @@ class CardKind(GroupKind):
         for name, value in fixed.items():
             if by_name[name] not in (CreditCardType, CreditCardNumber) or value is None:
                 continue
-            found = find(str(value)) if by_name[name] is CreditCardType else recognise(str(value))
-            if found in issuers and not self.unique:
-                issuers = (found,)
+            issuer = find(str(value)) if by_name[name] is CreditCardType else recognise(str(value))
+            if issuer in issuers and not self.unique:
+                issuers = (issuer,)
             else:
                 reason = (
                     "the card numbers are unique" if self.unique else f'no card of this group is "{value}"'
@@ -699,17 +701,17 @@ class CardKind(GroupKind):
 
 
 def chosen(given: str | tuple[str, ...] | None) -> tuple[tuple[int, ...], dict[str, str]]:
-    """The issuers an option names (all where it names none that exist), and the names that do not exist by their
+    """Return the issuers of an option (all if none of its names exist), and the names that do not exist by their
     place in the option."""
     if given is None:
-        return _EVERY, {}
+        return _ALL_ISSUERS, {}
     names = (
         {"": given} if isinstance(given, str) else {f"[{place}]": name for place, name in enumerate(given)}
     )
-    found = {place: find(name) for place, name in names.items()}
-    known = {issuer for issuer in found.values() if issuer is not None}
-    return tuple(sorted(known)) or _EVERY, {
-        place: name for place, name in names.items() if found[place] is None
+    issuers = {place: find(name) for place, name in names.items()}
+    known = {issuer for issuer in issuers.values() if issuer is not None}
+    return tuple(sorted(known)) or _ALL_ISSUERS, {
+        place: name for place, name in names.items() if issuers[place] is None
     }
 
 
@@ -815,7 +817,7 @@ class Cvv(_CardField):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         random = context.bits()
-        four = _FOUR[context.group().issuer]
+        four = _HAS_FOUR_DIGITS[context.group().issuer]
         index = (random >> np.uint64(32)) * np.where(four, np.uint64(10_000), np.uint64(1_000)) >> np.uint64(
             32
         )
@@ -828,7 +830,7 @@ def _security_codes() -> pa.Array:
 
 
 class CardExpiry(_CardField):
-    """A month from the one after now on."""
+    """A month after the current one."""
 
     name = "card_expiry"
     label = "Card Expiry"
@@ -854,19 +856,21 @@ class CardExpiry(_CardField):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         try:
-            self._spell = dates.formatter(options.format)
+            self._formatter = dates.formatter(options.format)
         except dates.DateFormatError as error:
             compiler.fault(field, "options.format", "bad_format", str(error), "Write MM/YY or MM/YYYY.")
             return
         if dates.needs_clock(options.format):
             text = "A card runs out with a month, not at an hour."
             compiler.fault(field, "options.format", "bad_format", text, "Write MM/YY or MM/YYYY.")
-        self.max_length = longest(self._spell(pa.array([date(2000 + year, 9, 30) for year in range(100)])))
+        self.max_length = longest(
+            self._formatter(pa.array([date(2000 + year, 9, 30) for year in range(100)]))
+        )
 
     def prepare(self, env: GenerationContext) -> pa.Array:
         first = env.now.year * 12 + env.now.month
         months = [divmod(first + month, 12) for month in range(self.options.years * 12)]
-        return self._spell(pa.array([date(year, month + 1, 1) for year, month in months]))
+        return self._formatter(pa.array([date(year, month + 1, 1) for year, month in months]))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return pooled(context.state, context.below(len(context.state)))

@@ -65,7 +65,7 @@ def numbers(first: int, last: int, width: int) -> Pick:
     return Pick(tuple(f"{number:0{width}d}" for number in range(first, last + 1)))
 
 
-def _words(vocabulary: Vocabulary, name: str) -> Pick:
+def _pick_words(vocabulary: Vocabulary, name: str) -> Pick:
     return Pick(tuple(vocabulary.words(name).to_pylist()))
 
 
@@ -79,8 +79,8 @@ def _complement_or_zero(rest: int) -> str:
 
 def _turkish(position: int, character: str) -> int:
     place = 9 - position
-    moved = (int(character) + place) % 10
-    return ((moved * 2**place) % 9 or 9) if moved else 0
+    digit = (int(character) + place) % 10
+    return ((digit * 2**place) % 9 or 9) if digit else 0
 
 
 def _austrian(position: int, character: str) -> int:
@@ -216,12 +216,12 @@ TAX: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
     "TR": ("VKN", lambda _: (digits(9), Check(10, _turkish, tuple(str(-rest % 10) for rest in range(10))))),
     "UA": ("RNTRC", lambda _: (digits(9), weighted((-1, 5, 7, 9, 4, 6, 10, 5, 7), 11, _or_zero))),
     "AT": ("Abgabenkontonummer", lambda vocabulary: (
-        _words(vocabulary, "austrian_tax_office"), *like("#-###/##"),
+        _pick_words(vocabulary, "austrian_tax_office"), *like("#-###/##"),
         Check(10, _austrian, tuple(str(-rest % 10) for rest in range(10))))),
     "US": ("EIN", lambda vocabulary: (
-        _words(vocabulary, "employer_prefix"), *like("-#######"))),
+        _pick_words(vocabulary, "employer_prefix"), *like("-#######"))),
 }  # fmt: skip
-"""Country: (what its number is called there, its parts). Germany is apart, see `tax_number`."""
+"""Country: (the name of its number, its parts). For Germany see `tax_number`."""
 
 VAT: dict[str, Callable[[], Parts]] = {
     "AT": lambda: (Gap("ATU"), digits(7), Check(10, _austrian, tuple(str((6 - rest) % 10) for rest in range(10)))),
@@ -264,7 +264,7 @@ VAT_COUNTRIES = tuple(sorted(VAT))
 
 
 def tax_name(country: str) -> str:
-    """What ``country`` (of `TAX_COUNTRIES`) calls its number."""
+    """Return the name of the tax number of ``country`` (of `TAX_COUNTRIES`)."""
     return "Steuer-ID" if country == "DE" else TAX[country][0]
 
 
@@ -294,13 +294,13 @@ class GermanTaxNumber(Code):
         other = np.ones((len(heads), 10), bool)
         np.put_along_axis(other, heads.astype(np.int64), False, axis=1)
         self._heads = heads
-        self._left = np.nonzero(other)[1].reshape(-1, 5).astype(np.uint8)
+        self._other_digits = np.nonzero(other)[1].reshape(-1, 5).astype(np.uint8)
         self._tails = np.array(
             [tail for tail in product(range(5), repeat=5) if len(set(tail)) == 4], np.uint8
         )
         self._machine = codes.mod_11_10()
-        self._step = np.array([[self._machine.step(s, d) for d in DIGITS] for s in range(11)], np.uint8)
-        self._last = np.array([int(digit) for digit in self._machine.outputs], np.uint8)
+        self._steps = np.array([[self._machine.step(s, d) for d in DIGITS] for s in range(11)], np.uint8)
+        self._outputs = np.array([int(digit) for digit in self._machine.outputs], np.uint8)
         self.width = 11
         self.sizes = [len(heads) * len(self._tails)]
         self.space = self.sizes[0]
@@ -309,18 +309,18 @@ class GermanTaxNumber(Code):
         head, tail = np.divmod(draws[0].view(np.int64), len(self._tails))
         out = np.empty((head.size, 11), np.uint8)
         out[:, :5] = self._heads[head]
-        out[:, 5:10] = self._left[head[:, None], self._tails[tail]]
+        out[:, 5:10] = self._other_digits[head[:, None], self._tails[tail]]
         state = np.full(head.size, self._machine.start, np.uint8)
         for column in range(10):
-            state = self._step[state, out[:, column]]
-        out[:, 10] = self._last[state]
+            state = self._steps[state, out[:, column]]
+        out[:, 10] = self._outputs[state]
         out += 48
         return out
 
 
 _AREAS = tuple(f"{area:03d}" for area in range(1, 900) if area != 666)
 # Printed in advertisements and on sample cards; the Social Security Administration voided them.
-_VOID = ("078-05-1120", "219-09-9999", "457-55-5462")
+_VOIDED_NUMBERS = ("078-05-1120", "219-09-9999", "457-55-5462")
 
 
 class Ssn(CodeType):
@@ -337,8 +337,8 @@ class Ssn(CodeType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.use(compiler.vocabulary.shared("ssn", _ssn))
-        self._size = self.code.capacity - len(_VOID)
-        self._void = compiler.vocabulary.shared("ssn void", _void_numbers)
+        self._size = self.code.capacity - len(_VOIDED_NUMBERS)
+        self._voided = compiler.vocabulary.shared("ssn void", _void_numbers)
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._text(context.below(self._size))
@@ -348,13 +348,13 @@ class Ssn(CodeType):
 
     @classmethod
     def capacity(cls) -> int:
-        return len(_AREAS) * 99 * 9_999 - len(_VOID)
+        return len(_AREAS) * 99 * 9_999 - len(_VOIDED_NUMBERS)
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self._text(context.permuted(self._size))
 
     def _text(self, index: np.ndarray) -> pa.Array:
-        for number in self._void:
+        for number in self._voided:
             index = index + (index >= number)
         return self.code.text([index])
 
@@ -367,7 +367,7 @@ def _ssn() -> Code:
 
 def _void_numbers() -> tuple[np.uint64, ...]:
     """Places of the voided numbers among all, in rising order."""
-    parts = [number.split("-") for number in _VOID]
+    parts = [number.split("-") for number in _VOIDED_NUMBERS]
     places = [
         (_AREAS.index(area) * 99 + int(group) - 1) * 9_999 + int(serial) - 1 for area, group, serial in parts
     ]
@@ -403,7 +403,7 @@ class _Fixed(CodeType):
 
 
 class NhsNumber(_Fixed):
-    """Numbers of the National Health Service that begin with 999: those are set aside for tests."""
+    """Numbers of the National Health Service that begin with 999: which are reserved for tests."""
 
     name = "nhs_number"
     label = "NHS Number"
@@ -450,15 +450,15 @@ _CONSONANTS = "BCDFGHJKLMNPQRSTVWXYZ"
 
 
 @cache
-def _born(form: str, days: int = 0, months: int = 0) -> Pick:
-    """Days of birth as ``form`` writes them; ``days`` or ``months`` are added for women where the number says so."""
-    every = [_FIRST_DAY + timedelta(days=n) for n in range((_LAST_DAY - _FIRST_DAY).days + 1)]
+def _birth(pattern: str, days: int = 0, months: int = 0) -> Pick:
+    """Return days of birth in the format ``pattern``; ``days`` or ``months`` are added for women."""
+    days_ = [_FIRST_DAY + timedelta(days=n) for n in range((_LAST_DAY - _FIRST_DAY).days + 1)]
     texts = []
-    for more in (0, 1) if days or months else (0,):
+    for is_woman in (0, 1) if days or months else (0,):
         texts += [
-            form.format(y=day.year % 100, m=day.month + more * months, d=day.day + more * days, year=day.year,
-                        letter="ABCDEHLMPRST"[day.month - 1], short=day.year % 1000)
-            for day in every
+            pattern.format(y=day.year % 100, m=day.month + is_woman * months, d=day.day + is_woman * days,
+                        year=day.year, letter="ABCDEHLMPRST"[day.month - 1], short=day.year % 1000)
+            for day in days_
         ]  # fmt: skip
     return Pick(tuple(texts))
 
@@ -466,28 +466,28 @@ def _born(form: str, days: int = 0, months: int = 0) -> Pick:
 _YMD, _DMY = "{y:02d}{m:02d}{d:02d}", "{d:02d}{m:02d}{y:02d}"
 
 
-def _twice() -> Check:
-    """Estonia's and Lithuania's: a second row of weights where the first leaves ten, and 0 if that does too."""
-    first, second, most = (1, 2, 3, 4, 5, 6, 7, 8, 9, 1), (3, 4, 5, 6, 7, 8, 9, 1, 2, 3), 101
+def _two_pass_check() -> Check:
+    """Return the check of Estonia and Lithuania: a second row of weights if the first gives ten, and 0 if both do."""
+    first_weights, second_weights, base = (1, 2, 3, 4, 5, 6, 7, 8, 9, 1), (3, 4, 5, 6, 7, 8, 9, 1, 2, 3), 101
 
     def value(position: int, character: str) -> int:
         digit = int(character)
-        return digit * first[position] % 11 + most * (digit * second[position] % 11)
+        return digit * first_weights[position] % 11 + base * (digit * second_weights[position] % 11)
 
-    def spelled(rest: int) -> str:
-        one, other = rest % most % 11, rest // most % 11
-        return str(one if one < 10 else other % 10)
+    def output(rest: int) -> str:
+        first_digit, second_digit = rest % base % 11, rest // base % 11
+        return str(first_digit if first_digit < 10 else second_digit % 10)
 
-    return Check(most * most, value, tuple(map(spelled, range(most * most))))
+    return Check(base * base, value, tuple(map(output, range(base * base))))
 
 
 # Verhoeff, "Error Detecting Decimal Codes", 1969: the dihedral group of ten, and a permutation by place.
 _ROTATED = (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)
 
 
-def _times(one: int, other: int) -> int:
-    turned = -other if one >= 5 else other
-    return (one % 5 + turned) % 5 + 5 * ((one >= 5) != (other >= 5))
+def _dihedral_product(one: int, other: int) -> int:
+    signed = -other if one >= 5 else other
+    return (one % 5 + signed) % 5 + 5 * ((one >= 5) != (other >= 5))
 
 
 def _verhoeff(width: int) -> Machine:
@@ -498,9 +498,11 @@ def _verhoeff(width: int) -> Machine:
         digit = int(character)
         for _ in range((width - read) % 8):
             digit = _ROTATED[digit]
-        return min(read + 1, width) * 10 + _times(digit, product)
+        return min(read + 1, width) * 10 + _dihedral_product(digit, product)
 
-    inverse = {product: next(n for n in range(10) if _times(n, product) == 0) for product in range(10)}
+    inverse = {
+        product: next(n for n in range(10) if _dihedral_product(n, product) == 0) for product in range(10)
+    }
     return Machine(
         10 * (width + 1), 0, step, tuple(str(inverse[state % 10]) for state in range(10 * (width + 1)))
     )
@@ -534,71 +536,71 @@ def _thai(position: int, character: str) -> int:
     return (2 - position) * int(character) % 11
 
 
-_DIFFERENT = Pick(tuple(f"{pair:02d}" for pair in range(100) if pair % 11))
+_DIFFERENT_DIGITS = Pick(tuple(f"{pair:02d}" for pair in range(100) if pair % 11))
 """Two different digits."""
-_CZECH_BIRTH_NUMBER = lambda _: (_born(_YMD, months=50), Gap("/"), digits(3),  # noqa: E731
+_CZECH_BIRTH_NUMBER = lambda _: (_birth(_YMD, months=50), Gap("/"), digits(3),  # noqa: E731
                     weighted([pow(10, 8 - place, 11) for place in range(9)], 11, _or_zero))  # fmt: skip
-_BALTIC = lambda _: (Run("34"), _born(_YMD), digits(3), _twice())  # noqa: E731
+_BALTIC = lambda _: (Run("34"), _birth(_YMD), digits(3), _two_pass_check())  # noqa: E731
 _SSN_AREAS = tuple(f"{area:03d}" for area in range(1, 900) if area not in (78, 219, 457, 666))
 
 SCHEMES: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
     "AR": ("DNI", lambda _: (Run("1234"), *like("#.###.###"))),
     "AT": ("VNR", lambda _: (_FIRST, digits(2), weighted((3, 7, 9, 0, 5, 8, 4, 2, 1, 6), 11, codes.remainder),
                              Gap(" "), numbers(1, 28, 2), numbers(1, 12, 2), Run("56789"), Run(DIGITS))),
-    "BE": ("NN", lambda _: (_born("{y:02d}{m:02d}{d:02d}"), Gap("-"), numbers(1, 997, 3), Gap("."),
+    "BE": ("NN", lambda _: (_birth("{y:02d}{m:02d}{d:02d}"), Gap("-"), numbers(1, 997, 3), Gap("."),
                             weighted([pow(10, 8 - n, 97) for n in range(9)], 97, lambda rest: f"{97 - rest:02d}"))),
-    "BG": ("EGN", lambda _: (_born(_YMD), digits(3), weighted((2, 4, 8, 5, 10, 9, 7, 3, 6), 11, _or_zero))),
+    "BG": ("EGN", lambda _: (_birth(_YMD), digits(3), weighted((2, 4, 8, 5, 10, 9, 7, 3, 6), 11, _or_zero))),
     "CA": ("SIN", lambda _: (Run("1234567"), *like("##-###-##"), codes.luhn(8))),
     "CH": ("AHV", lambda _: ("756", *like(".####.####.#"), codes.gs1(12))),
     "CN": ("RIC", lambda _: (Pick(("110101", "110105", "110108", "120101", "310101", "310104")),
-                             _born("{year}{m:02d}{d:02d}"), digits(3),
+                             _birth("{year}{m:02d}{d:02d}"), digits(3),
                              weighted([pow(2, 17 - place, 11) for place in range(17)], 11, "10X98765432"))),
     "CR": ("Cédula", lambda _: ("0", Run("1234567"), *like("-####-####"))),
     "CZ": ("Rodné číslo", _CZECH_BIRTH_NUMBER),
-    "DK": ("CPR", lambda _: (_born(_DMY), Gap("-"), Run("0123"), digits(3))),
+    "DK": ("CPR", lambda _: (_birth(_DMY), Gap("-"), Run("0123"), digits(3))),
     "DO": ("Cédula", lambda _: (_FIRST, *like("##-#######-"), codes.luhn(10))),
     "EC": ("CI", lambda _: (numbers(1, 24, 2), Run("012345"), digits(6), Gap("-"), codes.luhn(9))),
     "EE": ("Isikukood", _BALTIC),
-    "FI": ("HETU", lambda _: (_born(_DMY), Gap("-"), numbers(2, 899, 3),
+    "FI": ("HETU", lambda _: (_birth(_DMY), Gap("-"), numbers(2, 899, 3),
                               weighted([pow(10, 8 - place, 31) for place in range(9)], 31,
                                        "0123456789ABCDEFHJKLMNPRSTUVWXY"))),
-    "FR": ("NIR", lambda _: (Run("12"), _born("{y:02d}{m:02d}"), numbers(1, 19, 2), numbers(1, 989, 3),
+    "FR": ("NIR", lambda _: (Run("12"), _birth("{y:02d}{m:02d}"), numbers(1, 19, 2), numbers(1, 989, 3),
                              numbers(1, 999, 3), Gap(" "),
                              weighted([pow(10, 12 - n, 97) for n in range(13)], 97, lambda rest: f"{97 - rest:02d}"))),
     "GB": ("NHS number", lambda _: ("999", Gap(" "), *like("### ###"),
                                     weighted((10, 9, 8, 7, 6, 5, 4, 3, 2), 11, complement(11)))),
-    "GR": ("AMKA", lambda _: (_born(_DMY), digits(4), codes.luhn(10))),
+    "GR": ("AMKA", lambda _: (_birth(_DMY), digits(4), codes.luhn(10))),
     "ID": ("NIK", lambda _: (Pick(("1271", "3171", "3273", "3374", "3578", "5171")), numbers(1, 20, 2),
-                             _born(_DMY, days=40), numbers(1, 9999, 4))),
+                             _birth(_DMY, days=40), numbers(1, 9999, 4))),
     "IL": ("Mispar Zehut", lambda _: (_FIRST, *like("#######-"), codes.luhn(8))),
-    "IN": ("Aadhaar", lambda _: (Run("23456789"), Run(DIGITS), digits(2), Gap(" "), Run(DIGITS), _DIFFERENT,
+    "IN": ("Aadhaar", lambda _: (Run("23456789"), Run(DIGITS), digits(2), Gap(" "), Run(DIGITS), _DIFFERENT_DIGITS,
                                  Run(DIGITS), Gap(" "), digits(2), Run(DIGITS), _verhoeff(11))),
-    "IS": ("Kennitala", lambda _: (_born(_DMY), Gap("-"), Run("23456789"), Run(DIGITS),
+    "IS": ("Kennitala", lambda _: (_birth(_DMY), Gap("-"), Run("23456789"), Run(DIGITS),
                                    weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, complement(11)), "9")),
-    "IT": ("Codice fiscale", lambda _: (Run(UPPER, 6), _born("{y:02d}{letter}{d:02d}", days=40), Pick((
+    "IT": ("Codice fiscale", lambda _: (Run(UPPER, 6), _birth("{y:02d}{letter}{d:02d}", days=40), Pick((
         "H501", "F205", "L219", "D612", "A944", "G273", "F839", "D969", "C351", "A662")),
         Check(26, _italian, tuple(UPPER)))),
     "JP": ("My Number", lambda _: (*like("#### #### ###"),
                                    weighted((6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, _complement_or_zero))),
-    "KR": ("RRN", lambda _: (_born(_YMD), Gap("-"), Run("12"), numbers(0, 95, 2), digits(3),
+    "KR": ("RRN", lambda _: (_birth(_YMD), Gap("-"), Run("12"), numbers(0, 95, 2), digits(3),
                              weighted((2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), 11, lambda rest: str((11 - rest) % 10)))),
     "LT": ("Asmens kodas", _BALTIC),
     "LV": ("Personas kods", lambda _: ("32", *like("####-####"), weighted(
         (10, 5, 8, 4, 2, 1, 6, 3, 7, 9), 11, lambda rest: str((1 + rest) % 11 % 10)))),
-    "MX": ("CURP", lambda _: (Run(_CONSONANTS), Run("AEIOU"), Run(_CONSONANTS, 2), _born(_YMD), Run("HM"),
+    "MX": ("CURP", lambda _: (Run(_CONSONANTS), Run("AEIOU"), Run(_CONSONANTS, 2), _birth(_YMD), Run("HM"),
                               Pick(tuple(_STATES)), Run(_CONSONANTS, 3), Run(DIGITS),
                               Check(10, _curp_weight, tuple(str(-rest % 10) for rest in range(10))))),
-    "MY": ("NRIC", lambda _: (_born(_YMD), Gap("-"), numbers(1, 14, 2), Gap("-"), digits(4))),
+    "MY": ("NRIC", lambda _: (_birth(_YMD), Gap("-"), numbers(1, 14, 2), Gap("-"), digits(4))),
     "PE": ("CUI", lambda _: (digits(8), Gap("-"), weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, "65432110987"))),
     "PK": ("CNIC", lambda _: (Run("1234567"), *like("####-#######-"), _FIRST)),
-    "PL": ("PESEL", lambda _: (_born(_YMD), digits(4), weighted((1, 3, 7, 9, 1, 3, 7, 9, 1, 3), 10, complement(10)))),
+    "PL": ("PESEL", lambda _: (_birth(_YMD), digits(4), weighted((1, 3, 7, 9, 1, 3, 7, 9, 1, 3), 10, complement(10)))),
     "PT": ("CC", lambda _: (_FIRST, digits(7), Gap(" "), weighted((9, 8, 7, 6, 5, 4, 3, 2), 11, _complement_or_zero),
                             Gap(" "), Pick(("ZZ", "ZY", "ZX", "ZW", "ZV")),
                             Check(10, _portuguese, tuple(str(-rest % 10) for rest in range(10))))),
-    "RO": ("CNP", lambda _: (Run("12"), _born(_YMD), numbers(1, 46, 2), numbers(1, 999, 3), weighted(
+    "RO": ("CNP", lambda _: (Run("12"), _birth(_YMD), numbers(1, 46, 2), numbers(1, 999, 3), weighted(
         (2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9), 11, lambda rest: str(rest) if rest < 10 else "1"))),
-    "SE": ("Personnummer", lambda _: (_born(_YMD), Gap("-"), digits(3), codes.luhn(9))),
-    "SI": ("EMŠO", lambda _: (_born("{d:02d}{m:02d}{short:03d}"), "50", digits(3),
+    "SE": ("Personnummer", lambda _: (_birth(_YMD), Gap("-"), digits(3), codes.luhn(9))),
+    "SI": ("EMŠO", lambda _: (_birth("{d:02d}{m:02d}{short:03d}"), "50", digits(3),
                               weighted((7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, _complement_or_zero))),
     "SK": ("Rodné číslo", _CZECH_BIRTH_NUMBER),
     "TH": ("PIN", lambda _: (Run("12345678"), *like("-####-#####-##-"),
@@ -606,7 +608,7 @@ SCHEMES: dict[str, tuple[str, Callable[[Vocabulary], Parts]]] = {
     "TR": ("T.C. Kimlik", lambda _: (_FIRST, digits(8), weighted((3, 1, 3, 1, 3, 1, 3, 1, 3), 10, complement(10)),
                                      weighted([1] * 10, 10, _or_zero))),
     "US": ("SSN", lambda _: (Pick(_SSN_AREAS), Gap("-"), numbers(1, 99, 2), Gap("-"), numbers(1, 9999, 4))),
-    "ZA": ("ID number", lambda _: (_born(_YMD), digits(4), "08", codes.luhn(12))),
+    "ZA": ("ID number", lambda _: (_birth(_YMD), digits(4), "08", codes.luhn(12))),
 }  # fmt: skip
 """Country: (what its number is called, its parts)."""
 
@@ -620,13 +622,13 @@ _BY_TAX = {
     "NL": "BSN",
     "UA": "RNTRC",
 }
-"""Countries that know people by the number that their tax offices use."""
+"""Countries that identify people by their tax number."""
 
 COUNTRIES = tuple(sorted([*SCHEMES, *_BY_TAX, "NO"]))
 
 
 def number_name(country: str) -> str:
-    """What ``country`` (of `COUNTRIES`) calls its number."""
+    """Return the name of the number of ``country`` (of `COUNTRIES`)."""
     return "Fødselsnummer" if country == "NO" else _BY_TAX.get(country) or SCHEMES[country][0]
 
 
@@ -647,7 +649,7 @@ class NorwegianNumber(Code):
     """
 
     def __init__(self) -> None:
-        days = np.array([[int(sign) for sign in text] for text in _born(_DMY).texts])
+        days = np.array([[int(sign) for sign in text] for text in _birth(_DMY).texts])
         serials = np.array([[int(sign) for sign in f"{n:03d}"] for n in range(500)])
         first, second = np.array((3, 7, 6, 1, 8, 9, 4, 5, 2)), np.array((5, 4, 3, 2, 7, 6, 5, 4, 3))
         shares = days @ first[:6] % 11 * 11 + days @ second[:6] % 11
@@ -655,11 +657,11 @@ class NorwegianNumber(Code):
         for share in range(121):
             one = -(share // 11 + serials @ first[6:]) % 11
             two = -(share % 11 + serials @ second[6:] + 2 * one) % 11
-            fits = np.flatnonzero((one < 10) & (two < 10))
-            endings.append([b"%03d%d%d" % (n, one[n], two[n]) for n in fits])
+            valid = np.flatnonzero((one < 10) & (two < 10))
+            endings.append([b"%03d%d%d" % (n, one[n], two[n]) for n in valid])
         count = min(map(len, endings))
-        kept = b"".join(ending for one in endings for ending in one[:count])
-        self._endings = np.frombuffer(kept, np.uint8).reshape(121, count, 5)
+        endings_text = b"".join(ending for one in endings for ending in one[:count])
+        self._endings = np.frombuffer(endings_text, np.uint8).reshape(121, count, 5)
         self._days, self._shares = (days + 48).astype(np.uint8), shares
         self._count = count
         self.width = 11

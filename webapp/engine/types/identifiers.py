@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-_UNBOUNDED = 1 << 62
+_UNIQUE_SPACE = 1 << 62
 _NIBBLE = np.uint64(0xF)
 _U12, _U16, _U24 = (np.uint64(n) for n in (12, 16, 24))
 _TEN_BITS, _TWELVE_BITS = np.uint64(1023), np.uint64(4095)
@@ -56,7 +56,7 @@ class _Identifier(FieldType):
     dtype = pa.string()
 
     def space(self) -> int | None:
-        return _UNBOUNDED
+        return _UNIQUE_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -165,30 +165,30 @@ class NanoId(_Identifier):
         self._pairs = (options.size + 1) // 2
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        drawn = words(context, -(-self._pairs // 5))
-        letters = ((drawn.T[:, :, None] >> _NANO_SHIFTS) & _TWELVE_BITS).reshape(
-            context.n, 5 * drawn.shape[0]
+        random_words = words(context, -(-self._pairs // 5))
+        letters = ((random_words.T[:, :, None] >> _NANO_SHIFTS) & _TWELVE_BITS).reshape(
+            context.n, 5 * random_words.shape[0]
         )[:, : self._pairs]
         if self._pairs > 5:
             # The four bits left over in the first word: with its five pairs they make all 64.
             letters[:, 5] &= np.uint64(0x3F)
-            letters[:, 5] |= (drawn[0] >> np.uint64(60) << np.uint64(6)) | (
-                drawn[1] & np.uint64(3)
+            letters[:, 5] |= (random_words[0] >> np.uint64(60) << np.uint64(6)) | (
+                random_words[1] & np.uint64(3)
             ) << np.uint64(10)
-        spelled = _pairs(NANO_ALPHABET).take(letters.view(np.intp))
+        text_pairs = _pairs(NANO_ALPHABET).take(letters.view(np.intp))
         if self.options.size % 2:
-            spelled = np.ascontiguousarray(spelled.view(np.uint8)[:, : self.options.size])
-        return texts(spelled, self.options.size)
+            text_pairs = np.ascontiguousarray(text_pairs.view(np.uint8)[:, : self.options.size])
+        return texts(text_pairs, self.options.size)
 
     def space(self) -> int | None:
-        return _UNBOUNDED if self.options.size >= _NANO_UNIQUE else None
+        return _UNIQUE_SPACE if self.options.size >= _NANO_UNIQUE else None
 
     def unique_hint(self) -> str:
         return f"Set size to {_NANO_UNIQUE} or more, or use a random string."
 
 
 class MongoObjectId(_Identifier):
-    """As a driver makes them: 4 bytes of seconds, 5 random ones of the process, 3 of a counter (BSON ObjectId)."""
+    """As a driver creates them: 4 bytes of seconds, 5 random ones of the process, 3 of a counter (BSON ObjectId)."""
 
     name = "mongodb_objectid"
     label = "MongoDB ObjectId"
@@ -256,24 +256,24 @@ def words(context: ColumnContext, count: int) -> np.ndarray:
 def texts(letters: np.ndarray, width: int) -> pa.Array:
     """Return ``string[n]`` from a contiguous array of ``n * width`` bytes of ASCII, of any item type."""
     n = letters.nbytes // width
-    kept = _kept_offsets(width)
-    offsets = kept[: n + 1] if n < kept.size else np.arange(0, (n + 1) * width, width, dtype=np.int32)
+    cached = _cached_offsets(width)
+    offsets = cached[: n + 1] if n < cached.size else np.arange(0, (n + 1) * width, width, dtype=np.int32)
     return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(letters))
 
 
 @cache
-def _kept_offsets(width: int) -> np.ndarray:
+def _cached_offsets(width: int) -> np.ndarray:
     return np.arange(0, (limits.BLOCK_ROWS + 1) * width, width, dtype=np.int32)
 
 
-_PLAIN = DIGITS + LOWER
+_CASELESS_ALPHABET = DIGITS + LOWER
 _ALPHABETS = {
     "alphanumeric": UPPER + LOWER + DIGITS,
     "urlsafe": UPPER + LOWER + DIGITS + "-_",
     "hex": HEX,
     "base32": UPPER + "234567",
 }
-_APART = 12
+_DISTINCT_LETTERS = 12
 """Alphabets of which 36 letters distinguish 2**62 texts, ignoring case."""
 
 
@@ -295,13 +295,13 @@ class _Digest(FieldType):
         self.max_length = 2 * self.size
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        drawn = np.ascontiguousarray(words(context, -(-self.size // 8)).T).view(np.uint8)
-        digits = hexlify(np.ascontiguousarray(drawn[:, : self.size]).data)
-        spelled = digits.upper() if self.options.case == "upper" else digits
-        return texts(np.frombuffer(spelled, np.uint8), 2 * self.size)
+        random_bytes = np.ascontiguousarray(words(context, -(-self.size // 8)).T).view(np.uint8)
+        digits = hexlify(np.ascontiguousarray(random_bytes[:, : self.size]).data)
+        text = digits.upper() if self.options.case == "upper" else digits
+        return texts(np.frombuffer(text, np.uint8), 2 * self.size)
 
     def space(self) -> int:
-        return _UNBOUNDED
+        return _UNIQUE_SPACE
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -348,31 +348,33 @@ class _Secret(CodeType):
     _unique: Code | None = None
 
     def use_both(self, key: Any, make: Any, compiler: Compiler) -> None:
-        """``make(alphabet)`` answers the code whose distinguishing letters are from ``alphabet`` (None: the default
+        """``make(alphabet)`` returns the code whose distinguishing letters are from ``alphabet`` (None: the default
         one)."""
         self.use(compiler.vocabulary.shared((self.name, key), lambda: make(None)))
         if self.field.common.unique or self.field.common.unique_together:
-            self._unique = compiler.vocabulary.shared((self.name, key, "unique"), lambda: make(_PLAIN))
+            self._unique = compiler.vocabulary.shared(
+                (self.name, key, "unique"), lambda: make(_CASELESS_ALPHABET)
+            )
 
     def space(self) -> int | None:
         return (self._unique or self.code).capacity
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         code = self._unique
-        assert code is not None  # made where the field is unique
+        assert code is not None  # set if the field is unique
         return code.text(code.draw_unique(context))
 
 
-def _letters(alphabet: str, count: int, telling: str | None) -> list[Part]:
-    """``count`` letters of ``alphabet``, the first of them of ``telling`` where it is given."""
-    if telling is None or alphabet in (HEX, _ALPHABETS["base32"]):
+def _letters(alphabet: str, count: int, distinguishing: str | None) -> list[Part]:
+    """``count`` letters of ``alphabet``, the first of them from ``distinguishing`` unless it is None."""
+    if distinguishing is None or alphabet in (HEX, _ALPHABETS["base32"]):
         return [Run(alphabet, count)]
-    first = min(count, _APART)
-    return [Run(telling, first), *([Run(alphabet, count - first)] if count > first else [])]
+    first = min(count, _DISTINCT_LETTERS)
+    return [Run(distinguishing, first), *([Run(alphabet, count - first)] if count > first else [])]
 
 
 class Token(_Secret):
-    """Random letters of an alphabet; in the other fields of the row nothing follows from them."""
+    """Random letters of an alphabet; they are independent of the other fields of the row."""
 
     name = "token"
     label = "Token"
@@ -391,12 +393,12 @@ class Token(_Secret):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         alphabet, length = _ALPHABETS[options.alphabet], options.length
-        make = lambda telling: Code(*_letters(alphabet, length, telling))  # noqa: E731
+        make = lambda distinguishing: Code(*_letters(alphabet, length, distinguishing))  # noqa: E731
         self.use_both((options.alphabet, length), make, compiler)
 
 
 class ApiKey(_Secret):
-    """Random letters behind a word that says whose key it is."""
+    """Random letters after a prefix."""
 
     name = "api_key"
     label = "API key"
@@ -422,7 +424,7 @@ class ApiKey(_Secret):
         super().__init__(field, options, compiler)
         lead, length = options.lead, options.length
         alphabet = _ALPHABETS["alphanumeric"]
-        make = lambda telling: Code(lead, *_letters(alphabet, length, telling))  # noqa: E731
+        make = lambda distinguishing: Code(lead, *_letters(alphabet, length, distinguishing))  # noqa: E731
         self.use_both((lead, length), make, compiler)
 
 
@@ -431,35 +433,37 @@ _BCRYPT = "./" + UPPER + LOWER + DIGITS
 _BASE64 = UPPER + LOWER + DIGITS + "+/"
 
 
-def _base64(size: int, telling: str | None, alphabet: str = _BASE64) -> list[Part]:
-    """``size`` bytes in base 64 without padding: of the last letter some bits are nought."""
+def _base64(size: int, distinguishing: str | None, alphabet: str = _BASE64) -> list[Part]:
+    """``size`` bytes in base 64 without padding: some bits of the last letter are zero."""
     full, rest = divmod(size * 8, 6)
     last = Run(alphabet[:: 1 << (6 - rest)]) if rest else None
-    return [*_letters(alphabet, full, telling), *([last] if last else [])]
+    return [*_letters(alphabet, full, distinguishing), *([last] if last else [])]
 
 
-def _bcrypt(cost: int, telling: str | None) -> Code:
-    return Code(f"$2b${cost:02d}$", *_base64(16, telling, _BCRYPT), *_base64(23, None, _BCRYPT))
+def _bcrypt(cost: int, distinguishing: str | None) -> Code:
+    return Code(f"$2b${cost:02d}$", *_base64(16, distinguishing, _BCRYPT), *_base64(23, None, _BCRYPT))
 
 
-def _argon2id(cost: int, telling: str | None) -> Code:
-    return Code(f"$argon2id$v=19$m=65536,t={cost},p=4$", *_base64(16, telling), "$", *_base64(32, None))
+def _argon2id(cost: int, distinguishing: str | None) -> Code:
+    return Code(
+        f"$argon2id$v=19$m=65536,t={cost},p=4$", *_base64(16, distinguishing), "$", *_base64(32, None)
+    )
 
 
-def _pbkdf2(cost: int, telling: str | None) -> Code:
+def _pbkdf2(cost: int, distinguishing: str | None) -> Code:
     return Code(
         f"pbkdf2_sha256${cost}$",
-        *_letters(_ALPHABETS["alphanumeric"], 22, telling),
+        *_letters(_ALPHABETS["alphanumeric"], 22, distinguishing),
         "$",
         *_base64(32, None),
         "=",
     )
 
 
-def _sha512_crypt(cost: int, telling: str | None) -> Code:
+def _sha512_crypt(cost: int, distinguishing: str | None) -> Code:
     # 512 bits are 85 letters and two bits.
     rounds = "" if cost == 5000 else f"rounds={cost}$"
-    return Code("$6$", rounds, *_letters(_CRYPT, 16, telling), "$", Run(_CRYPT, 85), Run(_CRYPT[:4]))
+    return Code("$6$", rounds, *_letters(_CRYPT, 16, distinguishing), "$", Run(_CRYPT, 85), Run(_CRYPT[:4]))
 
 
 _SCHEMES = {
@@ -468,11 +472,11 @@ _SCHEMES = {
     "pbkdf2_sha256": (_pbkdf2, 600_000, range(1, 10_000_001)),
     "sha512_crypt": (_sha512_crypt, 5000, range(1000, 1_000_000_000)),
 }
-"""What makes a code of each scheme's cost, its usual cost, and those it knows."""
+"""Scheme: (a function from cost to code, the default cost, the allowed costs)."""
 
 
 class PasswordHash(_Secret):
-    """A hash in the form that password stores keep, of salt and digest at random: no password opens it."""
+    """A hash in the format of password stores, with random salt and digest: no password matches it."""
 
     name = "password_hash"
     label = "Password hash"
@@ -505,13 +509,13 @@ class PasswordHash(_Secret):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        make, usual, known = _SCHEMES[options.algorithm]
-        cost = usual if options.cost is None else options.cost
-        if cost not in known:
-            message = f"{options.algorithm} has a cost of {known.start:,} to {known.stop - 1:,}."
+        make, default, allowed = _SCHEMES[options.algorithm]
+        cost = default if options.cost is None else options.cost
+        if cost not in allowed:
+            message = f"{options.algorithm} has a cost of {allowed.start:,} to {allowed.stop - 1:,}."
             compiler.fault(field, "options.cost", "out_of_range", message)
             return
-        self.use_both((options.algorithm, cost), lambda telling: make(cost, telling), compiler)
+        self.use_both((options.algorithm, cost), lambda distinguishing: make(cost, distinguishing), compiler)
 
 
 _BECH32 = np.frombuffer(b"qpzry9x8gf2tvdw0s3jn54khce6mua7l", np.uint8)
@@ -525,7 +529,7 @@ _LEGACY = {"p2pkh": {"mainnet": 0x00, "testnet": 0x6F}, "p2sh": {"mainnet": 0x05
 """The first byte, by network."""
 _HASH = 20
 _LETTERS = 35
-"""Letters of 25 bytes in base 58, at the most."""
+"""Maximum number of letters of 25 bytes in base 58."""
 _FIVE_LETTERS = np.uint64(58**5)
 
 
@@ -573,14 +577,14 @@ class BitcoinAddress(FieldType):
         sums = b"".join(
             [sha256(sha256(data[at : at + 21]).digest()).digest()[:4] for at in range(0, len(data), 21)]
         )
-        whole = np.zeros((context.n, 28), np.uint8)
-        whole[:, 3:24] = body
-        whole[:, 24:] = np.frombuffer(sums, np.uint8).reshape(-1, 4)
-        return _base58(whole)
+        padded = np.zeros((context.n, 28), np.uint8)
+        padded[:, 3:24] = body
+        padded[:, 24:] = np.frombuffer(sums, np.uint8).reshape(-1, 4)
+        return _base58(padded)
 
     def space(self) -> int | None:
         # In base 58 capitals and small letters are different digits: addresses may differ only in case.
-        return _UNBOUNDED if self.options.format in _SEGWIT else None
+        return _UNIQUE_SPACE if self.options.format in _SEGWIT else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         return self.fill(context)
@@ -590,19 +594,19 @@ class BitcoinAddress(FieldType):
 
 
 class _Segwit:
-    """Addresses of one prefix and version. The checksum is linear, so each pair of letters has a share of it that a
-    table holds."""
+    """Addresses of one prefix and version. The checksum is linear, so a table has the contribution of each pair of
+    letters."""
 
     def __init__(self, prefix: str, version: int, size: int, remainder: int) -> None:
         self._count = -(-size * 8 // 5)  # letters of the program
         self._size = size
         self.width = len(prefix) + 2 + self._count + _CHECK
         self._start = np.frombuffer((prefix + "1").encode() + bytes([_BECH32[version]]), np.uint8)
-        ahead = [ord(ch) >> 5 for ch in prefix] + [0] + [ord(ch) & 31 for ch in prefix] + [version]
-        self._base = np.uint32(_polymod([*ahead, *[0] * (self._count + _CHECK)]) ^ remainder)
+        prefix_values = [ord(ch) >> 5 for ch in prefix] + [0] + [ord(ch) & 31 for ch in prefix] + [version]
+        self._base = np.uint32(_polymod([*prefix_values, *[0] * (self._count + _CHECK)]) ^ remainder)
         shares = [
-            np.array([_polymod([value, *[0] * behind], 0) for value in range(32)], np.uint32)
-            for behind in range(self._count + _CHECK - 1, _CHECK - 1, -1)
+            np.array([_polymod([value, *[0] * following], 0) for value in range(32)], np.uint32)
+            for following in range(self._count + _CHECK - 1, _CHECK - 1, -1)
         ]
         shares += [np.zeros(32, np.uint32)] * (self._count % 2)
         self._pairs = [
@@ -629,10 +633,10 @@ class _Segwit:
         return text_of(out)
 
     def _values(self, context: ColumnContext) -> np.ndarray:
-        """``uint8[n, letters]``: five random bits for each letter, the spare ones at the end nought."""
-        drawn = words(context, -(-self._size // 8)).astype(">u8")
+        """``uint8[n, letters]``: five random bits for each letter, the spare ones at the end zero."""
+        random_words = words(context, -(-self._size // 8)).astype(">u8")
         data = np.zeros((context.n, -(-self._count // 8) * 5), np.uint8)
-        data[:, : self._size] = np.ascontiguousarray(drawn.T).view(np.uint8)[:, : self._size]
+        data[:, : self._size] = np.ascontiguousarray(random_words.T).view(np.uint8)[:, : self._size]
         # Eight letters are five bytes: as one number of 40 bits.
         groups = data.reshape(context.n, data.shape[1] // 5, 5)
         number = np.zeros(groups.shape[:2], np.uint64)
@@ -662,8 +666,8 @@ def _polymod(values: list[int], start: int = 1) -> int:
 
 
 def _base58(data: np.ndarray) -> pa.Array:
-    """``string[n]``: numbers of 28 bytes (``uint8[n, 28]``, the first three nought) in base 58, with a 1 for each
-    nought byte that leads the last 25."""
+    """``string[n]``: numbers of 28 bytes (``uint8[n, 28]``, the first three zero) in base 58, with a 1 for each leading
+    zero byte of the last 25."""
     limbs = data.view(">u4").astype(np.uint64)
     letters = np.empty((data.shape[0], _LETTERS), np.uint8)
     for place in range(_LETTERS // 5):
@@ -678,22 +682,22 @@ def _base58(data: np.ndarray) -> pa.Array:
             quotient = rest // np.uint64(58)
             letters[:, end - 1 - back] = rest - quotient * np.uint64(58)
             rest = quotient
-    nought = np.argmax(data[:, 3:] != 0, axis=1)
-    lead = np.argmax(letters != 0, axis=1) - nought
+    leading_zeros = np.argmax(data[:, 3:] != 0, axis=1)
+    start = np.argmax(letters != 0, axis=1) - leading_zeros
     flat = _BASE58.take(letters)
-    kept = np.arange(_LETTERS) >= lead[:, None]
+    used = np.arange(_LETTERS) >= start[:, None]
     offsets = np.zeros(data.shape[0] + 1, np.int32)
-    np.cumsum(_LETTERS - lead, out=offsets[1:])
-    return pa.StringArray.from_buffers(data.shape[0], pa.py_buffer(offsets), pa.py_buffer(flat[kept]))
+    np.cumsum(_LETTERS - start, out=offsets[1:])
+    return pa.StringArray.from_buffers(data.shape[0], pa.py_buffer(offsets), pa.py_buffer(flat[used]))
 
 
 # RFC 7518, section 3.2: a key of 256 bits or more.
 _SECRET = "rowsmith-secret-for-tests-of-256-bits"  # noqa: S105 - published, so that tests can check what it signs
-_LEAST_SECRET = 32
+_MIN_SECRET_CHARS = 32
 _YEAR = 366 * 24 * 3600
-_SUBJECT = 15
+_SUBJECT_DIGITS = 15
 """Digits of a subject, and a multiple of three: each letter of base 64 then depends on one or two digits."""
-_SIGNED = 43
+_SIGNATURE_CHARS = 43
 _ALPHABET = np.frombuffer((UPPER + LOWER + DIGITS + "-_").encode(), np.uint8)
 
 
@@ -716,7 +720,7 @@ class Jwt(FieldType):
     class Options(OptionsModel):
         secret: str = Field(
             _SECRET,
-            min_length=_LEAST_SECRET,
+            min_length=_MIN_SECRET_CHARS,
             max_length=limits.MAX_AFFIX_CHARS,
             description="Signing key: at least 32 characters. It is stored in plain text, so use a test key.",
             examples=["another-secret-for-tests-of-256-bits"],
@@ -734,23 +738,23 @@ class Jwt(FieldType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._key = options.secret.encode()
-        self.max_length = _layout(options.issuer, options.expires_in, 10**9).width + 1 + _SIGNED + 8
+        self.max_length = _layout(options.issuer, options.expires_in, 10**9).width + 1 + _SIGNATURE_CHARS + 8
 
     def prepare(self, env: GenerationContext) -> _Layout:
         return _layout(self.options.issuer, self.options.expires_in, int(env.now.timestamp()))
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self._signed(context.state, context.below(10**_SUBJECT))
+        return self._sign(context.state, context.below(10**_SUBJECT_DIGITS))
 
     def space(self) -> int:
-        return 10**_SUBJECT
+        return 10**_SUBJECT_DIGITS
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        return self._signed(context.state, context.permuted(10**_SUBJECT))
+        return self._sign(context.state, context.permuted(10**_SUBJECT_DIGITS))
 
-    def _signed(self, layout: _Layout, subject: np.ndarray) -> pa.Array:
+    def _sign(self, layout: _Layout, subject: np.ndarray) -> pa.Array:
         message = layout.spelled(subject)
-        out = np.empty((subject.size, layout.width + 1 + _SIGNED), np.uint8)
+        out = np.empty((subject.size, layout.width + 1 + _SIGNATURE_CHARS), np.uint8)
         out[:, : layout.width] = message
         out[:, layout.width] = ord(".")
         data, key, width = message.tobytes(), self._key, layout.width
@@ -759,7 +763,7 @@ class Jwt(FieldType):
         )
         padded = np.zeros((subject.size, 33), np.uint8)
         padded[:, :32] = np.frombuffer(digests, np.uint8).reshape(-1, 32)
-        out[:, layout.width + 1 :] = _base64url(padded)[:, :_SIGNED]
+        out[:, layout.width + 1 :] = _base64url(padded)[:, :_SIGNATURE_CHARS]
         return text_of(out)
 
 
@@ -769,13 +773,13 @@ class _Layout:
     def __init__(self, issuer: str | None, expires_in: int, now: int) -> None:
         claims = {"iat": now, "exp": now + expires_in} | ({"iss": issuer} if issuer is not None else {})
         head = _base64_text(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
-        before = orjson.dumps(claims)[:-1] + b',"sub":"'
+        claims_start = orjson.dumps(claims)[:-1] + b',"sub":"'
         # Blanks between claims mean nothing; with them the subject begins a group of three bytes.
-        before = b"{" + b" " * (-len(before) % 3) + before[1:]
-        self._start = f"{head}.{_base64_text(before)}"
+        claims_start = b"{" + b" " * (-len(claims_start) % 3) + claims_start[1:]
+        self._start = f"{head}.{_base64_text(claims_start)}"
         self._end = _base64_text(b'"}').rstrip("=")
-        self._digits = Code(Run(DIGITS, _SUBJECT))
-        self.width = len(self._start) + _SUBJECT // 3 * 4 + len(self._end)
+        self._digits = Code(Run(DIGITS, _SUBJECT_DIGITS))
+        self.width = len(self._start) + _SUBJECT_DIGITS // 3 * 4 + len(self._end)
 
     def spelled(self, subject: np.ndarray) -> np.ndarray:
         """``uint8[n, width]``: header, full stop and claims."""
@@ -805,5 +809,5 @@ def _base64url(data: np.ndarray) -> np.ndarray:
 
 def _base64_text(data: bytes) -> str:
     padded = data + bytes(-len(data) % 3)
-    whole = _base64url(np.frombuffer(padded, np.uint8)[None]).tobytes().decode()
-    return whole[: -(-len(data) * 8 // 6)]
+    text = _base64url(np.frombuffer(padded, np.uint8)[None]).tobytes().decode()
+    return text[: -(-len(data) * 8 // 6)]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-# RFC 2606, sections 2 and 3: a top-level domain and three domains that never belong to anybody.
+# RFC 2606, sections 2 and 3: a top-level domain and three domains that never belong to anyone.
 RESERVED = (".example", ".example.com", ".example.net", ".example.org")
 _TLD = re.compile(r"\.?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*)", re.I)
 
@@ -36,7 +36,7 @@ _SCHEME = "https://"
 _SYMBOLS = "!#$%&*+-=?@^_"
 _Class = Literal["lower", "upper", "digits", "symbols"]
 _CLASSES: dict[_Class, str] = {"lower": LOWER, "upper": UPPER, "digits": DIGITS, "symbols": _SYMBOLS}
-_END_SALT, _TURN_SALT = 59, 60
+_END_SALT, _ROTATION_SALT = 59, 60
 
 
 def is_domain(text: str) -> bool:
@@ -79,11 +79,13 @@ class DomainName(IndexedType):
         vocabulary = compiler.vocabulary
         endings = RESERVED if options.tld is None else (f".{options.tld.lower().lstrip('.')}",)
         self._names = vocabulary.words("site_name")
-        self._ends = vocabulary.shared(("site ends", endings), lambda: _site_ends(vocabulary, endings))
-        self._plain = len(endings)
+        self._end_texts = vocabulary.shared(
+            ("site ends", endings), lambda: _build_site_ends(vocabulary, endings)
+        )
+        self._ending_count = len(endings)
         self.max_length = vocabulary.shared("longest site", lambda: longest(self._names))
-        self.max_length += vocabulary.shared(("longest end", endings), lambda: longest(self._ends))
-        self.size = len(self._names) * len(self._ends)
+        self.max_length += vocabulary.shared(("longest end", endings), lambda: longest(self._end_texts))
+        self.size = len(self._names) * len(self._end_texts)
         self._sites = None
         if field.group:
             locale, end = locale_and_end(compiler.group_of(field), compiler)
@@ -105,9 +107,9 @@ class DomainName(IndexedType):
         return "It must agree with the company, whose site two companies may share; give it a separate group."
 
     def draw(self, context: ColumnContext) -> np.ndarray:
-        # Half of the names go without a third word.
-        end = context.below(2 * len(self._ends), _END_SALT)
-        end = np.where(end < np.uint64(len(self._ends)), end, end % np.uint64(self._plain))
+        # Half of the names have no third word.
+        end = context.below(2 * len(self._end_texts), _END_SALT)
+        end = np.where(end < np.uint64(len(self._end_texts)), end, end % np.uint64(self._ending_count))
         return end * np.uint64(len(self._names)) + context.below(len(self._names))
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
@@ -117,16 +119,16 @@ class DomainName(IndexedType):
         """Name and ending of the sites number ``index``."""
         names = np.uint64(len(self._names))
         end = index // names
-        return (self._names, index - end * names), (self._ends, end)
+        return (self._names, index - end * names), (self._end_texts, end)
 
 
-def _site_ends(vocabulary: Vocabulary, endings: tuple[str, ...]) -> pa.Array:
+def _build_site_ends(vocabulary: Vocabulary, endings: tuple[str, ...]) -> pa.Array:
     kinds = ["", *(f"-{kind}" for kind in vocabulary.words("site_kind").to_pylist())]
     return pa.array([kind + ending for kind in kinds for ending in endings])
 
 
 class Url(DomainName):
-    """A page of a site as `DomainName` makes them; unique by its site."""
+    """A page of a site of `DomainName`; unique values differ in the site."""
 
     name = "url"
     label = "URL"
@@ -186,39 +188,39 @@ class Password(CodeType):
                 field, "options.length", "too_short", text, "Ask for more characters or fewer classes."
             )
             return
-        any_of = "".join(_CLASSES[name] for name in classes)
-        every = options.length // len(classes)
+        all_characters = "".join(_CLASSES[name] for name in classes)
+        per_class = options.length // len(classes)
         parts: list[Run] = []
         for name in classes:
             parts.append(Run(_CLASSES[name]))
-            if every > 1:
-                parts.append(Run(any_of, every - 1))
-        rest = options.length - every * len(classes)
+            if per_class > 1:
+                parts.append(Run(all_characters, per_class - 1))
+        rest = options.length - per_class * len(classes)
         if rest:
-            parts.append(Run(any_of, rest))
+            parts.append(Run(all_characters, rest))
         key = ("password", options.length, classes)
         self.use(compiler.vocabulary.shared(key, lambda: Code(*parts)))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         matrix = self.code.bytes(self.code.draw(context))
         width = self.code.width
-        places = _turns(width).take(context.below(width, _TURN_SALT).view(np.int64), axis=0)
+        places = _rotations(width).take(context.below(width, _ROTATION_SALT).view(np.int64), axis=0)
         places += np.arange(0, matrix.size, width)[:, None]
         return text_of(matrix.ravel().take(places))
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
-        # Turned texts could meet; in their fixed order every one differs.
+        # Rotated texts could be the same; in their fixed order all differ.
         return self.code.text(self.code.draw_unique(context))
 
 
 @lru_cache(maxsize=64)
-def _turns(width: int) -> np.ndarray:
-    """``int64[width, width]``: places of a text's characters after each turn."""
+def _rotations(width: int) -> np.ndarray:
+    """``int64[width, width]``: places of a text's characters after each rotation."""
     return (np.arange(width) + np.arange(width)[:, None]) % width
 
 
 class UserAgent(PoolType):
-    """What browsers of recent years send as User-Agent."""
+    """User-Agent headers of recent browsers."""
 
     name = "user_agent"
     label = "User Agent"
@@ -276,9 +278,9 @@ class HttpStatus(PoolType):
 
 @cache
 def _statuses() -> pa.Array:
-    success, moved = [200, 201, 202, 204, 206], [301, 302, 303, 304, 307, 308]
-    refused = [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 429]
-    return pa.array([*success, *moved, *refused, 500, 501, 502, 503, 504], pa.int64())
+    success, redirects = [200, 201, 202, 204, 206], [301, 302, 303, 304, 307, 308]
+    client_errors = [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 429]
+    return pa.array([*success, *redirects, *client_errors, 500, 501, 502, 503, 504], pa.int64())
 
 
 class MimeType(PoolType):
@@ -327,31 +329,33 @@ class FileName(IndexedType):
         super().__init__(field, options, compiler)
         vocabulary, extension = compiler.vocabulary, options.extension
         self._stems = vocabulary.words("file_stem")
-        self._ends = vocabulary.shared(("file ends", extension), lambda: _file_ends(vocabulary, extension))
+        self._end_texts = vocabulary.shared(
+            ("file ends", extension), lambda: _build_file_ends(vocabulary, extension)
+        )
         self._numbers = digit_table(4, "-")
-        self._inner = len(self._stems) * len(self._numbers)
-        self.size = self._inner * len(self._ends)
-        self.max_length = longest(self._stems) + longest(self._numbers) + longest(self._ends)
+        self._names_per_ending = len(self._stems) * len(self._numbers)
+        self.size = self._names_per_ending * len(self._end_texts)
+        self.max_length = longest(self._stems) + longest(self._numbers) + longest(self._end_texts)
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         return joined(*self.parts(index))
 
     def parts(self, index: np.ndarray) -> tuple[Part, ...]:
         """Word, number and extension of the files number ``index``."""
-        end = index // np.uint64(self._inner)
-        rest = index - end * np.uint64(self._inner)
+        end = index // np.uint64(self._names_per_ending)
+        rest = index - end * np.uint64(self._names_per_ending)
         stem = rest // np.uint64(len(self._numbers))
         number = rest - stem * np.uint64(len(self._numbers))
-        return (self._stems, stem), (self._numbers, number), (self._ends, end)
+        return (self._stems, stem), (self._numbers, number), (self._end_texts, end)
 
 
-def _file_ends(vocabulary: Vocabulary, extension: str | None) -> pa.Array:
-    known = (
+def _build_file_ends(vocabulary: Vocabulary, extension: str | None) -> pa.Array:
+    extensions = (
         vocabulary.table("file_kind")["extension"].to_pylist()
         if extension is None
         else [extension.lstrip(".")]
     )
-    return pa.array([f".{name}" for name in known])
+    return pa.array([f".{name}" for name in extensions])
 
 
 _SIXTEEN = np.uint64(16)
@@ -370,8 +374,8 @@ _SPECIAL = (
 
 
 @cache
-def _pairs(separator: str) -> pa.Array:
-    """The texts ``0.0`` to ``255.255``, with ``separator`` after them."""
+def _byte_pairs(separator: str) -> pa.Array:
+    """Return the texts ``0.0`` to ``255.255``, followed by ``separator``."""
     numbers = pa.array(np.arange(256)).cast(pa.string())
     high = numbers.take(pa.array(np.repeat(np.arange(256), 256)))
     low = numbers.take(pa.array(np.tile(np.arange(256), 256)))
@@ -383,21 +387,21 @@ def ipv4_text(numbers: np.ndarray) -> pa.Array:
     if numbers.size <= FEW_ROWS:
         dotted = [f"{n >> 24}.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}" for n in numbers.tolist()]
         return pa.array(dotted, pa.string())
-    return joined((_pairs("."), numbers >> _SIXTEEN), (_pairs(""), numbers & _LOW))
+    return joined((_byte_pairs("."), numbers >> _SIXTEEN), (_byte_pairs(""), numbers & _LOW))
 
 
 @cache
-def _public() -> np.ndarray:
+def _public_prefixes() -> np.ndarray:
     """``uint64[k]``: the upper sixteen bits of addresses that hosts of the internet may have."""
-    taken = np.zeros(1 << 16, bool)
+    reserved = np.zeros(1 << 16, bool)
     for block in map(ipaddress.IPv4Network, _SPECIAL):
         first = int(block.network_address) >> 16
-        taken[first : first + (1 << (16 - block.prefixlen))] = True
-    return np.flatnonzero(~taken).astype(np.uint64)
+        reserved[first : first + (1 << (16 - block.prefixlen))] = True
+    return np.flatnonzero(~reserved).astype(np.uint64)
 
 
 class Ipv4(IndexedType):
-    """Addresses of a network, or private ones (RFC 1918); else such as hosts of the internet have."""
+    """Addresses of a network, or private ones (RFC 1918), or public ones."""
 
     name = "ipv4"
     label = "IPv4"
@@ -435,30 +439,32 @@ class Ipv4(IndexedType):
             if options.private:
                 text = "A network says by itself whether it is private."
                 compiler.fault(field, "options.private", "conflict", text, "Give cidr or private.")
-            self._network = _hosts(field, options.cidr, compiler)
+            self._network = _host_range(field, options.cidr, compiler)
         if self._network:
             self.size = self._network[1]
         else:
-            self.size = sum(size for _, size in _PRIVATE) if options.private else _public().size << 16
+            self.size = (
+                sum(size for _, size in _PRIVATE) if options.private else _public_prefixes().size << 16
+            )
 
     @classmethod
     def capacity(cls) -> int:
-        return _public().size << 16
+        return _public_prefixes().size << 16
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         if self._network:
             return ipv4_text(index + np.uint64(self._network[0]))
         if not self.options.private:
-            return ipv4_text((_public()[index >> _SIXTEEN] << _SIXTEEN) | (index & _LOW))
-        numbers, below = index, 0
+            return ipv4_text((_public_prefixes()[index >> _SIXTEEN] << _SIXTEEN) | (index & _LOW))
+        numbers, count = index, 0
         for first, size in _PRIVATE:
-            start = np.uint64((int(ipaddress.IPv4Address(first)) - below) % (1 << 64))
-            numbers = np.where(index >= np.uint64(below), index + start, numbers)
-            below += size
+            start = np.uint64((int(ipaddress.IPv4Address(first)) - count) % (1 << 64))
+            numbers = np.where(index >= np.uint64(count), index + start, numbers)
+            count += size
         return ipv4_text(numbers)
 
 
-def _hosts(field: FieldSpec, cidr: str, compiler: Compiler) -> tuple[int, int] | None:
+def _host_range(field: FieldSpec, cidr: str, compiler: Compiler) -> tuple[int, int] | None:
     """First address and number of addresses of a network, without its own and the broadcast address."""
     try:
         network = ipaddress.IPv4Network(cidr.strip(), strict=False)
@@ -471,7 +477,7 @@ def _hosts(field: FieldSpec, cidr: str, compiler: Compiler) -> tuple[int, int] |
 
 
 class Ipv6(CodeType):
-    """Addresses in the one spelling of RFC 5952. Drawn groups have four digits and do not begin with 0, so that
+    """Addresses in the canonical form of RFC 5952. Drawn groups have four digits and do not begin with 0, so that
     nothing is left out of them."""
 
     name = "ipv6"
@@ -506,19 +512,19 @@ def _ipv6(network: ipaddress.IPv6Network) -> Code:
     address, groups = int(network.network_address), []
     for place in range(8):
         value = address >> (112 - 16 * place) & 0xFFFF
-        free = min(16, max(0, 16 * place + 16 - network.prefixlen))
-        groups.append(f"{value:x}" if not free else Pick(_widest(value, free)))
-    return Code(*_joined(groups))
+        free_bits = min(16, max(0, 16 * place + 16 - network.prefixlen))
+        groups.append(f"{value:x}" if not free_bits else Pick(_widest_groups(value, free_bits)))
+    return Code(*_join_groups(groups))
 
 
 @lru_cache(maxsize=32)
-def _widest(first: int, bits: int) -> tuple[str, ...]:
-    """Of the groups whose last ``bits`` are free those of most digits."""
+def _widest_groups(first: int, bits: int) -> tuple[str, ...]:
+    """Return the texts with the most digits of the groups whose last ``bits`` are free."""
     texts = [f"{value:x}" for value in range(first, first + (1 << bits))]
     return tuple(text for text in texts if len(text) == len(texts[-1]))
 
 
-def _joined(groups: list[str | Pick]) -> list[CodePart]:
+def _join_groups(groups: list[str | Pick]) -> list[CodePart]:
     """Groups with colons; the longest run of two or more fixed zeros, the first of equals, as two colons."""
     zero = [group == "0" for group in groups]
     runs = [(start, end) for start in range(8) for end in range(start + 2, 9) if all(zero[start:end])]
@@ -534,7 +540,7 @@ def _joined(groups: list[str | Pick]) -> list[CodePart]:
 
 
 class MacAddress(CodeType):
-    """Addresses that are administered locally, for one card: no maker has them."""
+    """Locally administered addresses for one card, which no manufacturer uses."""
 
     name = "mac_address"
     label = "MAC Address"
@@ -553,7 +559,7 @@ class MacAddress(CodeType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         separator = options.separator
-        # IEEE 802, section 8.4: the second lowest bit of the first byte says local, the lowest says group.
+        # IEEE 802, section 8.4: the second lowest bit of the first byte means local, the lowest means group.
         parts: list[CodePart] = [Run(HEX), Run("26ae")]
         for pair in range(1, 6):
             if separator != "." or pair % 2 == 0:
@@ -586,7 +592,7 @@ _WINDOWS = (
 
 
 class Hostname(IndexedType):
-    """What a machine is for, its number, and its site, in a domain that is reserved for examples or
+    """The purpose of a machine, its number, and its site, in a domain that is reserved for examples or
     under ``domain``."""
 
     name = "hostname"
@@ -622,23 +628,23 @@ class Hostname(IndexedType):
             text = f'"{options.domain}" cannot be the end of a host name.'
             compiler.fault(field, "options.domain", "wrong_format", text, "Write it as corp.internal.")
         vocabulary = compiler.vocabulary
-        self._hosts = vocabulary.shared(
+        self._host_range = vocabulary.shared(
             "hosts",
             lambda: pa.array([f"{use}-{number:02d}." for number in range(1, 100) for use in _PURPOSES]),
         )
         if options.domain is None:
-            self._sites, self._ends = vocabulary.words("site_name"), _reserved()
+            self._sites, self._end_texts = vocabulary.words("site_name"), _reserved_domains()
         else:
-            self._sites, self._ends = pa.array([options.domain.lower().strip(".")]), pa.array([""])
-        self.size = len(self._hosts) * len(self._sites) * len(self._ends)
-        self.max_length = sum(map(longest, (self._hosts, self._sites, self._ends)))
+            self._sites, self._end_texts = pa.array([options.domain.lower().strip(".")]), pa.array([""])
+        self.size = len(self._host_range) * len(self._sites) * len(self._end_texts)
+        self.max_length = sum(map(longest, (self._host_range, self._sites, self._end_texts)))
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*_parts(index, self._hosts, self._sites, self._ends))
+        return joined(*_parts(index, self._host_range, self._sites, self._end_texts))
 
 
 @cache
-def _reserved() -> pa.StringArray:
+def _reserved_domains() -> pa.StringArray:
     return pa.array(RESERVED)
 
 
@@ -646,9 +652,9 @@ def _parts(index: np.ndarray, *pools: pa.StringArray) -> tuple[Part, ...]:
     """Combination ``index`` of the pools, the first changing fastest."""
     parts = []
     for pool in pools[:-1]:
-        further = index // np.uint64(len(pool))
-        parts.append((pool, index - further * np.uint64(len(pool))))
-        index = further
+        rest = index // np.uint64(len(pool))
+        parts.append((pool, index - rest * np.uint64(len(pool))))
+        index = rest
     return (*parts, (pools[-1], index))
 
 
@@ -714,26 +720,26 @@ class FilePath(FileName):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._folders = _folders(options.system)
+        self._folder_texts = _folder_texts(options.system)
         self._files = self.size
-        self.size *= len(self._folders)
+        self.size *= len(self._folder_texts)
         assert self.max_length is not None  # a file name's is known
-        self.max_length += longest(self._folders)
+        self.max_length += longest(self._folder_texts)
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         folder = index // np.uint64(self._files)
-        return joined((self._folders, folder), *self.parts(index - folder * np.uint64(self._files)))
+        return joined((self._folder_texts, folder), *self.parts(index - folder * np.uint64(self._files)))
 
 
 @cache
-def _folders(system: str) -> pa.StringArray:
+def _folder_texts(system: str) -> pa.StringArray:
     if system == "unix":
         return pa.array([f"{folder}/" for folder in _UNIX])
     return pa.array([f"{folder}\\" for folder in _WINDOWS])
 
 
 class ImageUrl(IndexedType):
-    """The address of a picture of a stated size, at a host that is reserved for examples: nothing is there."""
+    """The address of a picture of the requested size, at a host that is reserved for examples."""
 
     name = "image_url"
     label = "Image URL"
@@ -779,7 +785,7 @@ _STAGES = ("", "-alpha.1", "-alpha.2", "-beta.1", "-beta.2", "-beta.3", "-rc.1",
 
 
 class Semver(IndexedType):
-    """Major, minor and patch, and if asked for a pre-release (Semantic Versioning 2.0.0)."""
+    """Major, minor and patch, and optionally a pre-release (Semantic Versioning 2.0.0)."""
 
     name = "semver"
     label = "Semantic version"
@@ -807,8 +813,8 @@ class Semver(IndexedType):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._stages = _STAGES if options.prerelease else _STAGES[:1]
-        self._heads, self._minors = _majors(options.max_major), _hundred(".")
-        self._tails = _patches(self._stages)
+        self._heads, self._minors = _major_texts(options.max_major), _number_texts(".")
+        self._tails = _patch_texts(self._stages)
         self.size = len(self._heads) * len(self._minors) * len(self._tails)
         self.max_length = sum(map(longest, (self._heads, self._minors, self._tails)))
 
@@ -821,17 +827,17 @@ class Semver(IndexedType):
 
 
 @cache
-def _majors(most: int) -> pa.StringArray:
-    return pa.array([f"{number}." for number in range(most + 1)])
+def _major_texts(maximum: int) -> pa.StringArray:
+    return pa.array([f"{number}." for number in range(maximum + 1)])
 
 
 @cache
-def _hundred(after: str) -> pa.StringArray:
+def _number_texts(after: str) -> pa.StringArray:
     return pa.array([f"{number}{after}" for number in range(100)])
 
 
 @cache
-def _patches(stages: tuple[str, ...]) -> pa.StringArray:
+def _patch_texts(stages: tuple[str, ...]) -> pa.StringArray:
     return pa.array([f"{number}{stage}" for stage in stages for number in range(100)])
 
 
@@ -851,12 +857,12 @@ class BundleId(IndexedType):
         vocabulary = compiler.vocabulary
         self._starts = vocabulary.shared("bundle starts", lambda: pa.array(["com.", "io.", "org.", "net."]))
         self._sites = vocabulary.words("site_name")
-        self._ends = vocabulary.shared(
+        self._end_texts = vocabulary.shared(
             "bundle ends",
             lambda: pa.array([f".{kind}" for kind in vocabulary.words("site_kind").to_pylist()]),
         )
-        self.size = len(self._starts) * len(self._sites) * len(self._ends)
-        self.max_length = sum(map(longest, (self._starts, self._sites, self._ends)))
+        self.size = len(self._starts) * len(self._sites) * len(self._end_texts)
+        self.max_length = sum(map(longest, (self._starts, self._sites, self._end_texts)))
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
-        return joined(*_parts(index, self._starts, self._sites, self._ends))
+        return joined(*_parts(index, self._starts, self._sites, self._end_texts))

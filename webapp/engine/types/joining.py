@@ -150,8 +150,10 @@ def _pieces(pattern: str) -> tuple[pa.StringArray, ...]:
     """Pools of the numbers of at most four digits that the pattern's signs stand for, with the text before (and at
     the end behind) them."""
     matches = list(re.finditer(r"([^#]*)(#{1,4})", pattern))
-    end = pattern[matches[-1].end() :]
-    tables = [digit_table(len(match[2]), match[1], end if match is matches[-1] else "") for match in matches]
+    ending = pattern[matches[-1].end() :]
+    tables = [
+        digit_table(len(match[2]), match[1], ending if match is matches[-1] else "") for match in matches
+    ]
     return tuple(tables)
 
 
@@ -162,11 +164,11 @@ def digit_table(digits: int, before: str = "", after: str = "") -> pa.StringArra
 
 
 def where(pool: pa.Array, text: str) -> np.ndarray:
-    """``int64[k]``: where ``pool`` holds ``text``, case ignored."""
+    """``int64[k]``: positions of ``text`` in ``pool``, ignoring case."""
     found = pc.equal(pc.utf8_lower(pool), text.lower())
     return np.flatnonzero(found.to_numpy(zero_copy_only=False))
 
 
 def exactly(pool: pa.Array, text: str) -> list[int]:
-    """Where ``pool`` holds just ``text``."""
+    """Return the positions of exactly ``text`` in ``pool``."""
     return np.flatnonzero(pc.equal(pool, text).to_numpy(zero_copy_only=False)).tolist()

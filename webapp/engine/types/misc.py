@@ -23,7 +23,7 @@ _EIGHT, _LOW = np.uint64(8), np.uint64(0xFF)
 
 
 class Color(PoolType):
-    """Names of colours, in the language of the locale where it has them, else in English."""
+    """Names of colours, in the language of the locale if they are known, else in English."""
 
     name = "color"
     label = "Color"

@@ -53,31 +53,33 @@ def _calendar() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(np.array([getattr(day, part) for day in every]) for part in ("year", "month", "day"))  # type: ignore[return-value]
 
 
-def _spelled(columns: Sequence[tuple[np.ndarray, int]]) -> np.ndarray:
-    """Numbers beside each other, each with a fixed number of digits, as ``uint8[n, width]``."""
-    made = [column // 10**place % 10 for column, width in columns for place in range(width - 1, -1, -1)]
-    return np.ascontiguousarray(np.stack(made, axis=1).astype(np.uint8) + 48)
+def _digit_columns(columns: Sequence[tuple[np.ndarray, int]]) -> np.ndarray:
+    """Return numbers next to each other, each with a fixed number of digits, as ``uint8[n, width]``."""
+    columns_of_digits = [
+        column // 10**place % 10 for column, width in columns for place in range(width - 1, -1, -1)
+    ]
+    return np.ascontiguousarray(np.stack(columns_of_digits, axis=1).astype(np.uint8) + 48)
 
 
 _LETTERS_OF_MONTHS = np.frombuffer(b"ABCDEHLMPRST", np.uint8)
 
 
-def _born(
+def _birth(
     form: str,
     month: Callable[[np.ndarray, int], np.ndarray | int] | None = None,
     day: int = 0,
 ) -> Given:
     """Day of birth: in ``form`` y is a year of two digits, Y of four, Z of three, m, d and L (a letter) the month and
     the day. ``month(years, sex)`` is added to the month, ``day`` to the day of women."""
-    sexed = day != 0 or (
+    depends_on_sex = day != 0 or (
         month is not None and bool(np.any(month(np.array([1980]), WOMAN) != month(np.array([1980]), MAN)))
     )
     pieces = []
-    for sex in (WOMAN, MAN) if sexed else (MAN,):
+    for sex in (WOMAN, MAN) if depends_on_sex else (MAN,):
         years, months, days = _calendar()
         months = months + (month(years, sex) if month is not None else 0)
         days = days + (day if sex == WOMAN else 0)
-        known = {
+        columns_by_sign = {
             "y": (years % 100, 2),
             "Y": (years, 4),
             "Z": (years % 1000, 3),
@@ -85,11 +87,13 @@ def _born(
             "d": (days, 2),
         }
         columns = [
-            _LETTERS_OF_MONTHS[_calendar()[1] - 1][:, None] if sign == "L" else _spelled([known[sign]])
+            _LETTERS_OF_MONTHS[_calendar()[1] - 1][:, None]
+            if sign == "L"
+            else _digit_columns([columns_by_sign[sign]])
             for sign in form
         ]
         pieces.append(np.concatenate(columns, axis=1))
-    return Given(PERSON if sexed else BIRTH, np.ascontiguousarray(np.concatenate(pieces)))
+    return Given(PERSON if depends_on_sex else BIRTH, np.ascontiguousarray(np.concatenate(pieces)))
 
 
 def _texts(rows: Sequence[str]) -> np.ndarray:
@@ -107,7 +111,7 @@ EVEN_WOMEN = ("02468", "13579")
 
 
 def _parity(women: str = EVEN_WOMEN[0], men: str = EVEN_WOMEN[1]) -> Given:
-    """A digit that tells the sex."""
+    """A digit that shows the sex."""
     return _by_sex(women, men)
 
 
@@ -125,8 +129,8 @@ def _by_person(text: Callable[[int, int], str]) -> Given:
     """A text by year of birth and sex."""
     years = _calendar()[0]
     span = range(int(years[0]), int(years[-1]) + 1)
-    made = [_texts([text(year, sex) for year in span])[years - years[0]] for sex in (WOMAN, MAN)]
-    return Given(PERSON, np.ascontiguousarray(np.concatenate(made)))
+    tables = [_texts([text(year, sex) for year in span])[years - years[0]] for sex in (WOMAN, MAN)]
+    return Given(PERSON, np.ascontiguousarray(np.concatenate(tables)))
 
 
 def _century(of: str = "3456") -> Given:
@@ -135,7 +139,7 @@ def _century(of: str = "3456") -> Given:
 
 
 class ByBirth(Code):
-    """Numbers of which those for people who were born before a day are made otherwise than those after it."""
+    """Numbers with one format for people born before a day, and another one after it."""
 
     def __init__(self, day: date, before: Code, after: Code) -> None:
         self._day, self._before, self._after = (day - FIRST_DAY).days, before, after
@@ -153,18 +157,18 @@ class ByBirth(Code):
 
     def text(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> pa.Array:
         assert given is not None
-        late = given[BIRTH] >= self._day
+        is_late = given[BIRTH] >= self._day
         pieces, order = [], []
-        for code, here in ((self._before, np.flatnonzero(~late)), (self._after, np.flatnonzero(late))):
-            if here.size:
+        for code, rows in ((self._before, np.flatnonzero(~is_late)), (self._after, np.flatnonzero(is_late))):
+            if rows.size:
                 pieces.append(
-                    code.text([draw[here] for draw in draws], {k: v[here] for k, v in given.items()})
+                    code.text([draw[rows] for draw in draws], {k: v[rows] for k, v in given.items()})
                 )
-                order.append(here)
+                order.append(rows)
         if not pieces:
             return pa.array([], pa.string())
-        place = np.empty(late.size, np.int64)
-        place[np.concatenate(order)] = np.arange(late.size)
+        place = np.empty(is_late.size, np.int64)
+        place[np.concatenate(order)] = np.arange(is_late.size)
         return pa.concat_arrays(pieces).take(pa.array(place))
 
     def bytes(self, draws: list[np.ndarray], given: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
@@ -181,23 +185,23 @@ class NorwegianNumber(Code):
     check_place = 10
 
     def __init__(self) -> None:
-        days = (_born("dmy").spellings - 48).astype(np.int64)
+        days = (_birth("dmy").spellings - 48).astype(np.int64)
         first, second = np.array((3, 7, 6, 1, 8, 9, 4, 5, 2)), np.array((5, 4, 3, 2, 7, 6, 5, 4, 3))
         self._shares = days @ first[:6] % 11 * 11 + days @ second[:6] % 11
         self._late = (_calendar()[0] >= 2000).astype(np.int64)
         endings: list[list[bytes]] = []
-        for late in (0, 1):
+        for is_late in (0, 1):
             for sex in (WOMAN, MAN):
-                serials = [n for n in range(late * 500, late * 500 + 500) if n % 2 == sex]
-                spelled = np.array([[int(sign) for sign in f"{n:03d}"] for n in serials])
+                serials = [n for n in range(is_late * 500, is_late * 500 + 500) if n % 2 == sex]
+                serial_digits = np.array([[int(sign) for sign in f"{n:03d}"] for n in serials])
                 for share in range(121):
-                    one = -(share // 11 + spelled @ first[6:]) % 11
-                    two = -(share % 11 + spelled @ second[6:] + 2 * one) % 11
-                    fits = np.flatnonzero((one < 10) & (two < 10))
-                    endings.append([b"%03d%d%d" % (serials[n], one[n], two[n]) for n in fits])
+                    one = -(share // 11 + serial_digits @ first[6:]) % 11
+                    two = -(share % 11 + serial_digits @ second[6:] + 2 * one) % 11
+                    valid = np.flatnonzero((one < 10) & (two < 10))
+                    endings.append([b"%03d%d%d" % (serials[n], one[n], two[n]) for n in valid])
         self._count = min(map(len, endings))
-        kept = b"".join(ending for listed in endings for ending in listed[: self._count])
-        self._endings = np.frombuffer(kept, np.uint8).reshape(4 * 121, self._count, 5)
+        endings_text = b"".join(ending for listed in endings for ending in listed[: self._count])
+        self._endings = np.frombuffer(endings_text, np.uint8).reshape(4 * 121, self._count, 5)
         self._days = (days + 48).astype(np.uint8)
         self.width = 11
         self.sizes = [self._count]
@@ -219,7 +223,7 @@ def _belgian(late: bool) -> Code:
     check = weighted(
         [pow(10, 8 - n, 97) for n in range(9)], 97, lambda rest: f"{97 - (rest + base) % 97:02d}"
     )
-    return Code(_born("ymd"), Gap("-"), serial, Gap("."), check)
+    return Code(_birth("ymd"), Gap("-"), serial, Gap("."), check)
 
 
 def _hungarian(late: bool) -> Code:
@@ -228,7 +232,7 @@ def _hungarian(late: bool) -> Code:
     return Code(
         sign,
         Gap("-"),
-        _born("ymd"),
+        _birth("ymd"),
         Gap("-"),
         digits(3),
         weighted(list(weights), 11, codes.remainder),
@@ -236,7 +240,7 @@ def _hungarian(late: bool) -> Code:
 
 
 def _czech(late: bool) -> Code:
-    day = _born("ymd", lambda years, sex: np.full_like(years, 50 * (sex == WOMAN)))
+    day = _birth("ymd", lambda years, sex: np.full_like(years, 50 * (sex == WOMAN)))
     if not late:
         return Code(day, Gap("/"), digits(3))
     check = weighted([pow(10, 8 - place, 11) for place in range(9)], 11, lambda rest: str(rest % 10))
@@ -246,7 +250,7 @@ def _czech(late: bool) -> Code:
 def _former_yugoslavia(region: Sequence[str]) -> Parts:
     serial = _by_sex([f"{n:03d}" for n in range(500, 1000)], [f"{n:03d}" for n in range(500)])
     check = weighted((7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, lambda rest: str(-rest % 11 % 10))
-    return (_born("dmZ"), Pick(tuple(region)), serial, check)
+    return (_birth("dmZ"), Pick(tuple(region)), serial, check)
 
 
 def _taiwanese(position: int, character: str) -> int:
@@ -263,7 +267,7 @@ def _sri_lankan_day() -> Given:
     of_year = np.arange(DAYS) - starts + 1
     leap = (years % 4 == 0) & ((years % 100 != 0) | (years % 400 == 0))
     of_year = of_year + ((of_year > 59) & ~leap)
-    pieces = [_spelled([(years, 4), (of_year + 500 * (sex == WOMAN), 3)]) for sex in (WOMAN, MAN)]
+    pieces = [_digit_columns([(years, 4), (of_year + 500 * (sex == WOMAN), 3)]) for sex in (WOMAN, MAN)]
     return Given(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
 
 
@@ -303,77 +307,77 @@ _MEXICAN_CONSONANTS = "BCDFGHJLMNPRSTV"
 _CURP_CHECK = Check(10, government._curp_weight, tuple(str(-rest % 10) for rest in range(10)))
 
 OWN: dict[str, tuple[str, Callable[[], Code]]] = {
-    "AE": ("Emirates ID", lambda: Code("784", Gap("-"), _born("Y"), Gap("-"), digits(7), Gap("-"), codes.luhn(14))),
+    "AE": ("Emirates ID", lambda: Code("784", Gap("-"), _birth("Y"), Gap("-"), digits(7), Gap("-"), codes.luhn(14))),
     "AL": ("NID", lambda: Code(
         Given(BIRTH, _texts([_albanian_decade(y) + str(y % 10) for y in _calendar()[0].tolist()])),
-        _born("md", _fifty_for_women), digits(3), Run("ABCDEFGHIJKLMNOPQRSTUVW"))),
+        _birth("md", _fifty_for_women), digits(3), Run("ABCDEFGHIJKLMNOPQRSTUVW"))),
     "AM": ("PSN", lambda: Code(Run("123456789"), digits(9))),
     "AT": ("VNR", lambda: Code(Run("123456789"), digits(2),
                                weighted((3, 7, 9, 0, 5, 8, 4, 2, 1, 6), 11, codes.remainder), Gap(" "),
-                               _born("dmy"))),
+                               _birth("dmy"))),
     "AU": ("TFN", lambda: Code(*government.TAX["AU"][1](None))),  # type: ignore[arg-type]
     "AZ": ("FIN", lambda: Code(Run("123456789ABCDEFGHJKLMNPQRSTUVWXYZ"), Run("0123456789ABCDEFGHJKLMNPQRSTUVWXYZ", 6))),
     "BA": ("JMBG", lambda: Code(*_former_yugoslavia([f"{n}" for n in range(10, 20)]))),
     "BD": ("NID", lambda: Code(Run("123456789"), digits(9))),
     "BE": ("NN", lambda: ByBirth(date(2000, 1, 1), _belgian(False), _belgian(True))),
     "BG": ("EGN", lambda: Code(
-        _born("ymd", lambda years, _sex: np.where(years >= 2000, 40, 0)), digits(2), _parity("13579", "02468"),
+        _birth("ymd", lambda years, _sex: np.where(years >= 2000, 40, 0)), digits(2), _parity("13579", "02468"),
         weighted((2, 4, 8, 5, 10, 9, 7, 3, 6), 11, lambda rest: str(rest % 10)))),
-    "BH": ("CPR", lambda: Code(_born("ym"), digits(5))),
+    "BH": ("CPR", lambda: Code(_birth("ym"), digits(5))),
     "CN": ("RIC", lambda: Code(
         Pick(("110101", "110105", "110108", "120101", "310101", "310104")),
-        _born("Ymd"), digits(2), _parity(),
+        _birth("Ymd"), digits(2), _parity(),
         weighted([pow(2, 17 - place, 11) for place in range(17)], 11, "10X98765432"))),
     "CO": ("NUIP", lambda: Code("1", digits(9))),
     "CY": ("ID number", lambda: Code("00", Run("123456789"), digits(7))),
     "CZ": ("Rodné číslo", lambda: ByBirth(date(1954, 1, 1), _czech(False), _czech(True))),
-    "DK": ("CPR", lambda: Code(_born("dmy"), Gap("-"), _by_year(lambda y: "0123" if y < 2000 else "4567"), digits(2),
+    "DK": ("CPR", lambda: Code(_birth("dmy"), Gap("-"), _by_year(lambda y: "0123" if y < 2000 else "4567"), digits(2),
                                _parity())),
     "DZ": ("NIN", lambda: Code("1", digits(17))),
-    "EE": ("Isikukood", lambda: Code(_century(), _born("ymd"), digits(3), government._twice())),
+    "EE": ("Isikukood", lambda: Code(_century(), _birth("ymd"), digits(3), government._two_pass_check())),
     "EG": ("National ID", lambda: Code(
-        _by_year(lambda y: ("2" if y < 2000 else "3",)), _born("ymd"), Pick(_EG_PLACES), digits(3), _parity(),
+        _by_year(lambda y: ("2" if y < 2000 else "3",)), _birth("ymd"), Pick(_EG_PLACES), digits(3), _parity(),
         weighted((2, 7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2), 11, lambda rest: str((11 - rest) % 10)))),
     "ET": ("FIN", lambda: Code(Run("23456789"), digits(11))),
     "FI": ("HETU", lambda: Code(
-        _born("dmy"), _by_year(lambda y: ("-" if y < 2000 else "A",), counts=False),
+        _birth("dmy"), _by_year(lambda y: ("-" if y < 2000 else "A",), counts=False),
         _by_sex([f"{n:03d}" for n in range(2, 900, 2)], [f"{n:03d}" for n in range(3, 901, 2)]),
         weighted([pow(10, 8 - place, 31) for place in range(9)], 31, "0123456789ABCDEFHJKLMNPRSTUVWXY"))),
     "FR": ("NIR", lambda: Code(
-        _by_sex("2", "1"), _born("ym"), numbers(1, 19, 2), numbers(1, 989, 3), numbers(1, 999, 3), Gap(" "),
+        _by_sex("2", "1"), _birth("ym"), numbers(1, 19, 2), numbers(1, 989, 3), numbers(1, 999, 3), Gap(" "),
         weighted([pow(10, 12 - n, 97) for n in range(13)], 97, lambda rest: f"{97 - rest:02d}"))),
     "GE": ("Personal number", lambda: Code(Run("0123456"), digits(10))),
     "GH": ("Ghana Card", lambda: Code(Gap("GHA-"), Run("7"), digits(8), Gap("-"), Run(DIGITS))),
-    "GR": ("AMKA", lambda: Code(_born("dmy"), digits(3), _parity(), codes.luhn(10))),
+    "GR": ("AMKA", lambda: Code(_birth("dmy"), digits(3), _parity(), codes.luhn(10))),
     "HU": ("Személyi azonosító", lambda: ByBirth(date(1997, 1, 1), _hungarian(False), _hungarian(True))),
     "ID": ("NIK", lambda: Code(Pick(("1271", "3171", "3273", "3374", "3578", "5171")), numbers(1, 20, 2),
-                               _born("dmy", day=40), numbers(1, 9999, 4))),
+                               _birth("dmy", day=40), numbers(1, 9999, 4))),
     "IL": ("Mispar Zehut", lambda: Code(Run("123456789"), digits(7), codes.luhn(8))),
     "IR": ("Code melli", lambda: Code(digits(9), weighted(
         (10, 9, 8, 7, 6, 5, 4, 3, 2), 11, lambda rest: str(rest if rest < 2 else 11 - rest)))),
     "IS": ("Kennitala", lambda: Code(
-        _born("dmy"), Gap("-"), Run("23456789"), digits(1),
+        _birth("dmy"), Gap("-"), Run("23456789"), digits(1),
         weighted((3, 2, 7, 6, 5, 4, 3, 2), 11, complement(11)), _by_year(lambda y: ("9" if y < 2000 else "0",)))),
     "IT": ("Codice fiscale", lambda: Code(
-        Run("BCDFGLMNPRSTVZ", 6), _born("yLd", day=40), _ITALIAN_PLACES,
+        Run("BCDFGLMNPRSTVZ", 6), _birth("yLd", day=40), _ITALIAN_PLACES,
         Check(26, government._italian, tuple(UPPER)))),
     "JO": ("National number", lambda: Code(Pick(("9", "2")), digits(9))),
     "KE": ("ID number", lambda: Code(Run("123"), digits(7))),
     "KR": ("RRN", lambda: Code(
-        _born("ymd"), Gap("-"), _by_person(lambda year, sex: "1234"[(year >= 2000) * 2 + (sex == WOMAN)]),
+        _birth("ymd"), Gap("-"), _by_person(lambda year, sex: "1234"[(year >= 2000) * 2 + (sex == WOMAN)]),
         numbers(0, 95, 2), digits(3),
         weighted((2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), 11, lambda rest: str((11 - rest) % 10)))),
     "LI": ("AHV", lambda: Code("756", *like(".####.####.#"), codes.gs1(12))),
     "LK": ("NIC", lambda: Code(_sri_lankan_day(), digits(5))),
-    "LT": ("Asmens kodas", lambda: Code(_century(), _born("ymd"), digits(3), government._twice())),
-    "LU": ("Matricule", lambda: Code(_born("Ymd"), digits(3), codes.luhn(11), digits(1))),
+    "LT": ("Asmens kodas", lambda: Code(_century(), _birth("ymd"), digits(3), government._two_pass_check())),
+    "LU": ("Matricule", lambda: Code(_birth("Ymd"), digits(3), codes.luhn(11), digits(1))),
     "MK": ("JMBG", lambda: Code(*_former_yugoslavia(["41", "42", "43", "44", "45", "46", "47", "48", "49"]))),
     "MT": ("ID card", lambda: Code(digits(7), Pick(("M", "G", "A")))),
     "MX": ("CURP", lambda: Code(
-        Run(_MEXICAN_CONSONANTS), Run("AEIOU"), Run(_MEXICAN_CONSONANTS, 2), _born("ymd"), _by_sex("M", "H"),
+        Run(_MEXICAN_CONSONANTS), Run("AEIOU"), Run(_MEXICAN_CONSONANTS, 2), _birth("ymd"), _by_sex("M", "H"),
         Pick(tuple(government._STATES)), Run("BCDFGHJKLMNPQRSTVWXYZ", 3),
         _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK)),
-    "MY": ("NRIC", lambda: Code(_born("ymd"), Gap("-"), Pick(_MY_PLACES), Gap("-"), digits(3), _parity())),
+    "MY": ("NRIC", lambda: Code(_birth("ymd"), Gap("-"), Pick(_MY_PLACES), Gap("-"), digits(3), _parity())),
     "NG": ("NIN", lambda: Code(Run("123456789"), digits(10))),
     "NO": ("Fødselsnummer", NorwegianNumber),
     "NP": ("Citizenship number", lambda: Code(numbers(1, 75, 2), Gap("-"), digits(2), Gap("-"), digits(2), Gap("-"),
@@ -381,11 +385,12 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
     "NZ": ("IRD", lambda: Code(*government.TAX["NZ"][1](None))),  # type: ignore[arg-type]
     "PH": ("PhilSys number", lambda: Code(Run("123456789"), *like("###-####-####-####"))),
     "PK": ("CNIC", lambda: Code(Run("1234567"), *like("####-#######-"), _parity("2468", "1357"))),
-    "PL": ("PESEL", lambda: Code(_born("ymd", lambda years, _sex: np.where(years >= 2000, 20, 0)), digits(3), _parity(),
+    "PL": ("PESEL", lambda: Code(_birth("ymd", lambda years, _sex: np.where(years >= 2000, 20, 0)), digits(3),
+                                 _parity(),
                                  weighted((1, 3, 7, 9, 1, 3, 7, 9, 1, 3), 10, complement(10)))),
     "PS": ("ID number", lambda: Code(Run("489"), digits(7), codes.luhn(8))),
     "RO": ("CNP", lambda: Code(
-        _by_person(lambda year, sex: "1256"[(year >= 2000) * 2 + (sex == WOMAN)]), _born("ymd"), numbers(1, 46, 2),
+        _by_person(lambda year, sex: "1256"[(year >= 2000) * 2 + (sex == WOMAN)]), _birth("ymd"), numbers(1, 46, 2),
         numbers(1, 999, 3),
         weighted((2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9), 11, lambda rest: str(rest) if rest < 10 else "1"))),
     "RS": ("JMBG", lambda: Code(*_former_yugoslavia(["71", "72", "73", "74", "75", "76", "77", "78", "79"]))),
@@ -393,22 +398,22 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
         Run("1"), *like("##-###-###"), Gap(" "),
         weighted((9, 8, 7, 6, 5, 4, 3, 2, 1), 101, lambda rest: f"{rest % 100:02d}"))),
     "SA": ("National ID", lambda: Code("1", digits(8), codes.luhn(9))),
-    "SE": ("Personnummer", lambda: Code(_born("ymd"), Gap("-"), digits(2), _parity(), codes.luhn(9))),
+    "SE": ("Personnummer", lambda: Code(_birth("ymd"), Gap("-"), digits(2), _parity(), codes.luhn(9))),
     "SI": ("EMŠO", lambda: Code(*_former_yugoslavia(["50"]))),
     "SK": ("Rodné číslo", lambda: ByBirth(date(1954, 1, 1), _czech(False), _czech(True))),
     "TW": ("ID number", lambda: Code(
         Run("ABCDEFGHJKMNOPQTUVWXZ"), _by_sex("2", "1"), digits(7),
         Check(10, _taiwanese, tuple(str(-rest % 10) for rest in range(10))))),
     "UA": ("RNTRC", lambda: Code(
-        Given(BIRTH, _spelled([(np.arange(DAYS) + 1, 5)])), digits(3), _parity(), weighted(
+        Given(BIRTH, _digit_columns([(np.arange(DAYS) + 1, 5)])), digits(3), _parity(), weighted(
         (-1, 5, 7, 9, 4, 6, 10, 5, 7), 11, lambda rest: str(rest % 10)))),
-    "UZ": ("PINFL", lambda: Code(_century(), _born("dmy"), digits(3), digits(3), weighted(
+    "UZ": ("PINFL", lambda: Code(_century(), _birth("dmy"), digits(3), digits(3), weighted(
         (7, 3, 1, 7, 3, 1, 7, 3, 1, 7, 3, 1, 7), 10, lambda rest: str(rest)))),
     "VN": ("CCCD", lambda: Code(
-        Pick(_VN_PLACES), _by_person(lambda year, sex: "0123"[(year >= 2000) * 2 + (sex == WOMAN)]), _born("y"),
+        Pick(_VN_PLACES), _by_person(lambda year, sex: "0123"[(year >= 2000) * 2 + (sex == WOMAN)]), _birth("y"),
         digits(6))),
     "ZA": ("ID number", lambda: Code(
-        _born("ymd"), _by_sex([f"{n:04d}" for n in range(5000)], [f"{n:04d}" for n in range(5000, 10_000)]), "08",
+        _birth("ymd"), _by_sex([f"{n:04d}" for n in range(5000)], [f"{n:04d}" for n in range(5000, 10_000)]), "08",
         codes.luhn(12))),
 }  # fmt: skip
 """Country: (what its number is called, the code)."""
@@ -417,7 +422,7 @@ OWN: dict[str, tuple[str, Callable[[], Code]]] = {
 def _armenian_day() -> Given:
     years, months, days = _calendar()
     pieces = [
-        _spelled([(days + (50 if sex == WOMAN else 10), 2), (months, 2), (years % 100, 2)])
+        _digit_columns([(days + (50 if sex == WOMAN else 10), 2), (months, 2), (years % 100, 2)])
         for sex in (WOMAN, MAN)
     ]
     return Given(PERSON, np.ascontiguousarray(np.concatenate(pieces)))
@@ -426,7 +431,7 @@ def _armenian_day() -> Given:
 SINCE_3: dict[str, tuple[str, Callable[[], Code]]] = {
     "AM": ("PSN", lambda: Code(_armenian_day(), digits(4))),
 }
-"""Codes that engine 3 has in place of those of `OWN`. Armenia's numbers are made from sex and day, month and year of
+"""Codes that replace those of `OWN` from engine 3 on. Armenia's numbers are derived from sex and day, month and year of
 birth (draft of the Law on the public services number, article 2). That 10 is added to the day for men and 50 for women
 is not from the law, and the check digit is random, since no formula is published."""
 
@@ -440,8 +445,8 @@ _COMMON_FIRST = frozenset(("MARIA", "MA", "JOSE", "J"))
 
 def _letters(name: str) -> list[str]:
     """The words of a name, in capitals without accents."""
-    plain = unicodedata.normalize("NFKD", name.upper().replace("Ñ", "X"))
-    words = re.split("[^A-Z]+", "".join(sign for sign in plain if not unicodedata.combining(sign)))
+    normalized = unicodedata.normalize("NFKD", name.upper().replace("Ñ", "X"))
+    words = re.split("[^A-Z]+", "".join(sign for sign in normalized if not unicodedata.combining(sign)))
     return [word for word in words if word]
 
 
@@ -452,7 +457,7 @@ def _italian_family(name: str) -> str:
 
 
 def _italian_first(name: str) -> str:
-    """As of a family name; of four consonants or more the second is left out."""
+    """Like `_italian_family`, but of four or more consonants the second is left out."""
     consonants = re.sub("[AEIOU]", "", "".join(_letters(name)))
     return consonants[0] + consonants[2:4] if len(consonants) > 3 else _italian_family(name)
 
@@ -481,7 +486,7 @@ def _of_name(value: str, width: int) -> Given:
 NAMED: dict[str, tuple[Callable[[], Code], dict[str, Callable[[str], str]]]] = {
     "IT": (lambda: _italian(_ITALIAN_PLACES), {FAMILY: _italian_family, FIRST: _italian_first}),
     "MX": (lambda: Code(
-        _of_name(FAMILY, 2), Run("FHRSVZ"), _of_name(FIRST, 1), _born("ymd"), _by_sex("M", "H"),
+        _of_name(FAMILY, 2), Run("FHRSVZ"), _of_name(FIRST, 1), _birth("ymd"), _by_sex("M", "H"),
         Pick(tuple(government._STATES)), _of_name(FAMILY_CONSONANT, 1), Run("BCDFGHJKLMNPQRSTVWXYZ"),
         _of_name(FIRST_CONSONANT, 1), _by_year(lambda y: "0123456789" if y < 2000 else "ABCDEFGHIJ"), _CURP_CHECK),
         {FAMILY: _mexican_family, FIRST: lambda name: _mexican_word(name)[0],
@@ -507,7 +512,7 @@ def _italian_anywhere() -> Code:
 
 def _italian(*places: codes.Part) -> Code:
     return Code(
-        _of_name(FAMILY, 3), _of_name(FIRST, 3), _born("yLd", day=40), *places,
+        _of_name(FAMILY, 3), _of_name(FIRST, 3), _birth("yLd", day=40), *places,
         Check(26, government._italian, tuple(UPPER)),
     )  # fmt: skip
 
@@ -515,21 +520,23 @@ def _italian(*places: codes.Part) -> Code:
 def letters_of(vocabulary: Vocabulary, country: str, people: People) -> dict[str, np.ndarray]:
     """The values that a code of `named` needs of the names of people, ``int64[n]`` each."""
     names = people.names
-    found = {}
-    for value, spelled in NAMED[country][1].items():
+    values_by_name = {}
+    for value, letters in NAMED[country][1].items():
         pool, rows = (
             (names.last_roman, people.last) if value.startswith(FAMILY) else (names.first_roman, people.first)
         )
         key = ("letters of names", country, value, names.locale)
-        found[value] = vocabulary.shared(key, partial(_numbered, pool, spelled)).take(rows.view(np.int64))
-    return found
+        values_by_name[value] = vocabulary.shared(key, partial(_letter_numbers, pool, letters)).take(
+            rows.view(np.int64)
+        )
+    return values_by_name
 
 
-def _numbered(pool: pa.StringArray, spelled: Callable[[str], str]) -> np.ndarray:
+def _letter_numbers(pool: pa.StringArray, letters: Callable[[str], str]) -> np.ndarray:
     """``int64[names]``: the letters of each name as a number with 26 digits."""
     return np.array(
         [
-            reduce(lambda number, sign: number * 26 + ord(sign) - ord("A"), spelled(name), 0)
+            reduce(lambda number, sign: number * 26 + ord(sign) - ord("A"), letters(name), 0)
             for name in pool.to_pylist()
         ],
         np.int64,
@@ -540,7 +547,7 @@ COUNTRIES: Final = tuple(sorted({*OWN, *government.COUNTRIES}))
 
 
 def number_name(country: str) -> str:
-    """What ``country`` (of `COUNTRIES`) calls its number."""
+    """Return the name of the number of ``country`` (of `COUNTRIES`)."""
     return OWN[country][0] if country in OWN else government.number_name(country)
 
 
@@ -564,12 +571,12 @@ def given_of(birth: np.ndarray, sex: np.ndarray) -> dict[str, np.ndarray]:
 
 
 UNIQUE_DAYS = range((date(1940, 1, 1) - FIRST_DAY).days, (date(2040, 1, 1) - FIRST_DAY).days)
-"""Days of birth of unique numbers: a hundred years, so that two digits tell the years apart."""
+"""Days of birth of unique numbers: a hundred years, so that two digits distinguish the years."""
 
 
 def alike(vocabulary: Vocabulary, country: str, code: Code) -> tuple[int, np.ndarray]:
-    """How many of `UNIQUE_DAYS` the numbers of a country write alike at most (those of a month, if only that is in
-    the number), and the place of each day among those that are written like it."""
+    """Return how many of `UNIQUE_DAYS` have the same text in the numbers of a country at most (those of a month, if
+    the number has only that), and the position of each day among those with the same text."""
 
     def make() -> tuple[int, np.ndarray]:
         days = np.array(UNIQUE_DAYS)

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 KIND = "papers"
-_LONGEST = 32
+_MAX_LENGTH = 32
 
 
 class DocumentGroup(GroupKind):
-    """What the papers of a row share: nothing of their own. They read the group of the person and of the place."""
+    """The group of a row's documents, without data of its own: its fields read the groups of person and place."""
 
     kind = KIND
 
@@ -53,7 +53,7 @@ def groups_named(group: str, kind: str) -> tuple[tuple[str, str], ...]:
 
 
 def place_of(field: FieldSpec, compiler: Compiler) -> tuple[str, str] | None:
-    """The group of places that goes with a field's group, if there is one."""
+    """Return the group of places of a field's group, if there is one."""
     if field.group is None:
         return None
     return next((key for key in groups_named(field.group, "place") if compiler.members(*key)), None)
@@ -70,12 +70,12 @@ class ByCountry(CodeType):
     joins = True
     beside = ("place", "person")
     placed: tuple[str, str] | None = None
-    """The group whose countries rows have; None where all rows are of one country."""
+    """The group whose countries rows have; None if all rows have one country."""
     _country: str | None = None
-    """The country of all rows; None where they have that of their places."""
+    """The country of all rows; None if rows have the countries of their places."""
     _make: Callable[[str], Code]
     _of_row: np.ndarray
-    _known: tuple[str, ...]
+    _countries: tuple[str, ...]
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
@@ -83,66 +83,67 @@ class ByCountry(CodeType):
 
     def take(
         self,
-        asked: str | None,
+        requested: str | None,
         known: Sequence[str],
         what: str,
         default: str,
         compiler: Compiler,
         make: Callable[[str], Code],
     ) -> None:
-        """Use the code of the option ``asked``, else of the locale's country, else of the row's place, else of
-        ``default``. ``make`` answers the code of a country of ``known``; ``what`` names it in messages."""
+        """Use the code of the option ``requested``, else of the locale's country, else of the row's place, else of
+        ``default``. ``make`` returns the code of a country of ``known``; ``what`` names it in messages."""
         field, engine = self.field, compiler.vocabulary.engine
-        self._make, self._known = make, tuple(known)
-        if asked is not None:
-            found = listed(field, asked, known, "country", what, compiler)
-            self._country = found[0] if found else default
+        self._make, self._countries = make, tuple(known)
+        if requested is not None:
+            countries = listed(field, requested, known, "country", what, compiler)
+            self._country = countries[0] if countries else default
             self.use(make(self._country))
             return
         locale = compiler.locale_of(field)
-        found = of_locale(locale, known)
+        countries = of_locale(locale, known)
         if locale is None and engine >= 2:
             self.placed = place_of(field, compiler)
             if self.placed is not None:
                 self._follow(self.placed, compiler)
                 return
-        if locale and not found:
+        if locale and not countries:
             if engine >= 2:
                 text = f"{self.label}: none is known for {locale.partition('_')[2]}, so the column is blank."
                 compiler.warn(field, "no_values", text, "Set options.country.")
                 self.placed, self._of_row = ("", ""), np.full(1, -1, np.int64)
-                self.code, self.max_length = make(default), _LONGEST
+                self.code, self.max_length = make(default), _MAX_LENGTH
                 return
             text = f"{self.label}: nothing is known for locale {locale}, so these are of {default}."
             compiler.warn(field, "other_country", text, "Set options.country.")
-        self._country = found[0] if found else default
+        self._country = countries[0] if countries else default
         self.use(make(self._country))
 
     def _follow(self, place: tuple[str, str], compiler: Compiler) -> None:
         members = compiler.members(*place)
-        own = [member for member in members if member.type.group_kind == "place"]
-        country = country_of_group(own, compiler)
+        places = [member for member in members if member.type.group_kind == "place"]
+        country = country_of_group(places, compiler)
         if country is not None:
             self.placed = None
-            if country in self._known:
+            if country in self._countries:
                 self._country = country
                 self.use(self._make(country))
             else:
                 text = f"{self.label}: none is known for {country}, so the column is blank."
                 compiler.warn(self.field, "no_values", text, "Set options.country.")
                 self.placed, self._of_row = ("", ""), np.full(1, -1, np.int64)
-                self.code, self.max_length = self._make(self._known[0]), _LONGEST
+                self.code, self.max_length = self._make(self._countries[0]), _MAX_LENGTH
             return
         codes = geography_of(compiler.vocabulary).countries["alpha2"].to_pylist()
-        number = {code: at for at, code in enumerate(self._known)}
+        number = {code: at for at, code in enumerate(self._countries)}
         self._of_row = np.array([number.get(code, -1) for code in codes], np.int64)
-        self.max_length = _LONGEST
-        self.code = self._make(self._known[0])
-        text = f"{self.label}: rows in countries without one that is known are blank ({len(self._known)} are known)."
+        self.max_length = _MAX_LENGTH
+        self.code = self._make(self._countries[0])
+        count = len(self._countries)
+        text = f"{self.label}: rows in countries without one that is known are blank ({count} are known)."
         compiler.warn(self.field, "partly_blank", text, "Set a locale.")
 
     def rows_of(self, context: ColumnContext) -> np.ndarray:
-        """``int64[n]``: which country of the known ones each row is in; -1 for another one."""
+        """``int64[n]``: the number of each row's country among the supported ones; -1 for other countries."""
         assert self.placed is not None
         if not self.placed[0]:
             return np.full(context.n, -1, np.int64)
@@ -150,19 +151,25 @@ class ByCountry(CodeType):
         return rows
 
     def given(self, context: ColumnContext) -> Mapping[str, np.ndarray] | None:
-        """What the numbers tell of the row's person; None if they tell nothing."""
+        """Return the values of the row's person that the numbers contain; None if they contain none."""
         return None
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self.placed is None:
             return self.code.text(self.code.draw(context), self.given(context) if self.code.given else None)
         rows = self.rows_of(context)
-        known = rows >= 0
-        if not known.any():
+        has_country = rows >= 0
+        if not has_country.any():
             return pa.nulls(context.n, pa.string())
-        filled = np.where(known, rows, rows[known][0])
-        texts = mixed_by(lambda at: self._make(self._known[at]), filled, context, given=self.given(context))
-        return texts if known.all() else pc.if_else(pa.array(known), texts, pa.scalar(None, pa.string()))
+        rows_with_default = np.where(has_country, rows, rows[has_country][0])
+        texts = mixed_by(
+            lambda at: self._make(self._countries[at]), rows_with_default, context, given=self.given(context)
+        )
+        return (
+            texts
+            if has_country.all()
+            else pc.if_else(pa.array(has_country), texts, pa.scalar(None, pa.string()))
+        )
 
     def space(self) -> int | None:
         return super().space() if self.placed is None else None

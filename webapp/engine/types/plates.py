@@ -275,14 +275,14 @@ def regions(country: str, states: list[tuple[str, str]]) -> Regions | None:
 
 @cache
 def pools(mask: str, letters: str) -> tuple[pa.StringArray, ...]:
-    """A mask as pools whose texts beside each other make a plate: see `Plates`."""
-    made, before = [], ""
+    """Return the pools of a mask, whose texts form a plate when joined; see `Plates`."""
+    pools_, prefix = [], ""
     for piece in re.findall("#{1,4}|@{1,3}|%|[^#@%]+", mask):
         if piece[0] not in "#@%":
-            before += piece
+            prefix += piece
             continue
         signs = {"#": DIGITS, "@": letters, "%": _AGES}[piece[0]]
-        made.append([before + "".join(text) for text in product(signs, repeat=len(piece))])
-        before = ""
-    made[-1] = [text + before for text in made[-1]]
-    return tuple(pa.array(texts, pa.string()) for texts in made)
+        pools_.append([prefix + "".join(text) for text in product(signs, repeat=len(piece))])
+        prefix = ""
+    pools_[-1] = [text + prefix for text in pools_[-1]]
+    return tuple(pa.array(texts, pa.string()) for texts in pools_)

@@ -1,4 +1,4 @@
-"""The catalogue: every field type there is, and every kind of thing that fields can share."""
+"""The catalogue: all field types, and all kinds of groups."""
 
 from __future__ import annotations
 

@@ -43,26 +43,26 @@ class WordPool:
     sentences for each of ``separators``."""
 
     def __init__(self, words: pa.Array, separators: tuple[str, ...] = ()) -> None:
-        plain = words.to_pylist()
-        forms = [word + " " for word in plain] + plain
+        texts = words.to_pylist()
+        forms = [word + " " for word in texts] + texts
         if separators:
-            forms += [word[:1].upper() + word[1:] + " " for word in plain]
-            forms += [word + "." + separator for separator in separators for word in plain]
-        self.size = len(plain)
+            forms += [word[:1].upper() + word[1:] + " " for word in texts]
+            forms += [word + "." + separator for separator in separators for word in texts]
+        self.size = len(texts)
         self.longest: int = pc.max(pc.utf8_length(words)).as_py()
         self._forms = pa.array(forms)
 
     def text(self, forms: np.ndarray, ends: np.ndarray) -> pa.Array:
         """``string[n]``: forms (``int32[w]``, numbers in the pool) end to end, row i ending before ``ends[i]``."""
-        spelled = self._forms.take(pa.array(forms))
-        _, starts, data = spelled.buffers()
+        form_texts = self._forms.take(pa.array(forms))
+        _, starts, data = form_texts.buffers()
         offsets = np.zeros(ends.size + 1, np.int32)
         offsets[1:] = np.frombuffer(starts, np.int32)[ends]
         return pa.StringArray.from_buffers(ends.size, pa.py_buffer(offsets), data)
 
 
 def drawn(key: np.uint64, addresses: np.ndarray, places: int, size: int) -> np.ndarray:
-    """``int32[n, places]``: even draws below ``size`` (under 2**20) for each of ``addresses`` (``uint64[n]``)."""
+    """``int32[n, places]``: uniform draws below ``size`` (under 2**20) for each of ``addresses`` (``uint64[n]``)."""
     halves = (places + 1) // 2
     at = addresses[:, None] * np.uint64(halves) + np.arange(halves, dtype=np.uint64)
     random = engine_random.bits(key, at)
@@ -82,7 +82,7 @@ def digits(index: np.ndarray, places: int, size: int) -> np.ndarray:
 
 
 def carried(places: int, size: int) -> int:
-    """How many of ``places`` digits to base ``size`` fit the numbers that uniqueness permutes."""
+    """Return how many of ``places`` digits to base ``size`` fit into the numbers of unique values."""
     used = 1
     while used < places and size ** (used + 1) <= UNIQUE_DOMAIN:
         used += 1
@@ -92,7 +92,7 @@ def carried(places: int, size: int) -> int:
 def words(
     pool: WordPool, key: np.uint64, rows: np.ndarray, count: int, index: np.ndarray | None = None
 ) -> pa.Array:
-    """``string[n]``: ``count`` words with blanks between; ``index`` spells the first ones where it is given."""
+    """``string[n]``: ``count`` words with blanks between; ``index`` determines the first ones if it is set."""
     forms = drawn(key, rows, count, pool.size)
     if index is not None:
         leading = digits(index, count, pool.size)
@@ -103,7 +103,7 @@ def words(
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How sentences make a text: ``paragraphs`` of ``low`` to ``high`` sentences, each of ``short`` to ``long``
+    """The structure of a text: ``paragraphs`` of ``low`` to ``high`` sentences, each of ``short`` to ``long``
     words; ``separators`` are used between sentences, between paragraphs, and at the end."""
 
     paragraphs: int
@@ -122,19 +122,19 @@ class Layout:
 def sentences(
     pool: WordPool, key: np.uint64, rows: np.ndarray, layout: Layout, index: np.ndarray | None = None
 ) -> pa.Array:
-    """``string[n]``: sentences laid out; ``index`` spells the first words of each text where it is given."""
+    """``string[n]``: sentences in a layout; ``index`` determines the first words of each text if it is set."""
     step = max(1, _CHUNK_WORDS // (layout.paragraphs * layout.high * layout.long))
     if rows.size <= step:
         return _sentences(pool, key, rows, layout, index)
     parts = [slice(start, start + step) for start in range(0, rows.size, step)]
-    made = [_sentences(pool, key, rows[p], layout, None if index is None else index[p]) for p in parts]
-    return pa.concat_arrays(made)
+    texts = [_sentences(pool, key, rows[p], layout, None if index is None else index[p]) for p in parts]
+    return pa.concat_arrays(texts)
 
 
 def _sentences(
     pool: WordPool, key: np.uint64, rows: np.ndarray, layout: Layout, index: np.ndarray | None
 ) -> pa.Array:
-    owner, slot, last = _laid_out(engine_random.derive(key, 1), rows, layout)
+    owner, slot, last = _sentence_positions(engine_random.derive(key, 1), rows, layout)
     addresses = (rows * np.uint64(layout.paragraphs * layout.high))[owner]
     addresses += slot.view(np.uint64)
     forms = drawn(key, addresses, layout.long, pool.size)
@@ -150,18 +150,20 @@ def _sentences(
     forms.reshape(-1)[np.arange(0, forms.size, layout.long) + (length - 1)] += (3 + last) * pool.size
     ends = np.zeros(length.size + 1, np.int64)
     np.cumsum(length, out=ends[1:])
-    used = forms[_shapes(layout.long)[length]]
-    return pool.text(used, ends[np.cumsum(np.bincount(owner, minlength=rows.size))])
+    word_forms = forms[_word_masks(layout.long)[length]]
+    return pool.text(word_forms, ends[np.cumsum(np.bincount(owner, minlength=rows.size))])
 
 
 @lru_cache(maxsize=16)
-def _shapes(long: int) -> np.ndarray:
+def _word_masks(long: int) -> np.ndarray:
     """``bool[long + 1, long]``: which words of a sentence of each length are used."""
     return np.arange(long) < np.arange(long + 1)[:, None]
 
 
-def _laid_out(key: np.uint64, rows: np.ndarray, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For every sentence of a block: its row in the block, its place in the text, and which separator follows."""
+def _sentence_positions(
+    key: np.uint64, rows: np.ndarray, layout: Layout
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, for each sentence of a block, its row in the block, its place in the text, and its separator."""
     n, paragraphs = rows.size, layout.paragraphs
     counts = np.full(n * paragraphs, layout.low)
     if layout.low < layout.high:
@@ -324,12 +326,12 @@ class _Pattern(FieldType):
     option: ClassVar[str]
 
     def use(self, pattern: patterns.Pattern) -> None:
-        """Takes ``pattern`` as the source of texts."""
+        """Use ``pattern`` as the source of texts."""
         self.pattern = pattern
         self.max_length = pattern.longest
 
     def compile(self, make: Any, compiler: Compiler) -> None:
-        """Uses what ``make()`` compiles, or reports why it cannot be, with the position."""
+        """Use the pattern that ``make()`` compiles, or report its error with the position."""
         try:
             self.use(make())
         except patterns.RegexError as error:
@@ -419,16 +421,16 @@ class RandomString(_Pattern):
             return
         low, high = (min(16, high) if high is not None else 16) if low is None else low, high
         self.compile(
-            lambda: _string_of(options.alphabet, low, max(16, low) if high is None else high), compiler
+            lambda: _string_pattern(options.alphabet, low, max(16, low) if high is None else high), compiler
         )
 
 
 @lru_cache(maxsize=64)
-def _string_of(alphabet: str, low: int, high: int) -> patterns.Pattern:
+def _string_pattern(alphabet: str, low: int, high: int) -> patterns.Pattern:
     return patterns.compile_tree(Repeat(Chars(frozenset(alphabet)), low, high))
 
 
-_MASK = {
+_WILDCARDS = {
     "#": frozenset(string.digits),
     "@": frozenset(string.ascii_lowercase),
     "^": frozenset(string.ascii_uppercase),
@@ -437,11 +439,11 @@ _MASK = {
 
 
 class Masked(_Pattern):
-    """A mask whose marks stand for random characters."""
+    """A mask with placeholders for random characters."""
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.compile(lambda: _masked(self.mask, "#@^*"), compiler)
+        self.compile(lambda: _mask_pattern(self.mask, "#@^*"), compiler)
 
     @property
     @abstractmethod
@@ -478,7 +480,7 @@ class CharacterSequence(Masked):
 
 
 class DigitSequence(_Pattern):
-    """A mask in which only # stands for something."""
+    """A mask in which only # is a placeholder."""
 
     name = "digit_sequence"
     label = "Digit sequence"
@@ -511,18 +513,18 @@ class DigitSequence(_Pattern):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.compile(lambda: _masked(options.format, "#"), compiler)
+        self.compile(lambda: _mask_pattern(options.format, "#"), compiler)
 
 
 @lru_cache(maxsize=64)
-def _masked(mask: str, known: str) -> patterns.Pattern:
+def _mask_pattern(mask: str, wildcards: str) -> patterns.Pattern:
     items: list[Node] = []
     marks = iter(mask)
     for mark in marks:
         if mark == "\\":
             items.append(Chars(frozenset(next(marks, "\\"))))
         else:
-            items.append(Chars(_MASK[mark] if mark in known else frozenset(mark)))
+            items.append(Chars(_WILDCARDS[mark] if mark in wildcards else frozenset(mark)))
     return patterns.compile_tree(Sequence(tuple(items)))
 
 
@@ -545,7 +547,7 @@ _SALT = 1
 
 
 class PhraseType(FieldType):
-    """A part out of each list, with blanks or nothing between them. No two choices read the same."""
+    """One part from each list, joined by blanks or nothing. All combinations differ."""
 
     dtype = pa.string()
     lists: ClassVar[tuple[str, ...]]
@@ -601,7 +603,7 @@ class CatchPhrase(PhraseType):
 
 
 class Slogan(PhraseType):
-    """What a company prints below its name."""
+    """An advertising slogan."""
 
     name = "slogan"
     label = "Slogan"
@@ -642,12 +644,12 @@ class MovieTitle(PhraseType):
 
 
 # ICAO Annex 10, volume II, section 5.2.1.3.
-_SPELLING = (
+_NATO_WORDS = (
     "Alfa", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot", "Golf", "Hotel", "India", "Juliett", "Kilo", "Lima", "Mike",
     "November", "Oscar", "Papa", "Quebec", "Romeo", "Sierra", "Tango", "Uniform", "Victor", "Whiskey", "X-ray",
     "Yankee", "Zulu",
 )  # fmt: skip
-_MOST_LETTERS = 12
+_MAX_LETTERS = 12
 """26**12 is still below 2**62, the largest domain of a permutation."""
 
 
@@ -691,24 +693,26 @@ class Slug(FieldType):
             return
         vocabulary = compiler.vocabulary
         self._count = 3 if options.count is None else options.count
-        self._pool = vocabulary.shared("slug words", lambda: WordPool(_plain(vocabulary.words("word"))))
+        self._pool = vocabulary.shared("slug words", lambda: WordPool(_plain_words(vocabulary.words("word"))))
         self.max_length = self._count * (self._pool.longest + 1) - 1
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self.options.field is None:
-            return self._hyphened(words(self._pool, context.key, context.rows, self._count))
+            return self._with_separator(words(self._pool, context.key, context.rows, self._count))
         source = text.to_text(context.column(self.options.field))
         if pa.types.is_dictionary(source.type) and len(source.dictionary) <= context.n:
             slugs = slugged(source.dictionary, self.options.separator)
             return pa.DictionaryArray.from_arrays(source.indices, slugs, safe=False).dictionary_decode()
         return slugged(text.decode(source), self.options.separator)
 
-    def _hyphened(self, spaced: pa.Array) -> pa.Array:
+    def _with_separator(self, spaced: pa.Array) -> pa.Array:
         """The words are of plain letters: each blank is one byte."""
         _, offsets, data = spaced.buffers()
         letters = np.frombuffer(data, np.uint8)
-        made = np.where(letters == ord(" "), np.uint8(ord(self.options.separator)), letters)
-        return pa.StringArray.from_buffers(len(spaced), offsets, pa.py_buffer(made), None, -1, spaced.offset)
+        characters = np.where(letters == ord(" "), np.uint8(ord(self.options.separator)), letters)
+        return pa.StringArray.from_buffers(
+            len(spaced), offsets, pa.py_buffer(characters), None, -1, spaced.offset
+        )
 
     def space(self) -> int | None:
         if self.options.field is not None:
@@ -719,14 +723,14 @@ class Slug(FieldType):
         space = self.space()
         assert space is not None  # else the field could not be unique
         numbers = context.permuted(space)
-        return self._hyphened(words(self._pool, context.key, context.rows, self._count, numbers))
+        return self._with_separator(words(self._pool, context.key, context.rows, self._count, numbers))
 
     def unique_hint(self) -> str:
         return "Two texts may have one slug: make the field unique, or let the slug be of random words."
 
 
-def _plain(words: pa.Array) -> pa.Array:
-    """Those of ``words`` that are letters from a to z and nothing else."""
+def _plain_words(words: pa.Array) -> pa.Array:
+    """Return those of ``words`` that have only letters from a to z."""
     return pa.array(
         [word for word in words.to_pylist() if word.isascii() and word.isalpha() and word.islower()]
     )
@@ -734,12 +738,12 @@ def _plain(words: pa.Array) -> pa.Array:
 
 def slugged(texts: pa.Array, separator: str) -> pa.Array:
     """``string[n]``: letters without accents and digits, in lower case; ``separator`` replaces everything else."""
-    bare = pc.utf8_lower(texts)
-    if not pc.all(pc.string_is_ascii(bare)).as_py():  # all that follows is for other letters, and slow
-        bare = pc.utf8_normalize(pc.replace_substring(bare, "ß", "ss"), "NFKD")
-        bare = pc.utf8_lower(pc.replace_substring_regex(bare, r"\p{M}+|’", ""))
-    bare = pc.replace_substring(bare, "'", "")
-    return pc.utf8_trim(pc.replace_substring_regex(bare, "[^a-z0-9]+", separator), separator)
+    normalized = pc.utf8_lower(texts)
+    if not pc.all(pc.string_is_ascii(normalized)).as_py():  # the rest is slow, and only for other letters
+        normalized = pc.utf8_normalize(pc.replace_substring(normalized, "ß", "ss"), "NFKD")
+        normalized = pc.utf8_lower(pc.replace_substring_regex(normalized, r"\p{M}+|’", ""))
+    normalized = pc.replace_substring(normalized, "'", "")
+    return pc.utf8_trim(pc.replace_substring_regex(normalized, "[^a-z0-9]+", separator), separator)
 
 
 class NatoPhonetic(IndexedType):
@@ -754,34 +758,34 @@ class NatoPhonetic(IndexedType):
     dtype = pa.string()
 
     class Options(OptionsModel):
-        count: int = Field(3, ge=1, le=_MOST_LETTERS, description="Number of words.")
+        count: int = Field(3, ge=1, le=_MAX_LETTERS, description="Number of words.")
 
     options: Options
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.size = len(_SPELLING) ** options.count
-        self.max_length = options.count * (max(map(len, _SPELLING)) + 1) - 1
+        self.size = len(_NATO_WORDS) ** options.count
+        self.max_length = options.count * (max(map(len, _NATO_WORDS)) + 1) - 1
 
     def at(self, index: np.ndarray, context: ColumnContext) -> pa.Array:
         parts: list[tuple[pa.Array, np.ndarray]] = []
-        left = self.options.count
-        while left:
-            took = min(2, left)
-            index, word = np.divmod(index, np.uint64(len(_SPELLING) ** took))
-            parts.insert(0, (_words(took, left == self.options.count), word))
-            left -= took
+        remaining = self.options.count
+        while remaining:
+            count = min(2, remaining)
+            index, number = np.divmod(index, np.uint64(len(_NATO_WORDS) ** count))
+            parts.insert(0, (_words(count, remaining == self.options.count), number))
+            remaining -= count
         return joined(*parts)
 
     @classmethod
     def capacity(cls) -> int:
-        return len(_SPELLING) ** 3
+        return len(_NATO_WORDS) ** 3
 
 
 @cache
 def _words(count: int, last: bool) -> pa.StringArray:
-    """All texts of one or two words, with a blank behind them where they are not the last."""
-    texts = list(_SPELLING)
+    """Return all texts of one or two words, followed by a blank unless they are the last."""
+    texts = list(_NATO_WORDS)
     if count == 2:
-        texts = [f"{one} {two}" for one in _SPELLING for two in _SPELLING]
+        texts = [f"{one} {two}" for one in _NATO_WORDS for two in _NATO_WORDS]
     return pa.array(texts if last else [f"{one} " for one in texts])

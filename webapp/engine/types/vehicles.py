@@ -177,26 +177,28 @@ class LicensePlate(ByCountry):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        words = compiler.vocabulary
+        vocabulary = compiler.vocabulary
         self._states: list[tuple[str, str]] | None = None
-        if words.engine < 2:
+        if vocabulary.engine < 2:
 
             def make(country: str) -> Code:
-                return words.shared(("plate", country), lambda: masked(*_PLATES[country]))
+                return vocabulary.shared(("plate", country), lambda: masked(*_PLATES[country]))
 
             self.take(options.country, PLATE_COUNTRIES, "number plates", "US", compiler, make)
             return
-        self._chosen = options.country.strip().upper() if options.country else None
-        self.take(options.country, plates.PLATE_COUNTRIES, "number plates", "US", compiler, self._stand_in)
-        states = words.table("states")
+        self._single_country = options.country.strip().upper() if options.country else None
+        self.take(
+            options.country, plates.PLATE_COUNTRIES, "number plates", "US", compiler, self._placeholder_code
+        )
+        states = vocabulary.table("states")
         self._states = list(zip(states["country"].to_pylist(), states["code"].to_pylist(), strict=True))
         self._place = place_of(field, compiler)
-        self._shared = words.shared
+        self._shared = vocabulary.shared
         self.max_length = _LONGEST_PLATE
 
-    def _stand_in(self, country: str) -> Code:
+    def _placeholder_code(self, country: str) -> Code:
         # `take` decides the country; the texts are joined from pools, since they are not of one width.
-        self._chosen = country
+        self._single_country = country
         return Code("-")
 
     def fill(self, context: ColumnContext) -> pa.Array:
@@ -204,11 +206,11 @@ class LicensePlate(ByCountry):
             return super().fill(context)
         n = context.n
         if self.placed is None:
-            assert self._chosen is not None
+            assert self._single_country is not None
             country = np.zeros(n, np.int64)
-            known = [self._chosen]
+            known = [self._single_country]
         else:
-            country, known = self.rows_of(context), list(self._known)
+            country, known = self.rows_of(context), list(self._countries)
         if self._place is None:
             state = np.full(n, len(self._states))
         else:
@@ -216,8 +218,8 @@ class LicensePlate(ByCountry):
             state = np.where(state < 0, len(self._states), state)
         pieces, order = [], []
         for number in np.unique(country[country >= 0]).tolist():
-            here = np.flatnonzero(country == number)
-            for texts, rows in self._of_country(known[number], here, state[here], context):
+            positions = np.flatnonzero(country == number)
+            for texts, rows in self._plates_of(known[number], positions, state[positions], context):
                 pieces.append(texts)
                 order.append(rows)
         blank = np.flatnonzero(country < 0)
@@ -232,59 +234,61 @@ class LicensePlate(ByCountry):
         place[np.concatenate(order)] = np.arange(n)
         return pa.concat_arrays(pieces).take(pa.array(place))
 
-    def _of_country(
+    def _plates_of(
         self, country: str, rows: np.ndarray, state: np.ndarray, context: ColumnContext
     ) -> list[tuple[pa.StringArray, np.ndarray]]:
         """(texts, rows of the block) of one country, mask by mask."""
         assert self._states is not None
-        own, states = plates.PLATES[country], self._states
-        if own.masks:
+        format_, states = plates.PLATES[country], self._states
+        if format_.masks:
             masks = self._shared(("plate masks", country), lambda: _masks_of(country, states))
-            which = masks[1][state]
-            drawn = context.below(len(masks[0]), _MASK_SALT)[rows].view(np.int64)
-            which = np.where(which < 0, drawn, which)
-            groups = [(masks[0][m], np.flatnonzero(which == m)) for m in np.unique(which).tolist()]
+            mask_numbers = masks[1][state]
+            random_masks = context.below(len(masks[0]), _MASK_SALT)[rows].view(np.int64)
+            mask_numbers = np.where(mask_numbers < 0, random_masks, mask_numbers)
+            groups = [
+                (masks[0][m], np.flatnonzero(mask_numbers == m)) for m in np.unique(mask_numbers).tolist()
+            ]
         else:
-            groups = [(own.mask, np.arange(rows.size))]
-        made = []
+            groups = [(format_.mask, np.arange(rows.size))]
+        plates_and_rows = []
         regions = self._shared(("plate regions", country), lambda: plates.regions(country, states))
         for mask, chosen in groups:
-            at = rows[chosen]
+            own_rows = rows[chosen]
             parts = [
-                (pool, engine_random.below(context.bits(salt)[at], len(pool)))
-                for salt, pool in enumerate(plates.pools(mask, own.letters))
+                (pool, engine_random.below(context.bits(salt)[own_rows], len(pool)))
+                for salt, pool in enumerate(plates.pools(mask, format_.letters))
             ]
             if regions is not None:
-                bits = context.bits(_REGION_SALT)[at] >> np.uint64(32)
+                bits = context.bits(_REGION_SALT)[own_rows] >> np.uint64(32)
                 region = (bits * regions.count[state[chosen]] >> np.uint64(32)) + regions.start[state[chosen]]
-                parts.insert(len(parts) if own.after else 0, (regions.texts, region))
-            made.append((joined(*parts), at))
-        return made
+                parts.insert(len(parts) if format_.after else 0, (regions.texts, region))
+            plates_and_rows.append((joined(*parts), own_rows))
+        return plates_and_rows
 
     def space(self) -> int | None:
         if self._states is None:
             return super().space()
-        if self.placed is not None or self._chosen is None:
+        if self.placed is not None or self._single_country is None:
             return None
-        own = plates.PLATES[self._chosen]
-        return math.prod(len(pool) for pool in plates.pools(own.mask, own.letters))
+        format_ = plates.PLATES[self._single_country]
+        return math.prod(len(pool) for pool in plates.pools(format_.mask, format_.letters))
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         if self._states is None:
             return super().fill_unique(context)
-        space, country = self.space(), self._chosen
+        space, country = self.space(), self._single_country
         assert space is not None  # else the field could not be unique
         assert country is not None
-        own, number, states = plates.PLATES[country], context.permuted(space), self._states
+        format_, number, states = plates.PLATES[country], context.permuted(space), self._states
         parts: list[tuple[pa.StringArray, np.ndarray]] = []
-        for pool in reversed(plates.pools(own.mask, own.letters)):
+        for pool in reversed(plates.pools(format_.mask, format_.letters)):
             number, index = np.divmod(number, np.uint64(len(pool)))
             parts.insert(0, (pool, index))
         regions = self._shared(("plate regions", country), lambda: plates.regions(country, states))
         if regions is not None:
             start, count = regions.start[-1], regions.count[-1]
             region = (context.bits(_REGION_SALT) >> np.uint64(32)) * count // np.uint64(1 << 32) + start
-            parts.insert(len(parts) if own.after else 0, (regions.texts, region))
+            parts.insert(len(parts) if format_.after else 0, (regions.texts, region))
         return joined(*parts)
 
 
@@ -295,9 +299,12 @@ _LONGEST_PLATE = 32
 def _masks_of(country: str, states: list[tuple[str, str]]) -> tuple[list[str], np.ndarray]:
     """The masks of a country, and which of them each state of the vocabulary has (-1: none of its own)."""
     masks = plates.PLATES[country].masks
-    listed = list(dict.fromkeys(masks.values()))
-    rows = [listed.index(masks[code]) if land == country and code in masks else -1 for land, code in states]
-    return listed, np.array([*rows, -1], np.int64)
+    distinct = list(dict.fromkeys(masks.values()))
+    rows = [
+        distinct.index(masks[code]) if country_code == country and code in masks else -1
+        for country_code, code in states
+    ]
+    return distinct, np.array([*rows, -1], np.int64)
 
 
 _FLIGHTS = 9999
@@ -325,7 +332,7 @@ class FlightNumber(RowField):
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._codes = shown(compiler.vocabulary, "airline", self.column(options))
-        self._alone = len(compiler.group_of(field)) == 1
+        self._is_independent = len(compiler.group_of(field)) == 1
         make = lambda: pc.binary_join_element_wise(self._codes.texts, options.separator, "")  # noqa: E731
         self._heads = compiler.vocabulary.shared(("designators", options.separator), make)
         self.max_length = longest(self._heads) + len(str(_FLIGHTS))
@@ -342,7 +349,7 @@ class FlightNumber(RowField):
         return joined((self._heads, airline), (_flights(), number))
 
     def space(self) -> int | None:
-        return len(self._heads) * _FLIGHTS if self._alone else None
+        return len(self._heads) * _FLIGHTS if self._is_independent else None
 
     def fill_unique(self, context: ColumnContext) -> pa.Array:
         space = self.space()

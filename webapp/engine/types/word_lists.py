@@ -33,7 +33,7 @@ def listed(pool: pa.Array) -> WordList:
 
 
 class ListType(PoolType):
-    """Each word of one list as likely as any other. A subclass says how many of them differ."""
+    """Each word of one list as likely as any other. A subclass sets the number of distinct words."""
 
     count: ClassVar[int]
 
