@@ -35,7 +35,7 @@ _STATUSES: Final = (
     (r"invit", "pending accepted declined expired"),
     (r"project|campaign|milestone|sprint", "planned active on_hold completed cancelled"),
 )
-_STATUS: Final = "active inactive pending"
+_DEFAULT_STATUSES: Final = "active inactive pending"
 # Values of other columns: the name in English, perhaps with its table, and the values.
 _DOMAINS: Final = (
     (r"(^|_)(debit_credit|dr_cr)(_\w+)?$", "debit credit", "S H"),
@@ -90,49 +90,51 @@ _TYPES: Final = (
     (r"question|answer", "single_choice multiple_choice text"),
     (r"post|page|content", "post page news"),
 )
-_TYPE: Final = "standard basic premium other"
-_COMMENTED: Final = re.compile(
+_DEFAULT_TYPES: Final = "standard basic premium other"
+_COMMENT_CODES: Final = re.compile(
     r"(?<![\w-])['\"]?(-?\d{1,3}|[A-Za-z][\w-]{0,20})['\"]?\s*(?:=|:|-->?|=>|–)\s*['\"]?[A-Za-zÀ-ÿ]"
 )
-_NUMBERED: Final = re.compile(r"(?:^|[,;:.：，；(]\s*)(\d{1,2})\s+[A-Za-z]")
-_LISTED: Final = re.compile(r"(?:one of|values?|possible|allowed|either|enum)\W+(.+)", re.I)
-_FALSE: Final = (
+_NUMBERED_CODES: Final = re.compile(r"(?:^|[,;:.：，；(]\s*)(\d{1,2})\s+[A-Za-z]")
+_LISTED_VALUES: Final = re.compile(r"(?:one of|values?|possible|allowed|either|enum)\W+(.+)", re.I)
+_MOSTLY_FALSE: Final = (
     r"deleted|removed|voided?|retired|withdrawn|revoked|archived|blocked|banned|suspended|disabled|hidden|locked|spam|cancell?ed|test|internal|private"
     r"|draft|expired|inactive|trashed|void|frozen|obsolete|discontinued|exempt|superuser|admin|staff|mandatory"
     r"|default"
     r"|deletion_mark"
 )
-_TRUE: Final = (
+_MOSTLY_TRUE: Final = (
     r"active|enabled|visible|verified|confirmed|valid|published|available|approved|current|subscribed"
 )
-_FLAG: Final = re.compile(
+_FLAG_NAMES: Final = re.compile(
     r"^(is|has|can|was|allow|allows|enable|show|use|should|needs|requires|verify|dry)_|(^|_)flag$|(^|_)(active|enabled"
     r"|deleted|paid|disabled|private|public|sensitive"
     r"|verified|archived|visible|published|blocked|locked|hidden)$"
 )
 
 
-def words_of(asked: ColumnEvidence) -> str:
+def words_of(evidence: ColumnEvidence) -> str:
     """Return the column's name in English, in small letters, with `_` between its words."""
-    return "_".join(english(split(asked.column.name)))
+    return "_".join(english(split(evidence.column.name)))
 
 
-def table_of(asked: ColumnEvidence) -> str:
+def table_of(evidence: ColumnEvidence) -> str:
     """Return the table's name in English, in the same form."""
-    return "_".join(english(split(asked.entity.parts[-1] if asked.entity.parts else asked.entity.name)))
+    return "_".join(
+        english(split(evidence.entity.parts[-1] if evidence.entity.parts else evidence.entity.name))
+    )
 
 
-def commented(asked: ColumnEvidence) -> list[str]:
+def commented(evidence: ColumnEvidence) -> list[str]:
     """Return the codes that the column's comment explains, such as `0=inactive, 1=active`."""
-    comment = asked.column.comment[:1_000]
-    found = list(dict.fromkeys(_COMMENTED.findall(comment)))
+    comment = evidence.column.comment[:1_000]
+    found = list(dict.fromkeys(_COMMENT_CODES.findall(comment)))
     if len(found) > 1 and re.search(r"[,;/|\n]", comment):
         kinds = {one.lstrip("-").isdigit() for one in found}
         return found if len(kinds) == 1 else []
-    numbered = list(dict.fromkeys(_NUMBERED.findall(comment)))
+    numbered = list(dict.fromkeys(_NUMBERED_CODES.findall(comment)))
     if len(numbered) > 1 and numbered[0] in ("0", "1"):
         return numbered
-    listed = _LISTED.search(comment)
+    listed = _LISTED_VALUES.search(comment)
     if listed:
         quoted = re.findall(r"['\"]([\w -]{1,30})['\"]", listed[1])
         plain = quoted or re.findall(r"[\w-]+", listed[1].split(".")[0]) if "," in listed[1] else quoted
@@ -141,68 +143,76 @@ def commented(asked: ColumnEvidence) -> list[str]:
     return []
 
 
-def default_of(asked: ColumnEvidence) -> str | None:
+def default_of(evidence: ColumnEvidence) -> str | None:
     """Return the default's text, if it is a constant."""
-    match = re.match(r"^\(*N?'([^']{1,40})'", asked.column.default or "")
+    match = re.match(r"^\(*N?'([^']{1,40})'", evidence.column.default or "")
     return match[1] if match else None
 
 
 def flag_share(words: str) -> float:
     """Return the share of rows for which a yes/no column is true."""
     negated = re.search(r"(^|_)(not|no|non|un)_", words) is not None
-    if re.search(rf"(^|_)({_FALSE})(_flag|_code)?$", words):
+    if re.search(rf"(^|_)({_MOSTLY_FALSE})(_flag|_code)?$", words):
         return 0.95 if negated else 0.05
-    if re.search(rf"(^|_)({_TRUE})(_flag|_code)?$", words):
+    if re.search(rf"(^|_)({_MOSTLY_TRUE})(_flag|_code)?$", words):
         return 0.1 if negated else 0.9
     return 0.5
 
 
 def is_flag(words: str, small: bool = False) -> bool:
     """Return whether a column's name suggests yes or no; `small`: of a number of one byte."""
-    return _FLAG.search(words) is not None or (small and _STATE.search(words) is not None)
+    return _FLAG_NAMES.search(words) is not None or (small and _STATE_NAMES.search(words) is not None)
 
 
-_STATE: Final = re.compile(
-    rf"(^|_)({_FALSE}|{_TRUE}|present|display|notify|smoker|required|read|done)(_flag)?$"
+_STATE_NAMES: Final = re.compile(
+    rf"(^|_)({_MOSTLY_FALSE}|{_MOSTLY_TRUE}|present|display|notify|smoker|required|read|done)(_flag)?$"
 )
 
 
-def choices(asked: ColumnEvidence) -> Iterator[Field]:
+def choices(evidence: ColumnEvidence) -> Iterator[Field]:
     """Yield fields with the values that a column of this name has, best first."""
-    name, words, table, longest = asked.column.name, words_of(asked), table_of(asked), asked.longest
-    told = commented(asked)
-    if told and (longest is None or max(map(len, told)) <= longest):
-        yield definition(name, "enum", {"values": told})
+    name, words, table, longest = (
+        evidence.column.name,
+        words_of(evidence),
+        table_of(evidence),
+        evidence.longest,
+    )
+    codes = commented(evidence)
+    if codes and (longest is None or max(map(len, codes)) <= longest):
+        yield definition(name, "enum", {"values": codes})
     if is_flag(words) and longest is not None and longest <= _FLAG_WORD_CHARS:
-        yes, no = _truth_values(asked, longest)
+        yes, no = _truth_values(evidence, longest)
         yield definition(name, "boolean", {"truthy": yes, "falsy": no, "probability": flag_share(words)})
     bare = re.sub(r"_(code|key|name)$", "", words)
     for pattern, plain, letters in _DOMAINS:
         if any(re.search(pattern, one) for one in (words, f"{table}.{words}", bare)):
             if re.search(r"(^|_)size|(^|_)level|channel|source|grade", pattern) and "." in words:
                 continue
-            yield from _fitting(asked, plain, letters)
+            yield from _choice_fields(evidence, plain, letters)
             return
     if re.search(r"(^|_)(status|state)(_code|_name|_key|_flag)?$", words) and not re.search(
         r"address|city|country", table
     ):
-        beside = words.replace("status", "")
+        subject = words.replace("status", "")
         values = next(
-            (text for pattern, text in _STATUSES if re.search(pattern, f"{table}_{beside}")), _STATUS
+            (text for pattern, text in _STATUSES if re.search(pattern, f"{table}_{subject}")),
+            _DEFAULT_STATUSES,
         )
-        yield from _fitting(asked, values, "")
+        yield from _choice_fields(evidence, values, "")
     elif re.search(r"(^|_)(type|kind|class)(_code|_name|_key)?$", words):
-        values = next((text for pattern, text in _TYPES if re.search(pattern, f"{table}_{words}")), _TYPE)
-        asked.guessed = not any(re.search(pattern, f"{table}_{words}") for pattern, _ in _TYPES)
-        yield from _fitting(asked, values, "")
+        values = next(
+            (text for pattern, text in _TYPES if re.search(pattern, f"{table}_{words}")), _DEFAULT_TYPES
+        )
+        evidence.guessed = not any(re.search(pattern, f"{table}_{words}") for pattern, _ in _TYPES)
+        yield from _choice_fields(evidence, values, "")
 
 
-def _truth_values(asked: ColumnEvidence, longest: int) -> tuple[str, str]:
-    """How a short text says yes and no: as its default does, else in the usual way for its length."""
-    default = (default_of(asked) or "").casefold()
+def _truth_values(evidence: ColumnEvidence, longest: int) -> tuple[str, str]:
+    """Return the texts for yes and no: as in the column's default, else the usual ones for its length."""
+    default = (default_of(evidence) or "").casefold()
     for pair in (("1", "0"), ("T", "F"), ("Y", "N"), ("on", "off"), ("yes", "no"), ("true", "false")):
         if default and default in map(str.casefold, pair) and max(map(len, pair)) <= longest:
-            upper = (asked.column.default or "").strip("'(\")N").isupper()
+            upper = (evidence.column.default or "").strip("'(\")N").isupper()
             return (pair[0].upper(), pair[1].upper()) if upper else pair
     return ("Y", "N") if longest <= 2 else ("yes", "no") if longest < _FLAG_WORD_CHARS else ("true", "false")
 
@@ -211,11 +221,11 @@ _FLAG_CHARS: Final = 1
 _FLAG_WORD_CHARS: Final = 5
 
 
-def _fitting(asked: ColumnEvidence, plain: str, letters: str) -> Iterator[Field]:
+def _choice_fields(evidence: ColumnEvidence, plain: str, letters: str) -> Iterator[Field]:
     values = plain.split("|") if "|" in plain else plain.split()
     if plain.count("|") == 0 and "van de" in plain:
         values = [plain]
-    default = default_of(asked)
+    default = default_of(evidence)
     if default is not None and default.lower() not in map(str.lower, values):
         if len(default) <= _FLAG_CHARS * 3 and letters:
             values = letters.split()
@@ -224,22 +234,22 @@ def _fitting(asked: ColumnEvidence, plain: str, letters: str) -> Iterator[Field]
             values = [default, *values]
     elif default is not None and default.isupper():
         values = [one.upper() for one in values]
-    for candidate in _shorter(values, letters.split(), asked.longest):
-        kept = [one for one in candidate if one not in asked.rule.excluded]
-        if len(kept) >= min(2, len(candidate)):
-            yield definition(asked.column.name, "enum", {"values": kept})
+    for candidate in _shortened(values, letters.split(), evidence.longest):
+        allowed = [one for one in candidate if one not in evidence.rule.excluded]
+        if len(allowed) >= min(2, len(candidate)):
+            yield definition(evidence.column.name, "enum", {"values": allowed})
 
 
-def _shorter(values: Sequence[str], letters: Sequence[str], longest: int | None) -> Iterator[list[str]]:
-    """The values; codes for them; those that fit; their first letters."""
+def _shortened(values: Sequence[str], letters: Sequence[str], longest: int | None) -> Iterator[list[str]]:
+    """Yield the values; codes for them; those that fit; their first letters."""
     if longest is None or max(map(len, values)) <= longest:
         yield list(values)
         return
     if letters and max(map(len, letters)) <= longest:
         yield list(letters)
-    kept = [one for one in values if len(one) <= longest]
-    if len(kept) > 1:
-        yield kept
+    fitting = [one for one in values if len(one) <= longest]
+    if len(fitting) > 1:
+        yield fitting
     yield list(dict.fromkeys(one[:longest].upper() for one in values))
 
 
@@ -340,16 +350,16 @@ _RANGES: Final[Sequence[tuple[str, float, float, int]]] = (
     (r"(^|_)(phone|phone_number|mobile|fax|contact_number)$", 2_012_000_000, 9_899_999_999, 0),
 )  # fmt: skip
 _PERCENT_DIGITS: Final = 3  # digits before the point of a column that is a rate rather than an amount
-_SHARES: Final = re.compile(r"percent|rate$|discount$|(^|_)vat$")
+_PERCENT_NAMES: Final = re.compile(r"percent|rate$|discount$|(^|_)vat$")
 
 
-def numbers(asked: ColumnEvidence, low: float, high: float, decimals: int) -> Field | None:
+def numbers(evidence: ColumnEvidence, low: float, high: float, decimals: int) -> Field | None:
     """Return a number field with the range that a column of this name has, inside `low` and `high`."""
-    words, table = words_of(asked), table_of(asked)
-    precision, scale = asked.column.precision, asked.column.scale
-    whole = (precision or 99) - (scale or 0)
+    words, table = words_of(evidence), table_of(evidence)
+    precision, scale = evidence.column.precision, evidence.column.scale
+    integer_digits = (precision or 99) - (scale or 0)
     fraction = scale is not None and precision is not None and precision - scale < 2
-    if re.search(r"(^|_)(tax|vat)$", words) and whole <= _PERCENT_DIGITS:
+    if re.search(r"(^|_)(tax|vat)$", words) and integer_digits <= _PERCENT_DIGITS:
         words += "_rate"
     cents = words.endswith("_cents") and not decimals
     words = words.removesuffix("_cents")
@@ -357,9 +367,9 @@ def numbers(asked: ColumnEvidence, low: float, high: float, decimals: int) -> Fi
         if not (re.search(pattern, words) or ("\\." in pattern and re.search(pattern, f"{table}.{words}"))):
             continue
         if (
-            _SHARES.search(words)
+            _PERCENT_NAMES.search(words)
             and last > 1
-            and (fraction or (asked.column.type == "float" and "discount" in words))
+            and (fraction or (evidence.column.type == "float" and "discount" in words))
         ):
             first, last = first / 100, last / 100  # percentages as fractions
         first, last = (100 * first, 100 * last) if cents else (first, last)
@@ -368,12 +378,12 @@ def numbers(asked: ColumnEvidence, low: float, high: float, decimals: int) -> Fi
         first, last = math.ceil(first * 10**step) / 10**step, math.floor(last * 10**step) / 10**step
         if first > last or (last - first) * 10**step < 1:
             return None
-        options: dict[str, Any] = {"min": _plain(first), "max": _plain(last)}
+        options: dict[str, Any] = {"min": _rounded(first), "max": _rounded(last)}
         return definition(
-            asked.column.name, "number", {**options, **({"decimals": step} if decimals else {})}
+            evidence.column.name, "number", {**options, **({"decimals": step} if decimals else {})}
         )
     return None
 
 
-def _plain(value: float) -> int | float:
+def _rounded(value: float) -> int | float:
     return int(value) if value == int(value) else round(value, 6)

@@ -1,4 +1,4 @@
-"""A column of a database, and all that is known of it when a field is to be made for it."""
+"""What is known about a column of a database when its field is chosen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Field = dict[str, Any]
 
 @dataclass(slots=True)
 class ColumnEvidence:
-    """One column, and all that is known of it."""
+    """One column, and what is known about it."""
 
     entity: Entity
     column: Column
@@ -30,7 +30,7 @@ class ColumnEvidence:
     """Unique together with other columns."""
     vocabulary: Vocabulary
     rows: int = limits.DEFAULT_QUANTITY
-    """Of the template, when none are asked for."""
+    """Of the template, if no number is requested."""
     notes: list[str] = field(default_factory=list)
     locale: str | None = None
     """Of the language that the names of the table are in, if they are not in English."""
@@ -39,19 +39,19 @@ class ColumnEvidence:
 
     @property
     def longest(self) -> int | None:
-        """Characters that fit."""
+        """The maximum number of characters."""
         ends = [one for one in (self.column.max_length, self.rule.longest) if one is not None]
         return min(ends) if ends else None
 
 
 def definition(name: str, kind: str, options: Mapping[str, Any] | None = None, **common: Any) -> Field:
-    """A field definition; keys that are false are left out."""
-    said = {key: value for key, value in common.items() if value is not False}
-    return {"name": name, "type": kind, "options": dict(options or {}), **said}
+    """Return a field definition without the keys that are false."""
+    present = {key: value for key, value in common.items() if value is not False}
+    return {"name": name, "type": kind, "options": dict(options or {}), **present}
 
 
 def jsonable(value: Decimal) -> int | float | str:
-    """A number as JSON has it; as text where it is beyond 64 bits."""
+    """Return a number for JSON; as text if it exceeds 64 bits."""
     if abs(value) >= 2**63:
         return format(value, "f")
     return int(value) if value == value.to_integral_value() else float(value)

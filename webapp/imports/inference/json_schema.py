@@ -41,8 +41,8 @@ _FORMATS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "json-pointer": ("regexp", {"string": "/[a-z]{3,8}"}), "relative-json-pointer": ("regexp", {"string": "[0-9]"}),
     "regex": ("enum", {"values": ["^[a-z]+$", "^[0-9]{3}$", "[A-Z]{2}"]}),
 }  # fmt: skip
-_CLOCK: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_JUDGED_ROWS: Final = 40  # chosen: values that are compared with the shape
+_NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_CHECKED_ROWS: Final = 40  # chosen: values that are compared with the shape
 
 
 def columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[ColumnResult]:
@@ -51,18 +51,20 @@ def columns(entity: Entity, vocabulary: Vocabulary, rows: int) -> list[ColumnRes
 
 
 class _Fields:
-    """Makes the fields of one template."""
+    """Create the fields of one template."""
 
     def __init__(self, vocabulary: Vocabulary, rows: int) -> None:
-        self._words, self._rows = vocabulary, rows
+        self._vocabulary, self._rows = vocabulary, rows
 
     def of(self, entity: Entity, depth: int) -> list[ColumnResult]:
         """Return a field for each column of an object."""
         vague = replace(entity, fields=tuple(one for one in entity.fields if _is_vague(one)))
-        named = {one.column: one for one in imports_columns.columns(vague, None, self._words, self._rows)}
-        return [self._column(column, named.get(column.name), depth) for column in entity.fields]
+        named = {
+            one.column: one for one in imports_columns.columns(vague, None, self._vocabulary, self._rows)
+        }
+        return [self._infer_column(column, named.get(column.name), depth) for column in entity.fields]
 
-    def _column(self, column: Column, named: ColumnResult | None, depth: int) -> ColumnResult:
+    def _infer_column(self, column: Column, named: ColumnResult | None, depth: int) -> ColumnResult:
         name, shape = column.name, column.schema or {}
         if column.generated == "computed":
             return ColumnResult(name, None, "green", "The target sets it; it is not sent.")
@@ -71,13 +73,15 @@ class _Fields:
                 name, None, "red" if shapes.LOST in shape else "yellow", f"Not generated: {reason}"
             )
         if shapes.LOST in shape:
-            told = f"Plain text stands for it: {shape[shapes.LOST]}"
-            return ColumnResult(name, definition(name, "words", {"count": 2}), "red", told)
+            text_reason = f"Plain text stands for it: {shape[shapes.LOST]}"
+            return ColumnResult(name, definition(name, "words", {"count": 2}), "red", text_reason)
         for one in self._candidates(column, shape, named, depth):
-            if one.field is not None and self._fits(one.field, shape):
+            if one.field is not None and self._is_valid(one.field, shape):
                 return one
-        made = shapes.sent(shapes.sample(shape, 0))
-        return ColumnResult(name, _fixed(name, made), "yellow", "One fixed value: its schema is too narrow.")
+        value = shapes.sent(shapes.sample(shape, 0))
+        return ColumnResult(
+            name, _fixed_value(name, value), "yellow", "One fixed value: its schema is too narrow."
+        )
 
     def _candidates(
         self, column: Column, shape: Shape, named: ColumnResult | None, depth: int
@@ -88,10 +92,10 @@ class _Fields:
             values = shape["enum"]
             listed = definition(name, "enum", {"values": values})
             if len(values) == 1:
-                yield ColumnResult(name, _fixed(name, values[0]), "green", "The only accepted value.")
+                yield ColumnResult(name, _fixed_value(name, values[0]), "green", "The only accepted value.")
             elif isinstance(values[0], dict | list):
-                told = "One of some valid examples: its schema is more than fields can express."
-                yield ColumnResult(name, listed, "yellow", told)
+                reason = "One of some valid examples: its schema is more than fields can express."
+                yield ColumnResult(name, listed, "yellow", reason)
             else:
                 yield ColumnResult(name, listed, "green", "One of the accepted values.")
         elif kind == "object":
@@ -100,46 +104,52 @@ class _Fields:
             yield self._array(column, shape, depth)
         elif kind in ("integer", "number"):
             if {"minimum", "maximum", "multipleOf"} & shape.keys():
-                yield _number(name, shape)
+                yield _number_field(name, shape)
             yield from self._by_name(named, shape)
-            yield _number(name, shape)
+            yield _number_field(name, shape)
         elif kind == "boolean":
             yield from self._by_name(named, shape)
             yield ColumnResult(name, definition(name, "boolean"), "green", "True or false.")
         elif kind == "null":
             yield ColumnResult(name, definition(name, "null"), "green", "Always null.")
         else:
-            yield from self._texts(name, shape, named)
+            yield from self._text_candidates(name, shape, named)
 
     def _by_name(self, named: ColumnResult | None, shape: Shape) -> Iterator[ColumnResult]:
         if named is not None and named.field is not None:
-            kept = {
+            field = {
                 key: value
                 for key, value in named.field.items()
                 if key != "percent_blank" or shape.get("nullable")
             }
-            yield replace(named, field=kept)
+            yield replace(named, field=field)
 
-    def _texts(self, name: str, shape: Shape, named: ColumnResult | None) -> Iterator[ColumnResult]:
-        told, least, most = shape.get("format"), shape.get("minLength", 0), shape.get("maxLength")
+    def _text_candidates(self, name: str, shape: Shape, named: ColumnResult | None) -> Iterator[ColumnResult]:
+        format_name, min_length, max_length = (
+            shape.get("format"),
+            shape.get("minLength", 0),
+            shape.get("maxLength"),
+        )
         if "pattern" in shape:
-            made = definition(name, "regexp", {"string": shape["pattern"]})
-            yield ColumnResult(name, made, "green", f"Texts that match {shape['pattern'][:80]}.")
+            field = definition(name, "regexp", {"string": shape["pattern"]})
+            yield ColumnResult(name, field, "green", f"Texts that match {shape['pattern'][:80]}.")
         if shape.get("contentEncoding") == "base64":
-            told = told or "byte"
-        if isinstance(told, str) and told in _FORMATS:
-            kind, options = _FORMATS[told]
-            yield ColumnResult(name, definition(name, kind, options), "green", f"Texts of the format {told}.")
+            format_name = format_name or "byte"
+        if isinstance(format_name, str) and format_name in _FORMATS:
+            kind, options = _FORMATS[format_name]
+            yield ColumnResult(
+                name, definition(name, kind, options), "green", f"Texts of the format {format_name}."
+            )
         yield from self._by_name(named, shape)
-        high = min(most if most is not None else max(least, 16), limits.MAX_PATTERN_PLACES)
-        low = min(max(least, 1 if high else 0, min(high, 8)), high)
+        high = min(max_length if max_length is not None else max(min_length, 16), limits.MAX_PATTERN_PLACES)
+        low = min(max(min_length, 1 if high else 0, min(high, 8)), high)
         yield ColumnResult(
             name, definition(name, "random_string", {"min": low, "max": high}), "yellow",
             f"Random letters and digits, from {low} to {high} characters.", True,
         )  # fmt: skip
-        fitting = list(dict.fromkeys(shapes.sample(shape, k) for k in range(20)))
+        examples = list(dict.fromkeys(shapes.sample(shape, k) for k in range(20)))
         yield ColumnResult(
-            name, definition(name, "enum", {"values": fitting}), "yellow", "One of some valid texts."
+            name, definition(name, "enum", {"values": examples}), "yellow", "One of some valid texts."
         )
 
     # --- Objects and arrays -----------------------------------------------------------------------------------
@@ -156,15 +166,15 @@ class _Fields:
         if depth < limits.MAX_NESTING:
             fields = [one.field for one in self.of(members, depth + 1) if one.field is not None]
             if fields:
-                made = definition(name, "nested", {"fields": fields})
-                return ColumnResult(name, made, "green", "An object with fields of its own.")
+                field = definition(name, "nested", {"fields": fields})
+                return ColumnResult(name, field, "green", "An object with fields of its own.")
         plain = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
-        told = (
+        reason = (
             "One fixed object: it is nested too deeply."
             if plain
             else "An empty object: the schema names no property."
         )
-        return ColumnResult(name, _fixed(name, plain), "yellow", told)
+        return ColumnResult(name, _fixed_value(name, plain), "yellow", reason)
 
     def _array(self, column: Column, shape: Shape, depth: int) -> ColumnResult:
         name, inner = column.name, shape["items"]
@@ -172,55 +182,55 @@ class _Fields:
         count = {"min": low, "max": min(shape["maxItems"], limits.MAX_ARRAY_PRODUCT)}
         singular = names.singular(name.casefold()) or name
         member = column_of(singular, inner, True)
-        (one,) = self.of(
+        (result,) = self.of(
             Entity("rows", ("rows",), (member,), "operation"),
             depth if inner.get("type") == "object" else depth + 1,
         )
-        element = one.field or definition(singular, "words", {"count": 2})
+        element = result.field or definition(singular, "words", {"count": 2})
         if element["type"] == "nested" and not element["options"].get("array"):
             options = {**element["options"], "array": True, "count": count}
             return ColumnResult(
-                name, definition(name, "nested", options), one.state, "Objects with fields of their own."
+                name, definition(name, "nested", options), result.state, "Objects with fields of their own."
             )
-        of = {
+        item = {
             key: value
             for key, value in element.items()
             if key not in ("name", "percent_blank", "unique", "group")
         }
-        made = definition(name, "array", {"of": of, "count": count})
-        if depth < limits.MAX_NESTING and self._compiles(made):
-            told = f"An array of values, each of the type {element['type']}."
-            return ColumnResult(name, made, one.state, told, one.guessed)
+        field = definition(name, "array", {"of": item, "count": count})
+        if depth < limits.MAX_NESTING and self._can_compile(field):
+            reason = f"An array of values, each of the type {element['type']}."
+            return ColumnResult(name, field, result.state, reason, result.guessed)
         value = shapes.sent(shapes.sample(shape, 0))
-        return ColumnResult(name, _fixed(name, value), "yellow", "The same array in every row.")
+        return ColumnResult(name, _fixed_value(name, value), "yellow", "The same array in every row.")
 
     # --- Verification -----------------------------------------------------------------------------------------
 
-    def _compiles(self, field: Field) -> bool:
+    def _can_compile(self, field: Field) -> bool:
         try:
-            compile_plan(parse([field]), self._words)
+            compile_plan(parse([field]), self._vocabulary)
         except SpecError:
             return False
         return True
 
-    def _fits(self, field: Field, shape: Shape) -> bool:
-        """Whether a field can be generated, and all its values are valid. Expressions were verified before."""
+    def _is_valid(self, field: Field, shape: Shape) -> bool:
+        """Return whether a field can be generated and its values are valid. Expressions were verified before."""
         try:
             plan = compile_plan(
-                parse([{key: one for key, one in field.items() if key != "group"}]), self._words
+                parse([{key: one for key, one in field.items() if key != "group"}]), self._vocabulary
             )
         except SpecError:
             return bool(field.get("group") and field["type"] != "formula")
         listed = field["type"] == "enum" and shape.get("type") in ("object", "array")
         if field["type"] in ("nested", "array", "constant") or listed or "pattern" in shape:
             return True
-        bound = BoundPlan(plan, GenerationContext("schema", _CLOCK))
-        if bound.row_faults(_JUDGED_ROWS):
+        bound = BoundPlan(plan, GenerationContext("schema", _NOW))
+        if bound.row_faults(_CHECKED_ROWS):
             return bool(field["type"] == "enum")
-        (values,) = bound.block(0, _JUDGED_ROWS)
+        (values,) = bound.block(0, _CHECKED_ROWS)
         plain = {key: one for key, one in shape.items() if key != "pattern"}
-        judge = Document({})  # a new one each time: it counts what it visits
-        return all(judge.valid(_json(value), plain) for value in values.to_pylist())
+        validator = Document({})  # a new one each time: it counts what it visits
+        return all(validator.valid(_as_json(value), plain) for value in values.to_pylist())
 
 
 def one_value(column: Column, reason: str) -> ColumnResult | None:
@@ -229,10 +239,10 @@ def one_value(column: Column, reason: str) -> ColumnResult | None:
     if "type" not in shape or shapes.LOST in shape:
         return None
     value = shapes.sent(shapes.sample({**shape, "readOnly": False}, 0))
-    return ColumnResult(column.name, _fixed(column.name, value), "yellow", f"One fixed value: {reason}")
+    return ColumnResult(column.name, _fixed_value(column.name, value), "yellow", f"One fixed value: {reason}")
 
 
-def _fixed(name: str, value: Any) -> Field:
+def _fixed_value(name: str, value: Any) -> Field:
     """Return a field of one value. A list keeps an object or an array as it is."""
     nested = isinstance(value, dict | list)
     return (
@@ -243,7 +253,7 @@ def _fixed(name: str, value: Any) -> Field:
 
 
 def _is_vague(column: Column) -> bool:
-    """Whether the name of a column has a say in what it becomes."""
+    """Return whether the schema leaves the type open, so that the name of the column is considered."""
     shape = column.schema or {}
     kind = shape.get("type", "string")
     plain = not {"enum", "pattern", "minimum", "maximum", "multipleOf"} & shape.keys()
@@ -252,15 +262,15 @@ def _is_vague(column: Column) -> bool:
     )
 
 
-def _json(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Return a generated value as JSON has it."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return value
 
 
-def _number(name: str, shape: Shape) -> ColumnResult:
-    """Numbers between the bounds, or near the one that is given."""
+def _number_field(name: str, shape: Shape) -> ColumnResult:
+    """Return numbers between the bounds, or near the only one."""
     step = Decimal(str(shape["multipleOf"])) if "multipleOf" in shape else None
     low, high = (None if key not in shape else Decimal(str(shape[key])) for key in ("minimum", "maximum"))
     unit = step or Decimal(1)
@@ -268,24 +278,24 @@ def _number(name: str, shape: Shape) -> ColumnResult:
         low = Decimal(0) if high is None or high >= 0 else high - 1_000 * unit
     if high is None:
         high = max(low + 1_000 * unit, min(Decimal(2**31 - 1), low * 10))
-    whole = shape["type"] == "integer" or (step is not None and step == step.to_integral_value())
+    is_integer = shape["type"] == "integer" or (step is not None and step == step.to_integral_value())
     options: dict[str, Any] = {}
     decimals = 0
     if step is not None:
         low = (low / step).to_integral_value("ROUND_CEILING") * step
         high = (high / step).to_integral_value("ROUND_FLOOR") * step
         options["step"] = jsonable(step)
-        decimals = _places(step)
-    elif not whole:
-        decimals = max(2 if high - low >= Decimal("0.1") else 6, _places(low), _places(high))
+        decimals = _decimal_places(step)
+    elif not is_integer:
+        decimals = max(2 if high - low >= Decimal("0.1") else 6, _decimal_places(low), _decimal_places(high))
     options = {"min": jsonable(low), "max": jsonable(high), **options}
     if decimals:
         options["decimals"] = min(decimals, limits.MAX_DECIMALS)
-    told = f"Numbers from {low:f} to {high:f}" + (f", multiples of {step:f}." if step is not None else ".")
-    return ColumnResult(name, definition(name, "number", options), "green", told)
+    reason = f"Numbers from {low:f} to {high:f}" + (f", multiples of {step:f}." if step is not None else ".")
+    return ColumnResult(name, definition(name, "number", options), "green", reason)
 
 
-def _places(value: Decimal) -> int:
-    """Digits after the point."""
+def _decimal_places(value: Decimal) -> int:
+    """Return the number of digits after the decimal point."""
     exponent = value.normalize().as_tuple().exponent
     return max(0, -int(exponent))

@@ -318,16 +318,18 @@ _ENDINGS: Final = (
     " status summe ort tag"
 ).split()
 # Those that no English word ends with, so that the first part need not be known.
-_CERTAIN: Final = (
+_CERTAIN_ENDINGS: Final = (
     "nummer datum betrag preis strasse anschrift adresse bezeichnung beschreibung gewicht groesse laenge"
     " breite hoehe"
     " anzahl menge kennzeichen"
 ).split()
-_STEM: Final = 4  # chosen: letters of an unknown first part
+_MIN_STEM_CHARS: Final = 4  # chosen: letters of an unknown first part
 # Words that begin Spanish and Portuguese compounds, such as fechaalta.
 _BEGINNINGS: Final = ("fecha", "cod", "num", "tipo", "nombre")
-_LINKS: Final = frozenset("de da do di du des del della dello la le el los las l d of the et y e og".split())
-_HEADS: Final = frozenset(
+_LINK_WORDS: Final = frozenset(
+    "de da do di du des del della dello la le el los las l d of the et y e og".split()
+)
+_HEAD_NOUNS: Final = frozenset(
     "salary phone mobile email place method date number name code type status amount price total address"
     " time rate percent unit timestamp quantity"
     " tax net flag gross text document customer".split()
@@ -335,7 +337,7 @@ _HEADS: Final = frozenset(
 _CODED_NOUNS: Final = frozenset(
     "client customer supplier vendor product article item employee member".split()
 )
-_HUNGARIAN: Final = frozenset("c d n f b k t s i v p x".split())
+_HUNGARIAN_PREFIXES: Final = frozenset("c d n f b k t s i v p x".split())
 _PHRASES: Final = {
     "vat iva": "vat_id", "partita iva": "vat_id", "vat tax": "vat_id", "code fiscal": "tax_id", "code"
      " postal": "zip_code",
@@ -356,44 +358,44 @@ def english(words: Sequence[str]) -> list[str]:
 
 @lru_cache(4_096)
 def _english(words: tuple[str, ...]) -> tuple[str, ...]:
-    whole = "".join(words)
-    for known in ("_".join(words), whole):
+    combined = "".join(words)
+    for known in ("_".join(words), combined):
         if known in SAP:
             return SAP[known]
-    if len(words) > 1 and whole in _FOREIGN:
-        return _FOREIGN[whole]
+    if len(words) > 1 and combined in _FOREIGN:
+        return _FOREIGN[combined]
     if words == ("tag",):  # German for a day, but on its own a label
         return words
-    if len(words) > 1 and words[0] in _HUNGARIAN and _translated(words[1]) is not None:
+    if len(words) > 1 and words[0] in _HUNGARIAN_PREFIXES and _translate(words[1]) is not None:
         words = words[1:]
-    foreign = any(_translated(word) is not None and word not in ABBREVIATED for word in words)
+    foreign = any(_translate(word) is not None and word not in ABBREVIATED for word in words)
     found: list[str]
     if not foreign:
-        found = [part for word in words for part in ABBREVIATED.get(word) or _unglued(word)]
+        found = [part for word in words for part in ABBREVIATED.get(word) or _split_compound(word)]
         if len(found) == 2 and found[0] in ("code", "number") and found[1] in _CODED_NOUNS:
             found.reverse()  # `code_client`
         return tuple(found)
     latin = any(word in _LATIN or word == "data" for word in words)
     found = []
     for word in words:
-        if word in _LINKS and len(words) > 1:
+        if word in _LINK_WORDS and len(words) > 1:
             continue
         if word == "data" and len(words) > 1:
             found.append("date")
             continue
-        found += _translated(word) or ABBREVIATED.get(word) or _unglued(word)
+        found += _translate(word) or ABBREVIATED.get(word) or _split_compound(word)
     if found[0] == "text" and len(found) > 1:
         found = found[1:]
     joined = " ".join(found)
     for phrase, meaning in _PHRASES.items():
         if joined.startswith(phrase):
             return (*meaning.split("_"), *joined[len(phrase) :].split())
-    if latin and len(found) > 1 and found[0] in _HEADS:
+    if latin and len(found) > 1 and found[0] in _HEAD_NOUNS:
         found = [*found[1:], found[0]]  # adjectives and genitives follow their noun: fecha de nacimiento
     return tuple(dict.fromkeys(found))
 
 
-_COMMON: Final = frozenset(
+_COMMON_WORDS: Final = frozenset(
     "access account active address agent amount approved area author balance bank batch branch budget"
     " building buyer"
     " cancelled category change channel charge city class client code comment company contact contract"
@@ -416,7 +418,7 @@ _COMMON: Final = frozenset(
 )
 """Words that names of columns abbreviate, or join."""
 _VOWELS: Final = str.maketrans("", "", "aeiou")
-_FIRST: Final = (
+_PREFIXES: Final = (
     "last",
     "first",
     "time",
@@ -430,21 +432,21 @@ _FIRST: Final = (
     "num",
     "user",
 )
-_SHORTEST: Final = 3
+_MIN_SKELETON_CHARS: Final = 3
 
 
-_WHOLE: Final = frozenset("datetime timeline timetable".split())
+_UNSPLIT: Final = frozenset("datetime timeline timetable".split())
 """Words that look like two common ones."""
 
 
 def _skeletons() -> dict[str, str]:
-    """The common words by what is left of them without vowels, where that is the same for no other."""
+    """Return the common words by their consonants, without those that are ambiguous."""
     found: dict[str, str] = {}
-    for word in sorted(_COMMON):
+    for word in sorted(_COMMON_WORDS):
         plain = word[:1] + word[1:].translate(_VOWELS)
-        once = "".join(letter for letter, _ in groupby(plain))  # `ofcr` for `offcr`
-        for skeleton in {plain, once}:
-            if len(skeleton) >= _SHORTEST and skeleton != word:
+        without_doubles = "".join(letter for letter, _ in groupby(plain))  # `ofcr` for `offcr`
+        for skeleton in {plain, without_doubles}:
+            if len(skeleton) >= _MIN_SKELETON_CHARS and skeleton != word:
                 found[skeleton] = "" if skeleton in found else word
     return {skeleton: word for skeleton, word in found.items() if word}
 
@@ -452,25 +454,25 @@ def _skeletons() -> dict[str, str]:
 _SKELETONS: Final = _skeletons()
 
 
-def _unglued(word: str) -> tuple[str, ...]:
-    """The words of an English name that are written as one (`lastip`, `timecreated`) or without vowels (`ofcr`)."""
-    whole = _SKELETONS.get(word)
-    if whole is not None:
-        return (whole,)
-    for first in _FIRST:
+def _split_compound(word: str) -> tuple[str, ...]:
+    """Split an English name that is written as one word (`lastip`, `timecreated`) or without vowels (`ofcr`)."""
+    expanded = _SKELETONS.get(word)
+    if expanded is not None:
+        return (expanded,)
+    for first in _PREFIXES:
         rest = word.removeprefix(first)
-        if rest != word and rest in _COMMON and word not in _WHOLE:
+        if rest != word and rest in _COMMON_WORDS and word not in _UNSPLIT:
             return (first, rest)
     return (word,)
 
 
 @lru_cache(4_096)
-def _translated(word: str) -> tuple[str, ...] | None:
+def _translate(word: str) -> tuple[str, ...] | None:
     if word in _FOREIGN:
         return _FOREIGN[word]
     plain = word.rstrip("0123456789")
     if plain != word:  # `telefon2`
-        known = _translated(plain) if plain else None
+        known = _translate(plain) if plain else None
         return None if known is None else (*known, word[len(plain) :])
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) >= len(ending) + 3:
@@ -479,16 +481,18 @@ def _translated(word: str) -> tuple[str, ...] | None:
             if known is not None:
                 return (*known, *_FOREIGN[ending]) if ending in _FOREIGN else (*known, ending)
     for language in (_GERMAN, _DUTCH):
-        for cut in range(_PART, len(word) - _PART + 1):
+        for cut in range(_MIN_PART_CHARS, len(word) - _MIN_PART_CHARS + 1):
             stem, ending = word[:cut], word[cut:]
             # Also without the letters that link it to the second part: Urlaubs-tage, Mengen-einheit.
-            links = [link for link in ("s", "n", "en", "e") if len(stem) > _PART and stem.endswith(link)]
+            links = [
+                link for link in ("s", "n", "en", "e") if len(stem) > _MIN_PART_CHARS and stem.endswith(link)
+            ]
             stems = [stem, *(stem.removesuffix(link) for link in links)]
             first = next((one for one in stems if one in language), None)
             if ending in language and first is not None:
                 return (*language[first], *language[ending])
-    for ending in _CERTAIN:
-        if word.endswith(ending) and len(word) >= len(ending) + _STEM:
+    for ending in _CERTAIN_ENDINGS:
+        if word.endswith(ending) and len(word) >= len(ending) + _MIN_STEM_CHARS:
             return (word.removesuffix(ending), *_GERMAN[ending])
     for beginning in _BEGINNINGS:
         rest = word.removeprefix(beginning)
@@ -498,14 +502,14 @@ def _translated(word: str) -> tuple[str, ...] | None:
     return None
 
 
-_PART: Final = 3  # chosen: letters of each part of a compound
+_MIN_PART_CHARS: Final = 3  # chosen: letters of each part of a compound
 
 
 _LANGUAGES: Final = (
     ("de_DE", _GERMAN), ("nl_NL", _DUTCH), ("fr_FR", _FRENCH), ("es_ES", _SPANISH), ("pt_BR", _PORTUGUESE),
     ("it_IT", _ITALIAN), ("pl_PL", _POLISH),
 )  # fmt: skip
-_SHARED: Final = frozenset(
+_SHARED_WORDS: Final = frozenset(
     "name email titel art von bis tag handy mobil str note cap age land plan service art dt nr email nota"
     " data"
     " postcode ht rg"
@@ -518,13 +522,13 @@ def locale_of(names: Sequence[Sequence[str]]) -> str | None:
     """Return the locale of the language that several names of a table are in, or None."""
     votes: dict[str, int] = {}
     for words in names:
-        spoken = {
+        locales = {
             locale
             for locale, known in _LANGUAGES
             for word in words
-            if word not in _SHARED and (word in known or _compound(word, known))
+            if word not in _SHARED_WORDS and (word in known or _is_compound(word, known))
         }
-        for locale in spoken:
+        for locale in locales:
             votes[locale] = votes.get(locale, 0) + 1
     ranked = sorted(votes.items(), key=lambda one: -one[1])
     if not ranked or ranked[0][1] < 2 or (len(ranked) > 1 and ranked[1][1] == ranked[0][1]):
@@ -532,7 +536,7 @@ def locale_of(names: Sequence[Sequence[str]]) -> str | None:
     return ranked[0][0]
 
 
-def _compound(word: str, known: dict[str, tuple[str, ...]]) -> bool:
+def _is_compound(word: str, known: dict[str, tuple[str, ...]]) -> bool:
     return any(
         word.endswith(one) and word.removesuffix(one).removesuffix("s") in known
         for one in _ENDINGS

@@ -18,28 +18,29 @@ def _kinds(text: str) -> tuple[_Kind, ...]:
     return tuple((one, {}) for one in text.split())
 
 
-_ALPHA: Final[tuple[_Kind, ...]] = (
+_COUNTRY_CODES: Final[tuple[_Kind, ...]] = (
     ("country_code", {"format": "alpha3"}), ("country_code", {}),
 )  # fmt: skip
-_DIGITS: Final[tuple[_Kind, ...]] = (("regexp", {"string": "[1-9][0-9]{9}"}), ("regexp", {"string": "[1-9][0-9]{5}"}),
+_NUMBER_PATTERNS: Final[tuple[_Kind, ...]] = (("regexp", {"string": "[1-9][0-9]{9}"}),
+                                              ("regexp", {"string": "[1-9][0-9]{5}"}),
                                      ("regexp", {"string": "[1-9][0-9]{3}"}))  # fmt: skip
-_PHONE: Final[tuple[_Kind, ...]] = (
+_PHONE_TYPES: Final[tuple[_Kind, ...]] = (
     ("phone_number", {}), ("phone_number", {"format": "national"}), ("regexp", {"string": "[2-9][0-9]{9}"}),
 )  # fmt: skip
 # A name in English (after the table's noun or another word), and the types in order; the first that fits is taken.
-_NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
+_TYPES_BY_NAME: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)(first|given|fore)_?name$", _kinds("first_name")),
     (r"(^|_)(last|family|birth|maiden)_?name(_paternal|_maternal)?$|(^|_)surname$", _kinds("last_name")),
     (r"(^|_)middle_(name|initial)$", _kinds("middle_name")),
     (r"(^|_)salutation(_code)?$", _kinds("title")),
     (r"(^|_)(e_?mail|email_address|e_mail_address|email_addr)(_address|_1|1)?$", _kinds("email")),
-    (r"(^|_)(mobile|cell)(_phone|_number|_phone_number)?$", (("mobile", {}), *_PHONE[1:])),
+    (r"(^|_)(mobile|cell)(_phone|_number|_phone_number)?$", (("mobile", {}), *_PHONE_TYPES[1:])),
     (r"^email_(to|from|reply_to|cc|bcc|sender|recipient|alt|work|home|primary|secondary|other|constraint|canonical"
      r"|original|new|old|pending)$|(^|_)unconfirmed_email$", _kinds("email")),
     (r"(^|_)(birth_?place|place_of_birth)$", _kinds("city")),
     (r"(^|_)(last|first|current|previous|login|registration|signup)_ip(_address)?$", _kinds("ipv4")),
     (r"(^|_)(phone|telephone|fax)(_(number|no|1|2|home|work|cell|office|business|day|evening|contact|main|mother|father))?$"
-     r"|(^|_)contact_(number|no|phone)$", _PHONE),
+     r"|(^|_)contact_(number|no|phone)$", _PHONE_TYPES),
     (r"(^|_)(address_line_2|line_2|address_?2|street_2)$", _kinds("address_line_2")),
     (r"(^|_)(address_line_1|line_1|address_?1|street_address|street_1)$", _kinds("street_address street_name")),
     (r"(^|_)(street|house)_(number|no)$", _kinds("street_number")),
@@ -51,7 +52,7 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
     (r"(^|_)(city|city_name|town)$", _kinds("city")),
     (r"(^|_)(state|province|region)_(code|abbr|cd|key)$", (("state_abbr", {}), ("regexp", {"string": "[A-Z]{2}"}))),
     (r"(^|_)(country|nation)_?(code|iso|iso2|key|iso_code)2?$", ()),
-    (r"(^|_)country_?(code_?3|iso_?3|alpha_?3)$", (_ALPHA[0],)),
+    (r"(^|_)country_?(code_?3|iso_?3|alpha_?3)$", (_COUNTRY_CODES[0],)),
     (r"(^|_)(currency|ccy)(_code|_iso|_key)$", _kinds("currency_code")),
     (r"(^|_)(language|lang)(_code|_iso)$|(^|_)locale$", (("language", {"format": "code"}), ("enum",
      {"values": ["en", "de", "fr", "es"]}))),
@@ -119,7 +120,7 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
      _kinds("airport_code")),
     (r"(^|_)(time_?zone|tz|timezone_name)$", _kinds("time_zone")),
     (r"(^|_)(customer|client|supplier|vendor|personnel|document|material|employee|member)_(number|no|code)$",
-     _DIGITS),
+     _NUMBER_PATTERNS),
     (r"(^|_)(company|division)_key$|(^|_)bank_code$|(^|_)cost_center$|(^|_)account_code$", (("regexp",
      {"string": "[1-9][0-9]{7}"}), ("regexp", {"string": "[1-9]000"}), ("regexp", {"string": "[1-9]0"}))),
     (r"(^|_)(os_version|app_version|client_version|sdk_version|version)$", _kinds("semver")),
@@ -133,67 +134,69 @@ _NAMED: Final[tuple[tuple[str, tuple[_Kind, ...]], ...]] = (
 )  # fmt: skip
 
 
-def fields(asked: ColumnEvidence) -> Iterator[Field]:
-    """Yield the fields that a text column's name means, best first; each has values that are whole."""
-    words, table, longest = domains.words_of(asked), domains.table_of(asked), asked.longest
-    name = asked.column.name
+def fields(evidence: ColumnEvidence) -> Iterator[Field]:
+    """Yield the fields that a text column's name suggests, best first."""
+    words, table, longest = domains.words_of(evidence), domains.table_of(evidence), evidence.longest
+    name = evidence.column.name
     if longest == 1 and domains.is_flag(words):
         return
-    for kind, options in (*_codes(words, asked), *_of_person(words, asked)):
-        yield definition(name, kind, options, unique=asked.unique)
-        if kind == "state_abbr" and asked.locale is None and not asked.unique:
+    for kind, options in (*_code_types(words, evidence), *_person_name_types(words, evidence)):
+        yield definition(name, kind, options, unique=evidence.unique)
+        if kind == "state_abbr" and evidence.locale is None and not evidence.unique:
             # Elsewhere codes have up to three characters. The place's other fields then follow this one.
             yield definition(name, kind, options, locale="en_US")
-    structured = (longest is None or longest >= _LONG) and _STRUCTURED.search(words)
-    if (structured or re.search(r"\bJSON\b", asked.column.comment)) and not asked.unique:
+    structured = (longest is None or longest >= _MIN_DOCUMENT_CHARS) and _DOCUMENT_NAMES.search(words)
+    if (structured or re.search(r"\bJSON\b", evidence.column.comment)) and not evidence.unique:
         yield definition(name, "constant", {"value": "{}"})
-    for said in dict.fromkeys((words, _QUALIFIED.sub("", words))):
-        for pattern, kinds in _NAMED:
-            where = f"{table}.{said}" if "\\." in pattern else said
-            if re.search(pattern, where):
+    for candidate in dict.fromkeys((words, _QUALIFIER.sub("", words))):
+        for pattern, kinds in _TYPES_BY_NAME:
+            subject = f"{table}.{candidate}" if "\\." in pattern else candidate
+            if re.search(pattern, subject):
                 for kind, options in kinds:
-                    yield definition(name, kind, options, unique=asked.unique)
+                    yield definition(name, kind, options, unique=evidence.unique)
                 return
 
 
-_QUALIFIED: Final = re.compile(
+_QUALIFIER: Final = re.compile(
     r"_(from|to|start|end|min|max|old|new|alt|other|main|default|primary|secondary|[a-d1-9])$"
 )
 """What the last word of a name adds to its meaning: which one of several it is."""
-_STRUCTURED: Final = re.compile(
+_DOCUMENT_NAMES: Final = re.compile(
     r"(^|_)(meta_?data|payload|settings|preferences|attributes|attrs|params|parameters|properties|extra_data"
     r"|config|configuration|custom_data)$"
 )
 """Names of long texts that are mostly documents."""
-_LONG: Final = 500  # chosen
+_MIN_DOCUMENT_CHARS: Final = 500  # chosen
 _HEX: Final = re.compile(r"#?[0-9a-fA-F]{6}")
 
 
-def _codes(words: str, asked: ColumnEvidence) -> Iterator[_Kind]:
+def _code_types(words: str, evidence: ColumnEvidence) -> Iterator[_Kind]:
     """Countries, states, currencies, languages, colors and ids in columns that take only their codes."""
-    longest = asked.longest
+    longest = evidence.longest
     if words.endswith(("color", "colour")):
-        default = domains.default_of(asked) or ""
+        default = domains.default_of(evidence) or ""
         if longest == len("ffffff") or (_HEX.fullmatch(default) and not default.startswith("#")):
             yield "regexp", {"string": "[0-9A-F]{6}"}
         elif longest == len("#ffffff") or _HEX.fullmatch(default):
             yield "hex_color", {}
-    if words == "object_id" and longest is not None and longest != _OBJECT_ID:
+    if words == "object_id" and longest is not None and longest != _OBJECT_ID_CHARS:
         yield from (("uuid", {}), ("regexp", {"string": "[A-Z0-9]{8}"}))
-    sizes = {len(one) for one in asked.values if isinstance(one, str)}
+    sizes = {len(one) for one in evidence.values if isinstance(one, str)}
     if re.search(
         r"(^|_)(country|nation|nationality|citizenship)(_code|_iso|_iso_code|_key|_iso2|_code_iso)?$", words
     ):
-        coded = words.endswith(("code", "iso", "iso2", "key"))
-        if longest in (2, 3) or coded or sizes in ({2}, {3}):
-            yield from (_ALPHA if (longest == 3 and sizes != {2}) or sizes == {3} else _ALPHA[1:])
+        is_code = words.endswith(("code", "iso", "iso2", "key"))
+        if longest in (2, 3) or is_code or sizes in ({2}, {3}):
+            yield from (
+                _COUNTRY_CODES if (longest == 3 and sizes != {2}) or sizes == {3} else _COUNTRY_CODES[1:]
+            )
     elif re.search(r"(^|_)(currency)(_code|_iso|_key)?$", words) and (
-        longest is None or longest <= 2 * _CODE or sizes == {3}
+        longest is None or longest <= 2 * _MAX_CODE_CHARS or sizes == {3}
     ):
         yield "currency_code", {}
     elif re.search(r"(^|_)(state|province|region)$", words) and longest in (2, 3):
         yield from (("state_abbr", {}), ("regexp", {"string": "[A-Z]{2}"}))
-    elif re.search(r"(^|_)(language|lang)$", words) and longest is not None and longest <= _CODE:
+    elif re.search(r"(^|_)(language|lang)$", words) and longest is not None and longest <= _MAX_CODE_CHARS:
         yield from (("language", {"format": "code"}), ("enum", {"values": _LANGUAGES}))
 
 
@@ -202,16 +205,16 @@ _LANGUAGES: Final = (
     " zh ko"
 ).split()
 """ISO 639-1 codes, for columns that have no room for longer ones."""
-_OBJECT_ID: Final = 24
-_CODE: Final = 5  # chosen: characters up to which a column takes codes
+_OBJECT_ID_CHARS: Final = 24
+_MAX_CODE_CHARS: Final = 5  # chosen: characters up to which a column takes codes
 
 
-def _of_person(words: str, asked: ColumnEvidence) -> Iterator[_Kind]:
+def _person_name_types(words: str, evidence: ColumnEvidence) -> Iterator[_Kind]:
     """Treat a `name` next to one half of a person's name as the other half."""
     if words not in ("name", "customer_name", "employee_name"):
         return
-    beside = {"_".join(english(split(one.name))) for one in asked.entity.fields}
-    if "last_name" in beside and "first_name" not in beside:
+    column_names = {"_".join(english(split(one.name))) for one in evidence.entity.fields}
+    if "last_name" in column_names and "first_name" not in column_names:
         yield "first_name", {}
-    elif "first_name" in beside and "last_name" not in beside:
+    elif "first_name" in column_names and "last_name" not in column_names:
         yield "last_name", {}

@@ -16,7 +16,7 @@ from webapp.imports.inference.names import NOISE, singular, split
 
 _KEY_TYPES: Final = frozenset({"integer", "uuid"})
 _KEY_NAMES: Final = frozenset({"id", "uuid", "guid"})
-_BITS: Final = 32
+_DEFAULT_BITS: Final = 32
 
 Words = tuple[str, ...]
 
@@ -29,14 +29,14 @@ def named_references(
     `parents` are the tables that can be referred to; default: `entities`.
     """
     parents = entities if parents is None else parents
-    by_noun = _by_noun(parents)
+    by_noun = _tables_by_noun(parents)
     # Keys by names that are more than `id`; None where several tables have the same.
     by_key: dict[str, Entity | None] = {}
     for one in parents:
         if one.kind == "table" and len(one.keys) == 1 and len(split(one.keys[0])) > 1:
             name = one.keys[0].casefold()
             by_key[name] = None if name in by_key else one
-    above = {
+    dependencies = {
         one.name: {relation.entity for relation in one.relations if relation.entity != one.name}
         for one in (*parents, *entities)
     }
@@ -45,34 +45,36 @@ def named_references(
         if entity.kind != "table":
             continue
         taken = {name for relation in entity.relations for name in relation.columns}
-        beside = [split(one.name) for one in entity.fields]
-        made = []
+        column_names = [split(one.name) for one in entity.fields]
+        relations = []
         for column in entity.fields:
             own = entity.keys == (column.name,)
             if own or column.name in taken or column.type not in _KEY_TYPES or column.generated:
                 continue
             stem = split(column.name)[:-1]
-            if [*stem, "type"] in beside or [*stem, "class"] in beside:
+            if [*stem, "type"] in column_names or [*stem, "class"] in column_names:
                 continue  # `item_type` next to `item_id`: its table differs by row
-            parent = _parent(column, entity, by_noun) or _of_key(column, entity, by_key)
-            if parent is None or (parent is not entity and _reaches(parent.name, entity.name, above)):
+            parent = _parent(column, entity, by_noun) or _by_key_name(column, entity, by_key)
+            if parent is None or (
+                parent is not entity and _depends_on(parent.name, entity.name, dependencies)
+            ):
                 continue
             if parent is not entity:
-                above[entity.name].add(parent.name)
-            made.append(Relation("", (column.name,), parent.name, parent.keys))
-        if made:
-            found[entity.name] = tuple(made)
+                dependencies[entity.name].add(parent.name)
+            relations.append(Relation("", (column.name,), parent.name, parent.keys))
+        if relations:
+            found[entity.name] = tuple(relations)
     return found
 
 
-def _by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
+def _tables_by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
     """Return the tables by the words of their names, without what all names begin with; None where several have the
     same."""
     found: dict[Words, Entity | None] = {}
-    first = {tuple(split(_plain(one))[:1]) for one in parents}
+    first = {tuple(split(_table_name(one))[:1]) for one in parents}
     common = next(iter(first)) if len(first) == 1 and len(parents) > 1 else ()
     for entity in parents:
-        words = _singular(tuple(split(_plain(entity))))
+        words = _singular(tuple(split(_table_name(entity))))
         if entity.kind != "table" or not words:
             continue
         short = words[1:] if words[:1] == common or words[0] in NOISE else words
@@ -81,16 +83,16 @@ def _by_noun(parents: Sequence[Entity]) -> dict[Words, Entity | None]:
     return found
 
 
-def _of_key(column: Column, entity: Entity, by_key: Mapping[str, Entity | None]) -> Entity | None:
+def _by_key_name(column: Column, entity: Entity, by_key: Mapping[str, Entity | None]) -> Entity | None:
     """Return the only other table whose key has the name of a column."""
     parent = by_key.get(column.name.casefold())
     key = parent.column(parent.keys[0]) if parent is not None and parent is not entity else None
     if key is None or key.type != column.type or not {*split(key.name)} & _KEY_NAMES:
         return None
-    return parent if (column.bits or _BITS) >= min(key.bits or _BITS, _BITS) else None
+    return parent if (column.bits or _DEFAULT_BITS) >= min(key.bits or _DEFAULT_BITS, _DEFAULT_BITS) else None
 
 
-def _plain(entity: Entity) -> str:
+def _table_name(entity: Entity) -> str:
     return entity.parts[-1] if entity.parts else entity.name
 
 
@@ -109,36 +111,36 @@ def _parent(column: Column, entity: Entity, by_noun: Mapping[Words, Entity | Non
     else:
         return None
     if nouns == ("parent",):
-        return entity if column.nullable and _agrees(column, entity, ()) else None
+        return entity if column.nullable and _can_reference(column, entity, ()) else None
     for start in range(len(nouns)):
         noun = nouns[start:]
         parent = by_noun.get(noun)
-        if noun in by_noun and (parent is None or not _agrees(column, parent, noun)):
+        if noun in by_noun and (parent is None or not _can_reference(column, parent, noun)):
             return None
         if parent is not None:
             return parent if parent is not entity or (column.nullable and start) else None
     return None
 
 
-def _agrees(column: Column, parent: Entity, noun: Words) -> bool:
+def _can_reference(column: Column, parent: Entity, noun: Words) -> bool:
     """Return whether a column can contain the key of a table, which is called `id`, or as the table."""
     key = parent.column(parent.keys[0]) if len(parent.keys) == 1 else None
     if key is None or key.type not in _KEY_TYPES or key.type != column.type:
         return False
-    if (column.bits or _BITS) < min(key.bits or _BITS, _BITS):
+    if (column.bits or _DEFAULT_BITS) < min(key.bits or _DEFAULT_BITS, _DEFAULT_BITS):
         return False
     words = {singular(one) for one in split(key.name)}
-    own = {singular(one) for one in split(_plain(parent))}
+    own = {singular(one) for one in split(_table_name(parent))}
     return bool(words & _KEY_NAMES) and words <= _KEY_NAMES | own | set(noun)
 
 
-def _reaches(start: str, goal: str, above: Mapping[str, set[str]]) -> bool:
+def _depends_on(start: str, goal: str, dependencies: Mapping[str, set[str]]) -> bool:
     """Return whether a table refers to another one, directly or through others."""
     seen, waiting = {start}, [start]
     while waiting:
         name = waiting.pop()
         if name == goal:
             return True
-        waiting += above.get(name, set()) - seen
-        seen |= above.get(name, set())
+        waiting += dependencies.get(name, set()) - seen
+        seen |= dependencies.get(name, set())
     return False

@@ -23,17 +23,17 @@ Meaning = tuple[str, dict[str, Any], dict[str, Any]]
 """A field type, its options, and common keys."""
 
 
-def _of(kind: str, options: dict[str, Any] | None = None, **common: Any) -> Meaning:
+def _meaning(kind: str, options: dict[str, Any] | None = None, **common: Any) -> Meaning:
     return kind, options or {}, common
 
 
-TITLED: Final = _of("words", {"count": 3}, text_case="title")
+TITLED: Final = _meaning("words", {"count": 3}, text_case="title")
 """Titles of books, articles or projects."""
-NAMED: Final = _of("words", {"count": 2}, text_case="title")
+NAMED: Final = _meaning("words", {"count": 2}, text_case="title")
 """Names of things of unknown kind."""
-PERSON: Final = _of("name")
-HONORIFIC: Final = _of("title")
-JOB: Final = _of("job_title")
+PERSON: Final = _meaning("name")
+HONORIFIC: Final = _meaning("title")
+JOB: Final = _meaning("job_title")
 
 ABBREVIATED: Final = {
     "acct": "account", "addr": "address", "cat": "category", "ctry": "country", "cur": "currency", "curr": "currency",
@@ -79,12 +79,14 @@ NOT_PERSONS: Final = frozenset(
 VAGUE: Final = frozenset("host parent child lead port good gift holder individual principal head".split())
 """Nouns with a different meaning in most tables if they are used without a table's context: a server's host, the parent
 row."""
-_AGENT: Final = re.compile(r".{3,}(er|or|ist|ian|ee|ant|man|woman)$")
+_PERSON_SUFFIX: Final = re.compile(r".{3,}(er|or|ist|ian|ee|ant|man|woman)$")
 
 
 def is_person(noun: str) -> bool:
     """Return whether a noun, in the singular, is likely to be a person."""
-    return noun in PERSONS or (noun not in NOT_PERSONS and noun not in THINGS and bool(_AGENT.match(noun)))
+    return noun in PERSONS or (
+        noun not in NOT_PERSONS and noun not in THINGS and bool(_PERSON_SUFFIX.match(noun))
+    )
 
 
 WORKS: Final = frozenset(
@@ -110,34 +112,48 @@ _COMPANIES: Final = (
 _GOODS: Final = "product item merchandise article good inventory accessory gift"
 
 
-def _each(nouns: str, **parts: Meaning) -> dict[str, dict[str, Meaning]]:
+def _things(nouns: str, **parts: Meaning) -> dict[str, dict[str, Meaning]]:
     return dict.fromkeys(nouns.split(), parts)
 
 
 THINGS: Final[dict[str, dict[str, Meaning]]] = {
-    **_each("country nation", name=_of("country"), code=_of("country_code"), demonym=_of("nationality")),
-    **_each("continent", name=_of("continent")),
-    **_each("state province", name=_of("state"), code=_of("state_abbr")),
-    **_each("region territory county district", name=_of("state")),
-    **_each(_PLACES, name=_of("city")),
-    **_each("street", name=_of("street_name")),
-    **_each("language locale", name=_of("language"), code=_of("language", {"format": "code"})),
-    **_each("currency", name=_of("currency_name"), code=_of("currency_code"), symbol=_of("currency_symbol")),
-    **_each("timezone", name=_of("time_zone"), code=_of("time_zone")),
-    **_each("nationality", name=_of("nationality")),
-    **_each("gender", name=_of("gender")),
-    **_each("sex", name=_of("sex")),
-    **_each("color colour", name=_of("color"), code=_of("hex_color"), hex=_of("hex_color")),
-    **_each("department division", name=_of("department")),
-    **_each("job position occupation profession role designation", name=JOB),
-    **_each(
-        _GOODS, name=_of("product_name"), code=_of("sku"), number=_of("sku"), type=_of("product_category")
+    **_things(
+        "country nation",
+        name=_meaning("country"),
+        code=_meaning("country_code"),
+        demonym=_meaning("nationality"),
     ),
-    **_each("category subcategory", name=_of("product_category")),
-    **_each(_COMPANIES, name=_of("company_name")),
-    **_each("file attachment", name=_of("file_name")),
-    **_each("domain site", name=_of("domain_name")),
-    **_each("account", name=_of("account_name")),
+    **_things("continent", name=_meaning("continent")),
+    **_things("state province", name=_meaning("state"), code=_meaning("state_abbr")),
+    **_things("region territory county district", name=_meaning("state")),
+    **_things(_PLACES, name=_meaning("city")),
+    **_things("street", name=_meaning("street_name")),
+    **_things("language locale", name=_meaning("language"), code=_meaning("language", {"format": "code"})),
+    **_things(
+        "currency",
+        name=_meaning("currency_name"),
+        code=_meaning("currency_code"),
+        symbol=_meaning("currency_symbol"),
+    ),
+    **_things("timezone", name=_meaning("time_zone"), code=_meaning("time_zone")),
+    **_things("nationality", name=_meaning("nationality")),
+    **_things("gender", name=_meaning("gender")),
+    **_things("sex", name=_meaning("sex")),
+    **_things("color colour", name=_meaning("color"), code=_meaning("hex_color"), hex=_meaning("hex_color")),
+    **_things("department division", name=_meaning("department")),
+    **_things("job position occupation profession role designation", name=JOB),
+    **_things(
+        _GOODS,
+        name=_meaning("product_name"),
+        code=_meaning("sku"),
+        number=_meaning("sku"),
+        type=_meaning("product_category"),
+    ),
+    **_things("category subcategory", name=_meaning("product_category")),
+    **_things(_COMPANIES, name=_meaning("company_name")),
+    **_things("file attachment", name=_meaning("file_name")),
+    **_things("domain site", name=_meaning("domain_name")),
+    **_things("account", name=_meaning("account_name")),
 }
 THINGS["article"] = {**THINGS["article"], "title": TITLED}  # a text has a title, goods have a name
 """The name and the code of a thing, by its noun, and its other attributes that have a specific type."""
@@ -195,10 +211,10 @@ def split(text: str) -> list[str]:
 
 @lru_cache(16_384)
 def _split(text: str) -> tuple[str, ...]:
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text))
-    words = re.findall(r"[a-z0-9]+", apart.lower())
-    whole = (ABBREVIATED.get(word) or ABBREVIATED.get(word.removesuffix("s"), word) for word in words)
-    return tuple(part for word in whole for part in word.split("_"))
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text))
+    words = re.findall(r"[a-z0-9]+", spaced.lower())
+    expanded = (ABBREVIATED.get(word) or ABBREVIATED.get(word.removesuffix("s"), word) for word in words)
+    return tuple(part for word in expanded for part in word.split("_"))
 
 
 _GENERIC: Final = CALLED | CODED | {"id", "number", "type", "symbol", "hex"}
@@ -214,7 +230,7 @@ CLOSED: Final = frozenset(
 )
 """Types that have all values there are: a unique column of such a type gets so many rows, and no other values."""
 _FORM_OF_ADDRESS: Final = 10  # chosen: characters up to which a person's title is "Mr." rather than a job
-_MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+_NAME_MEANINGS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **dict.fromkeys(("fax", "…_fax"), ("phone_number", {})),
     **dict.fromkeys(("home_page", "webpage", "permalink"), ("url", {})),
     **dict.fromkeys(("street1", "street2", "line1"), ("street_address", {})),
@@ -230,7 +246,7 @@ _MEANT_ALIKE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "byline": ("name", {}),
     "cell": ("mobile", {}),
 }
-"""By whole names, and by what names end with (after …)."""
+"""By complete names, and by the endings of names (after …)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,15 +260,15 @@ class NameMeaning:
     sure: bool = False
 
 
-def meant(asked: ColumnEvidence) -> NameMeaning:
+def meant(evidence: ColumnEvidence) -> NameMeaning:
     """Return the combined meaning of the names of a column and its table; words if they have none."""
-    column, table = asked.column, Table.of(asked.entity)
+    column, table = evidence.column, Table.of(evidence.entity)
     name = english(split(column.name))
-    said = _alone(name, table)
-    if said is None and (named := _by_noun(name, table, asked)) is not None:
-        said = _fitted(named, column, asked.values)
-    if said is not None:
-        return said
+    meaning = _by_column_name(name, table)
+    if meaning is None and (named := _by_noun(name, table, evidence)) is not None:
+        meaning = _adjusted(named, column, evidence.values)
+    if meaning is not None:
+        return meaning
     kind = guess.type_of("_".join(name))
     return NameMeaning(kind, dict(guess.STARTERS.get(kind, {})), {})
 
@@ -270,22 +286,22 @@ class Table:
     @classmethod
     def of(cls, entity: Entity) -> Table:
         """Of `shop.tbl_product_categories`: product, category."""
-        every = english(split(entity.parts[-1] if entity.parts else entity.name))
-        kept = [one for one in every if one not in NOISE] or every
-        while len(kept) > 1 and singular(kept[-1]) in (*ABOUT, "title"):
-            kept = kept[:-1]
-        beside = {"_".join(english(split(one.name))) for one in entity.fields}
+        words = english(split(entity.parts[-1] if entity.parts else entity.name))
+        nouns = [one for one in words if one not in NOISE] or words
+        while len(nouns) > 1 and singular(nouns[-1]) in (*ABOUT, "title"):
+            nouns = nouns[:-1]
+        column_names = {"_".join(english(split(one.name))) for one in entity.fields}
         return cls(
-            (*kept[:-1], singular(kept[-1])) if kept else (),
-            bool(beside & PERSONAL) or any(one.startswith("employee_") for one in beside),
-            bool(beside & REACHED),
-            not any(one in CALLED or one.endswith(("_name", "_title")) for one in beside),
+            (*nouns[:-1], singular(nouns[-1])) if nouns else (),
+            bool(column_names & PERSONAL) or any(one.startswith("employee_") for one in column_names),
+            bool(column_names & REACHED),
+            not any(one in CALLED or one.endswith(("_name", "_title")) for one in column_names),
         )
 
     @property
     def noun(self) -> str:
         """The thing that a row stands for: the last noun that is known, else the last."""
-        return _known(self.nouns) or (self.nouns[-1] if self.nouns else "")
+        return _known_noun(self.nouns) or (self.nouns[-1] if self.nouns else "")
 
     @property
     def is_person(self) -> bool:
@@ -296,90 +312,94 @@ class Table:
         return self.personal or is_person(noun)
 
 
-def _known(nouns: Sequence[str]) -> str:
+def _known_noun(nouns: Sequence[str]) -> str:
     """The noun at the end of some that means something: also of two written as one (`productcategory`, `time zone`)."""
     if not nouns:
         return ""
     last = singular(nouns[-1])
     for one in ("".join((*nouns[-2:-1], last)), last):
-        if _means(one):
+        if _is_known_noun(one):
             return one
-    glued = (
+    compounds = (
         one
         for one in (*THINGS, *WORKS, *PERSONS)
-        if len(one) >= _GLUED and last.endswith(one) and len(last) >= len(one) + _BEFORE
+        if len(one) >= _MIN_SUFFIX_CHARS and last.endswith(one) and len(last) >= len(one) + _MIN_PREFIX_CHARS
     )
-    return max(glued, key=len, default="")
+    return max(compounds, key=len, default="")
 
 
-_GLUED: Final = 7  # chosen: `productcategory` is a category, an export no port
-_BEFORE: Final = 3  # chosen: an allocation is no location
+_MIN_SUFFIX_CHARS: Final = 7  # chosen: `productcategory` is a category, an export no port
+_MIN_PREFIX_CHARS: Final = 3  # chosen: an allocation is no location
 
 
-def _means(noun: str) -> bool:
+def _is_known_noun(noun: str) -> bool:
     return noun in THINGS or noun in WORKS or noun in PERSONS
 
 
-def _alone(said: Sequence[str], table: Table) -> NameMeaning | None:
+def _by_column_name(words: Sequence[str], table: Table) -> NameMeaning | None:
     """Return the meaning of a column's name, independent of its table."""
-    joined, rest = "_".join(said), "_".join(_without(said, table.nouns))
-    for called in (joined, rest, f"…_{said[-1]}" if said else ""):
-        if called in _MEANT_ALIKE:
-            kind, options = _MEANT_ALIKE[called]
+    joined, rest = "_".join(words), "_".join(_without_table_words(words, table.nouns))
+    for candidate in (joined, rest, f"…_{words[-1]}" if words else ""):
+        if candidate in _NAME_MEANINGS:
+            kind, options = _NAME_MEANINGS[candidate]
             return NameMeaning(kind, dict(options), {})
-    if joined in _GENERIC or tuple(said) == table.nouns:
+    if joined in _GENERIC or tuple(words) == table.nouns:
         return None
-    found = find("".join(said))
+    found = find("".join(words))
     if found is None or (found.name == "title" and joined != "honorific"):
         return None
     return NameMeaning(found.name, dict(guess.STARTERS.get(found.name, {})), {})
 
 
-_SHORT: Final = 60  # chosen: characters of a description that is a name
+_SHORT_DESCRIPTION_CHARS: Final = 60  # chosen: characters of a description that is a name
 
 
-def _by_noun(said: list[str], table: Table, asked: ColumnEvidence) -> Meaning | None:
+def _by_noun(words: list[str], table: Table, evidence: ColumnEvidence) -> Meaning | None:
     """By the thing that the column names, else by the one that the table does."""
-    rest = _without(said, table.nouns)
+    rest = _without_table_words(words, table.nouns)
     part = "_".join(rest) or "name"
-    if part == "description" and table.unnamed and (asked.column.max_length or 999) <= _SHORT:
+    if (
+        part == "description"
+        and table.unnamed
+        and (evidence.column.max_length or 999) <= _SHORT_DESCRIPTION_CHARS
+    ):
         part = "name"  # the only text that says which one it is
     if part == table.noun[:1] + "name":  # DEPT.DNAME
         part = "name"
     if part in _GENERIC:
-        return _of_table(part, table, asked)
+        return _by_table_noun(part, table, evidence)
     if part.removeprefix(f"{table.noun}_") in _GENERIC:
-        return _of_table(part.removeprefix(f"{table.noun}_"), table, asked)
+        return _by_table_noun(part.removeprefix(f"{table.noun}_"), table, evidence)
     for size in (2, 1):  # `country_name`, `state iso code`
         if len(rest) > size and (ending := "_".join(rest[-size:])) in _GENERIC:
-            return _of_noun(rest[:-size], ending, asked)
-    return _of_noun(rest, "name", asked, whole=True)
+            return _noun_meaning(rest[:-size], ending, evidence)
+    return _noun_meaning(rest, "name", evidence, is_whole_name=True)
 
 
-_ABBREVIATED: Final = 3  # chosen: letters that stand for a noun
+_MIN_ABBREVIATION_CHARS: Final = 3  # chosen: letters that stand for a noun
 
 
-def _without(said: Sequence[str], nouns: Sequence[str]) -> list[str]:
+def _without_table_words(words: Sequence[str], nouns: Sequence[str]) -> list[str]:
     """A column's words without those of its table at their front, also if they are abbreviated (`cou_code` of a
     country)."""
-    rest = list(said)
+    rest = list(words)
     for noun in nouns:
         if rest and singular(rest[0]) == singular(noun):
             rest = rest[1:]
     short = rest[0] if len(rest) > 1 else ""
     if (
-        len(short) >= _ABBREVIATED
-        and not _means(short)
+        len(short) >= _MIN_ABBREVIATION_CHARS
+        and not _is_known_noun(short)
         and any(noun.startswith(short) and noun != short for noun in nouns)
     ):
         rest = rest[1:]
     return rest
 
 
-def _of_table(part: str, table: Table, asked: ColumnEvidence) -> Meaning | None:
+def _by_table_noun(part: str, table: Table, evidence: ColumnEvidence) -> Meaning | None:
     noun = table.noun
     if noun in THINGS:
-        return _thing(noun, part, asked)
+        return _thing_meaning(noun, part, evidence)
     if part not in CALLED:
         return None
     if noun == "title" and table.personal:
@@ -387,30 +407,30 @@ def _of_table(part: str, table: Table, asked: ColumnEvidence) -> Meaning | None:
     if noun in WORKS and not (table.personal and is_person(noun)):
         return TITLED
     if table.is_person:
-        return _of_person(noun, part, asked)
+        return _person_meaning(noun, part, evidence)
     if part in TITLES:
-        return HONORIFIC if _addresses(asked.values) else TITLED
+        return HONORIFIC if _has_honorifics(evidence.values) else TITLED
     return PERSON if table.reached else NAMED
 
 
-def _of_person(noun: str, part: str, asked: ColumnEvidence) -> Meaning:
+def _person_meaning(noun: str, part: str, evidence: ColumnEvidence) -> Meaning:
     if part not in TITLES:
         return PERSON
-    if _addresses(asked.values):
+    if _has_honorifics(evidence.values):
         return HONORIFIC
-    length = asked.column.max_length
-    if asked.values or (noun in EMPLOYED and (length is None or length > _FORM_OF_ADDRESS)):
+    length = evidence.column.max_length
+    if evidence.values or (noun in EMPLOYED and (length is None or length > _FORM_OF_ADDRESS)):
         return JOB
     return HONORIFIC
 
 
-def _addresses(values: Sequence[Any]) -> bool:
+def _has_honorifics(values: Sequence[Any]) -> bool:
     """Return whether a sample consists mostly of forms of address."""
     found = [str(one).strip().rstrip(".").casefold() in HONORIFICS for one in values]
     return bool(found) and 2 * sum(found) > len(found)
 
 
-def _thing(noun: str, part: str, asked: ColumnEvidence) -> Meaning | None:
+def _thing_meaning(noun: str, part: str, evidence: ColumnEvidence) -> Meaning | None:
     """A part of a thing: its name, its code. A text key of few characters is a code too."""
     parts = THINGS[noun]
     if part in parts:
@@ -418,23 +438,26 @@ def _thing(noun: str, part: str, asked: ColumnEvidence) -> Meaning | None:
     if part in CALLED:
         return parts["name"]
     if part in CODED or (
-        part == "id" and asked.column.type == "text" and (asked.column.max_length or 9) <= 3
+        part == "id" and evidence.column.type == "text" and (evidence.column.max_length or 9) <= 3
     ):
         return parts.get("code")
     return None
 
 
-def _of_noun(nouns: Sequence[str], part: str, asked: ColumnEvidence, whole: bool = False) -> Meaning | None:
-    """By a noun that the column has itself. `whole`: it has no more than that (`publisher`, not `publisher_name`)."""
+def _noun_meaning(
+    nouns: Sequence[str], part: str, evidence: ColumnEvidence, is_whole_name: bool = False
+) -> Meaning | None:
+    """By a noun that the column has itself. `is_whole_name`: the
+    noun is the whole name (`publisher`, not `publisher_name`)."""
     noun = singular(nouns[-1])
-    noun = noun if _means(noun) else (_known(nouns) if not whole else noun)
-    if whole and noun in VAGUE:
+    noun = noun if _is_known_noun(noun) else (_known_noun(nouns) if not is_whole_name else noun)
+    if is_whole_name and noun in VAGUE:
         return None
     if noun in THINGS:
-        return _thing(noun, part, asked)
-    if noun in PERSONS or (is_person(noun) and not whole):
-        return _of_person(noun, part, asked) if part in CALLED else None
-    if whole or part not in CALLED:
+        return _thing_meaning(noun, part, evidence)
+    if noun in PERSONS or (is_person(noun) and not is_whole_name):
+        return _person_meaning(noun, part, evidence) if part in CALLED else None
+    if is_whole_name or part not in CALLED:
         return None
     if noun in WORKS or part in TITLES:
         return TITLED
@@ -446,9 +469,9 @@ _PERSONAL_NAME: Final = re.compile(
 )
 
 
-def _fitted(made: Meaning, column: Column, values: Sequence[Any]) -> NameMeaning | None:
+def _adjusted(meaning: Meaning, column: Column, values: Sequence[Any]) -> NameMeaning | None:
     """Return a meaning adjusted to the column's length and a sample; None if the sample contradicts it."""
-    kind, options, common = made
+    kind, options, common = meaning
     texts = [one.strip() for one in values if isinstance(one, str)]
     if kind in ("country_code", "currency_code") or options.get("format") == "code":
         if any(not re.fullmatch(r"[A-Za-z]{2,3}", one) for one in texts):

@@ -1,7 +1,7 @@
-"""Mockaroo's schema files: types are found by the names that they have there, and each option becomes ours.
+"""Read schema files of Mockaroo: types are found by their names in Mockaroo, and options are converted.
 
-An option without a counterpart is reported with its name. Names with dots become nested objects where Mockaroo makes
-them, in JSON; formulas are translated from Ruby where that is possible (see `mockaroo_formulas`).
+An option without a counterpart is reported with its name. Names with dots become nested objects for the formats for
+which Mockaroo creates them (JSON); formulas are translated from Ruby if possible (see `mockaroo_formulas`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _TYPES: Final[Mapping[str, str]] = {
     "mongodb objectid": "mongodb_objectid", "buzzword": "words", "title": "title", "money": "money",
     "template": "derived", "json array": "nested", "sql expression": "constant",
 }  # fmt: skip
-_UNLIKE: Final = frozenset({"repeating element"})
-"""Types whose name means something else here."""
+_UNSUPPORTED_TYPES: Final = frozenset({"repeating element"})
+"""Types of Mockaroo whose name has a different meaning in Rowsmith."""
 _COMMON: Final = (
     "name",
     "type",
@@ -54,7 +54,7 @@ _COMMON: Final = (
     "id",
     "position",
 )
-_PLACES: Final = frozenset(
+_LOCALIZED_TYPES: Final = frozenset(
     "city state state_abbr zip_code street_address street_name street_number latitude longitude phone_number"
     " first_name last_name name time_zone address_line_2".split()
 )
@@ -62,7 +62,7 @@ _PLACES: Final = frozenset(
 
 
 def is_one(value: Any) -> bool:
-    """Whether a JSON document is such a file."""
+    """Return whether a JSON document is a schema file of Mockaroo."""
     inner = value.get("columns") if isinstance(value, dict) else None
     return (
         isinstance(inner, list)
@@ -72,7 +72,7 @@ def is_one(value: Any) -> bool:
 
 
 def read(source: Source, words: Vocabulary) -> Read:
-    """One table. Raises `Unreadable`."""
+    """Read the file as one table. Raises `Unreadable`."""
     value = json_rows.parsed(source)
     if not is_one(value):
         raise Unreadable(
@@ -81,10 +81,12 @@ def read(source: Source, words: Vocabulary) -> Read:
     found = Read("mockaroo")
     schema = _Schema(value, words)
     title = clean(value.get("name") or source.stem) or "rows"
-    kept = schema.columns()
-    table = Table(Entity(title, (title,), tuple(Column(one.name, "text", one.called) for one in kept)))
-    table.ready = {one.name: one.found() for one in kept}
-    for name, text in schema.told.items():
+    columns = schema.columns()
+    table = Table(
+        Entity(title, (title,), tuple(Column(one.name, "text", one.source_type) for one in columns))
+    )
+    table.ready = {one.name: one.found() for one in columns}
+    for name, text in schema.notes.items():
         if name in table.ready:
             table.note(name, text)
     csv.beyond(title, named(one.get("name", "") for one in value["columns"])[0], found)
@@ -94,196 +96,203 @@ def read(source: Source, words: Vocabulary) -> Read:
 
 @dataclasses.dataclass(slots=True)
 class _ColumnDraft:
-    """One column on its way; one with `inside` is an object."""
+    """One column while it is converted; a column with `children` is an object."""
 
     name: str
-    called: str
+    source_type: str
     """The name of its type in the file."""
     field: Field
-    lost: list[str] = dataclasses.field(default_factory=list)
-    red: str = ""
-    inside: list[_ColumnDraft] = dataclasses.field(default_factory=list)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    error: str = ""
+    children: list[_ColumnDraft] = dataclasses.field(default_factory=list)
     path: str = ""
 
     def definition(self) -> Field:
-        """The field, with the fields inside it."""
-        if not self.inside:
+        """Return the field, including its nested fields."""
+        if not self.children:
             return self.field
-        options = {**self.field["options"], "fields": [one.definition() for one in self.inside]}
+        options = {**self.field["options"], "fields": [one.definition() for one in self.children]}
         return {**self.field, "options": options}
 
     def reasons(self) -> list[str]:
-        """What is to be told, of the columns inside with their names."""
+        """Return the messages for the report; those of nested columns begin with their names."""
         return (
-            ([self.red] if self.red else [])
-            + self.lost
-            + [f"{one.name}: {text}" for one in self.inside for text in one.reasons()]
+            ([self.error] if self.error else [])
+            + self.warnings
+            + [f"{one.name}: {text}" for one in self.children for text in one.reasons()]
         )
 
     def is_red(self) -> bool:
-        """Whether text stands for it, or for a column inside it."""
-        return bool(self.red) or any(one.is_red() for one in self.inside)
+        """Return whether the column, or one inside it, was replaced by text."""
+        return bool(self.error) or any(one.is_red() for one in self.children)
 
     def found(self) -> ColumnResult:
-        """What the report says of it."""
+        """Return the result for the report."""
         reasons, kind = self.reasons(), find(self.field["type"])
         if reasons:
             return ColumnResult(
                 self.name, self.definition(), "red" if self.is_red() else "yellow", " ".join(reasons)
             )
         label = kind.label if kind else self.field["type"]
-        said = f'"{self.called}" is {label} here.' if self.called else f"An object: {label}."
-        return ColumnResult(self.name, self.definition(), "green", said)
+        reason = f'"{self.source_type}" is {label} here.' if self.source_type else f"An object: {label}."
+        return ColumnResult(self.name, self.definition(), "green", reason)
 
 
 class _Options:
-    """The options of a column, with a note of those that were taken."""
+    """The options of a column; the used ones are recorded."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self._given = {key: one for key, one in given.items() if one not in (None, "", [], {})}
-        self._taken = set(_COMMON)
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._raw = {key: one for key, one in options.items() if one not in (None, "", [], {})}
+        self._used = set(_COMMON)
 
     def take(self, *names: str) -> Any:
-        """The value of the option of one of these names, or None."""
-        self._taken.update(names)
-        return next((self._given[name] for name in names if name in self._given), None)
+        """Return the value of the first option with one of these names, or None."""
+        self._used.update(names)
+        return next((self._raw[name] for name in names if name in self._raw), None)
 
     def number(self, *names: str) -> int | float | None:
-        """An option that is a number, which may be written as text."""
+        """Return an option that is a number, which may be written as text, or None."""
         value = self.take(*names)
         try:
             found = float(str(value).replace(",", "")) if value is not None else None
         except ValueError:
             found = None
         if found is None or isinstance(value, bool) or not math.isfinite(found):
-            self._taken -= set(names) if value is not None else set()
+            self._used -= set(names) if value is not None else set()
             return None
         return int(found) if found == int(found) else found
 
     def lose(self, *names: str) -> None:
-        """Has options reported that were looked at, but are not kept."""
-        self._taken -= set(names)
+        """Mark options as unused, so that they are reported as lost."""
+        self._used -= set(names)
 
     def left(self) -> list[str]:
-        """The names of the options that no one took and that say something."""
-        return [name for name, one in self._given.items() if name not in self._taken and one is not False]
+        """Return the names of the options that were not used and are not false."""
+        return [name for name, one in self._raw.items() if name not in self._used and one is not False]
 
 
 class _Schema:
     def __init__(self, value: Mapping[str, Any], words: Vocabulary) -> None:
         self._words = words
-        self._given: list[Mapping[str, Any]] = value["columns"][: limits.MAX_FIELDS]
-        self._paths = {clean(one.get("name", "")) for one in self._given}
-        self.told: dict[str, str] = {}
+        self._raw: list[Mapping[str, Any]] = value["columns"][: limits.MAX_FIELDS]
+        self._paths = {clean(one.get("name", "")) for one in self._raw}
+        self.notes: dict[str, str] = {}
         form = str(value.get("file_format") or "json").casefold()
-        self._nested = form == "json" or any(
-            str(one["type"]).casefold() == "json array" for one in self._given
-        )
+        self._nested = form == "json" or any(str(one["type"]).casefold() == "json array" for one in self._raw)
         self._leaves: list[tuple[_ColumnDraft, Mapping[str, Any]]] = []
         self._cartesian = [
-            len(_listed(one.get("values"))) for one in self._given if one.get("selectionStyle") == "cartesian"
+            len(_parse_list(one.get("values")))
+            for one in self._raw
+            if one.get("selectionStyle") == "cartesian"
         ]
         self._cartesian_seen = 0
 
     # --- Columns, and objects of them -----------------------------------------------------------------------
 
     def columns(self) -> list[_ColumnDraft]:
-        """The columns at the top, each with what is inside it."""
+        """Return the top-level columns, including their nested columns."""
         top: list[_ColumnDraft] = []
-        names, changed = named(one.get("name", "") for one in self._given)
-        self.told = dict(changed)
-        for name, given in zip(names, self._given, strict=True):
-            made = self._column(name, given)
-            self._leaves.append((made, given))
-            self._place(top, made, given)
+        names, changed = named(one.get("name", "") for one in self._raw)
+        self.notes = dict(changed)
+        for name, raw in zip(names, self._raw, strict=True):
+            column = self._column(name, raw)
+            self._leaves.append((column, raw))
+            self._place(top, column, raw)
         first: dict[str, str] = {}
-        for made, _ in self._leaves:
-            kind = find(made.field["type"])
-            said = made.field.get("locale") or made.field["options"].get("sex")
-            if kind is None or kind.group_kind is None or not isinstance(said, str):
+        for column, _ in self._leaves:
+            kind = find(column.field["type"])
+            restriction = column.field.get("locale") or column.field["options"].get("sex")
+            if kind is None or kind.group_kind is None or not isinstance(restriction, str):
                 continue
             # Columns about other people or places than the first ones have a group of their own.
-            if first.setdefault(kind.group_kind, said) != said:
-                made.field["group"] = f"{kind.group_kind}_{said.casefold()}"
+            if first.setdefault(kind.group_kind, restriction) != restriction:
+                column.field["group"] = f"{kind.group_kind}_{restriction.casefold()}"
         for one in top:
             self._check(one)
-        self._formulas(top)
+        self._translate_formulas(top)
         return top
 
-    def _place(self, top: list[_ColumnDraft], made: _ColumnDraft, given: Mapping[str, Any]) -> None:
-        """Puts a column into the object that its name says."""
-        parts = made.path.split(".")
+    def _place(self, top: list[_ColumnDraft], column: _ColumnDraft, raw: Mapping[str, Any]) -> None:
+        """Put a column into the object that its name refers to."""
+        parts = column.path.split(".")
         if not self._nested or not all(parts) or len(parts) > limits.MAX_NESTING:
-            parts = [made.path]
-        array = str(given["type"]).casefold() == "json array"
+            parts = [column.path]
+        array = str(raw["type"]).casefold() == "json array"
         level = top
         for part in parts[:-1]:
-            name, count = _counted(part)
+            name, count = _split_count(part)
             node = next((one for one in level if one.name == name and one.field["type"] == "nested"), None)
             if node is None:
                 if any(one.name == name for one in level):  # a value and an object of one name
-                    parts = [made.path]
+                    parts = [column.path]
                     level = top
                     break
                 node = _ColumnDraft(name, "", definition(name, "nested", {}))
                 level.append(node)
             if count is not None:
                 node.field["options"] |= {"array": True, "count": count}
-            level = node.inside
-        name, count = _counted(parts[-1]) if self._nested else (parts[-1], None)
+            level = node.children
+        name, count = _split_count(parts[-1]) if self._nested else (parts[-1], None)
         node = next((one for one in level if one.name == name and one.field["type"] == "nested"), None)
         if array and node is not None:
-            node.called, node.lost = made.called, node.lost + made.lost
-            node.field = {**made.field, "name": name, "options": made.field["options"]}
+            node.source_type, node.warnings = column.source_type, node.warnings + column.warnings
+            node.field = {**column.field, "name": name, "options": column.field["options"]}
             return
-        made.name = name
+        column.name = name
         if count is not None and not array:
-            inner = {key: one for key, one in made.field.items() if key not in ("name", "hidden")}
-            made.field = definition(name, "array", {"of": inner, "count": count})
-        made.field = {**made.field, "name": name}
+            inner = {key: one for key, one in column.field.items() if key not in ("name", "hidden")}
+            column.field = definition(name, "array", {"of": inner, "count": count})
+        column.field = {**column.field, "name": name}
         if name.startswith("__"):  # Mockaroo leaves such columns out of its files
-            made.field["hidden"] = True
-        level.append(made)
+            column.field["hidden"] = True
+        level.append(column)
 
-    def _column(self, name: str, given: Mapping[str, Any]) -> _ColumnDraft:
-        called = clean(given["type"])
+    def _column(self, name: str, raw: Mapping[str, Any]) -> _ColumnDraft:
+        source_type = clean(raw["type"])
         kind = None
-        if called.casefold() not in _UNLIKE:
-            kind = find(_TYPES.get(called.casefold(), called))
-        options = _Options(given)
+        if source_type.casefold() not in _UNSUPPORTED_TYPES:
+            kind = find(_TYPES.get(source_type.casefold(), source_type))
+        options = _Options(raw)
         if kind is None or kind.name in ("dataset_column", "template", "array"):
-            red = f'Plain text stands for it: there is no type "{called}" here. Pick one that is like it.'
+            error = (
+                f'Plain text stands for it: there is no type "{source_type}" here. Pick one that is like it.'
+            )
             if kind is not None and kind.name == "dataset_column":
-                dataset, column = clean(options.take("dataset") or ""), clean(options.take("column") or "")
-                red = (
-                    f'Plain text stands for it: it takes the column "{column}" of the dataset "{dataset}". Upload that'
-                    f" file, and choose the type {kind.label}."
+                dataset, dataset_column = (
+                    clean(options.take("dataset") or ""),
+                    clean(options.take("column") or ""),
                 )
-            made = _ColumnDraft(name, called, definition(name, FALLBACK, {"count": 2}), red=red, path=name)
+                error = (
+                    f'Plain text stands for it: it takes the column "{dataset_column}" of the dataset "{dataset}".'
+                    f" Upload that file, and choose the type {kind.label}."
+                )
+            column = _ColumnDraft(
+                name, source_type, definition(name, FALLBACK, {"count": 2}), error=error, path=name
+            )
         else:
-            made = _ColumnDraft(name, called, definition(name, kind.name), path=name)
+            column = _ColumnDraft(name, source_type, definition(name, kind.name), path=name)
             convert = _CONVERT.get(kind.name)
             if convert is not None:
-                convert(self, made, options)
+                convert(self, column, options)
             if kind.name == "first_name":
-                sex = next((one for one in ("female", "male") if f"({one})" in called.casefold()), None)
+                sex = next((one for one in ("female", "male") if f"({one})" in source_type.casefold()), None)
                 if sex is not None:
-                    made.field["options"]["sex"] = sex
-            if called.casefold() == "gender (abbrev)":
-                made.field = definition(name, "enum", {"values": ["F", "M"]})
-            if kind.name in _PLACES or kind.name in ("country", "country_code"):
-                self._countries(made, kind.name, options)
-        share = _Options(given).number("null_percentage", "percentBlank", "percentageBlank")
-        if share is not None and 0 < share <= 100 and made.field["type"] != "null":
-            made.field["percent_blank"] = round(float(share), 2)
+                    column.field["options"]["sex"] = sex
+            if source_type.casefold() == "gender (abbrev)":
+                column.field = definition(name, "enum", {"values": ["F", "M"]})
+            if kind.name in _LOCALIZED_TYPES or kind.name in ("country", "country_code"):
+                self._restrict_countries(column, kind.name, options)
+        share = _Options(raw).number("null_percentage", "percentBlank", "percentageBlank")
+        if share is not None and 0 < share <= 100 and column.field["type"] != "null":
+            column.field["percent_blank"] = round(float(share), 2)
         for one in options.left():
-            shown = json.dumps(given[one], ensure_ascii=False)
-            made.lost.append(f'The option "{clean(one)}" is not kept: {clean(shown)[:60]}.')
-        return made
+            value_text = json.dumps(raw[one], ensure_ascii=False)
+            column.warnings.append(f'The option "{clean(one)}" is not kept: {clean(value_text)[:60]}.')
+        return column
 
-    def _countries(self, made: _ColumnDraft, kind: str, options: _Options) -> None:
-        """Restricts a type to countries: a list of them, or the locale of the only one."""
-        listed = _listed(options.take("countries", "country"))
+    def _restrict_countries(self, column: _ColumnDraft, kind: str, options: _Options) -> None:
+        """Restrict a type to countries: to a list of them, or to the locale of the only one."""
+        listed = _parse_list(options.take("countries", "country"))
         if options.take("onlyUSPlaces", "onlyUsPlaces") is True:
             listed = listed or ["United States"]
         if not listed:
@@ -292,11 +301,11 @@ class _Schema:
         rows = [geography.country_row(str(one)) for one in listed]
         codes = [None if row is None else geography.countries["alpha2"][row].as_py() for row in rows]
         if kind == "country":
-            made.field = definition(made.name, "enum", {"values": listed})
+            column.field = definition(column.name, "enum", {"values": listed})
         elif kind == "country_code" and None not in codes:
-            made.field = definition(made.name, "enum", {"values": codes})
+            column.field = definition(column.name, "enum", {"values": codes})
         elif len(codes) == 1 and (locale := self._locale(codes[0])) is not None:
-            made.field["locale"] = locale
+            column.field["locale"] = locale
         else:
             options.lose("countries", "country", "onlyUSPlaces", "onlyUsPlaces")
 
@@ -307,39 +316,41 @@ class _Schema:
 
     # --- Options --------------------------------------------------------------------------------------------
 
-    def list_of_values(self, made: _ColumnDraft, options: _Options) -> None:
-        """A custom list: at random, weighted, one after the other, or by rules about other columns."""
-        values = _listed(options.take("values"))
+    def list_of_values(self, column: _ColumnDraft, options: _Options) -> None:
+        """Convert a custom list: random, weighted, in order, or by rules about other columns."""
+        values = _parse_list(options.take("values"))
         style = str(options.take("selectionStyle", "selection_style") or "random").casefold()
         weights, distribution = options.take("weights"), options.take("distribution")
-        made.field["options"]["values"] = values
+        column.field["options"]["values"] = values
         if isinstance(weights, list) and len(weights) == len(values):
-            made.field["options"]["weights"] = weights
+            column.field["options"]["weights"] = weights
         elif weights is not None:
             options.lose("weights")
         if style in ("sequential", "cyclic", "cartesian") and values:
-            self._in_turn(made, values, style)
+            self._select_in_order(column, values, style)
         elif style in ("custom", "weighted", "dynamic"):
             if isinstance(distribution, list) and all(isinstance(one, dict) for one in distribution):
-                self._distributed(made, values, distribution)
+                self._apply_distribution(column, values, distribution)
                 return
             if (
                 isinstance(distribution, list)
                 and len(distribution) == len(values)
                 and all(isinstance(one, int | float) and one >= 0 for one in distribution)
             ):
-                made.field["options"]["weights"] = distribution
+                column.field["options"]["weights"] = distribution
                 return
         elif style != "random":
             options.lose("selectionStyle", "selection_style")
         if distribution is not None:  # which Mockaroo keeps, but uses with the style "custom" only
-            made.lost.append(
+            column.warnings.append(
                 f'The option "distribution" is not used with the selection style "{clean(style)}".'
             )
 
-    def _in_turn(self, made: _ColumnDraft, values: list[Any], style: str) -> None:
+    def _select_in_order(self, column: _ColumnDraft, values: list[Any], style: str) -> None:
         if len(values) > limits.MOCKAROO_SEQUENTIAL_VALUES:
-            made.lost.append(f'The option "selectionStyle" is not kept: "{style}" with {len(values)} values.')
+            column.warnings.append(
+                f'The option "selectionStyle" is not kept: "{style}" with {len(values)} values.'
+            )
             return
         slower = 1
         if style == "cartesian":
@@ -349,58 +360,62 @@ class _Schema:
         cases = ", ".join(f"{number}, {_literal(one)}" for number, one in enumerate(values))
         expression = f"switch(({place}) % {len(values)}, {cases})"
         if len(values) == 1:
-            made.field = definition(made.name, "constant", {"value": values[0]})
+            column.field = definition(column.name, "constant", {"value": values[0]})
         else:
-            made.field = definition(made.name, "formula", {"expression": expression})
+            column.field = definition(column.name, "formula", {"expression": expression})
 
-    def _distributed(self, made: _ColumnDraft, values: list[Any], rules: list[dict[str, Any]]) -> None:
-        """Weights; those that depend on other columns become cases."""
+    def _apply_distribution(
+        self, column: _ColumnDraft, values: list[Any], rules: list[dict[str, Any]]
+    ) -> None:
+        """Convert weights; those that depend on other columns become cases."""
         plain = {str(one).strip(): one for one in values}
         cases, otherwise = [], None
         for rule in rules:
             shares = rule.get("frequencies")
             if not isinstance(shares, dict):
                 continue
-            parts = {plain.get(str(key).strip(), key): _share(one) for key, one in shares.items()}
-            kept = {value: share for value, share in parts.items() if share > 0}
-            if not kept:
+            parts = {plain.get(str(key).strip(), key): _parse_weight(one) for key, one in shares.items()}
+            positive = {value: share for value, share in parts.items() if share > 0}
+            if not positive:
                 continue
             if rule.get("rule"):
-                cases.append((str(rule["rule"]), kept))
+                cases.append((str(rule["rule"]), positive))
             else:
-                otherwise = kept
+                otherwise = positive
         if not cases:
             if otherwise:
                 weights = [otherwise[one] for one in otherwise]
-                made.field = definition(made.name, "enum", {"values": list(otherwise), "weights": weights})
+                column.field = definition(
+                    column.name, "enum", {"values": list(otherwise), "weights": weights}
+                )
             return
         found = []
-        for rule_text, kept in cases:
+        for rule_text, positive in cases:
             try:
-                when = mockaroo_formulas.translated(rule_text, self.namer(made))
+                when = mockaroo_formulas.translated(rule_text, self.namer(column))
             except (Untranslatable, RecursionError) as error:
-                told = (
+                warning = (
                     f'The rule "{clean(rule_text)[:80]}" of the option "distribution" is not kept ({error}).'
                 )
-                made.lost.append(told)
+                column.warnings.append(warning)
                 continue
-            found.append({"when": when, "then_formula": _chosen(kept)})
+            found.append({"when": when, "then_formula": _weighted_choice(positive)})
         if found:
             rest = otherwise or dict.fromkeys(values, 1.0)
-            options = {"cases": found, "else_formula": _chosen(rest)}
-            made.field = definition(made.name, "case", options)
+            options = {"cases": found, "else_formula": _weighted_choice(rest)}
+            column.field = definition(column.name, "case", options)
 
     # --- Formulas -------------------------------------------------------------------------------------------
 
-    def namer(self, made: _ColumnDraft) -> Callable[[str], str | None]:
-        """How the other columns are written in a formula of this one."""
+    def namer(self, column: _ColumnDraft) -> Callable[[str], str | None]:
+        """Return a function that translates names of other columns for a formula of this one."""
         paths = self._paths
-        own = made.path.split(".")[:-1] if self._nested else []
+        own = column.path.split(".")[:-1] if self._nested else []
 
-        def name_of(asked: str) -> str | None:
-            near = ".".join([*own, asked])
-            path = near if near in paths else asked if asked in paths else None
-            if path is None or path == made.path:
+        def name_of(name: str) -> str | None:
+            near = ".".join([*own, name])
+            path = near if near in paths else name if name in paths else None
+            if path is None or path == column.path:
                 return None
             parts = path.split(".") if self._nested else [path]
             if own and parts[: len(own)] == own:
@@ -414,22 +429,26 @@ class _Schema:
 
         return name_of
 
-    def _formulas(self, top: list[_ColumnDraft]) -> None:
-        for made, given in self._leaves:
-            if made.red or made.field["type"] == "array":
-                if given.get("formula"):
-                    made.lost.append(_lost("formula", given["formula"], "its values are not Mockaroo's"))
+    def _translate_formulas(self, top: list[_ColumnDraft]) -> None:
+        for column, raw in self._leaves:
+            if column.error or column.field["type"] == "array":
+                if raw.get("formula"):
+                    column.warnings.append(
+                        _option_warning("formula", raw["formula"], "its values are not Mockaroo's")
+                    )
                 continue
-            if made.field["type"] == "formula" and not made.field["options"]:
-                expression = self._translated(made, given.get("value"), "value")
+            if column.field["type"] == "formula" and not column.field["options"]:
+                expression = self._translate(column, raw.get("value"), "value")
                 if expression is None:
-                    self._as_text(made)
+                    self._replace_with_text(column)
                     continue
-                made.field["options"]["expression"] = expression
-            formula = self._translated(made, given.get("formula"), "formula")
+                column.field["options"]["expression"] = expression
+            formula = self._translate(column, raw.get("formula"), "formula")
             if formula is not None:
-                made.field["formula"] = formula
-        for _ in range(_ROUNDS):  # takes away what does not fit the other columns: formulas first, then types
+                column.field["formula"] = formula
+        for _ in range(
+            _MAX_ROUNDS
+        ):  # takes away what does not fit the other columns: formulas first, then types
             try:
                 compile_plan(parse([one.definition() for one in top[: limits.MAX_FIELDS]]), self._words)
             except SpecError as error:
@@ -439,94 +458,100 @@ class _Schema:
             else:
                 return
 
-    def _translated(self, made: _ColumnDraft, source: Any, option: str) -> str | None:
+    def _translate(self, column: _ColumnDraft, source: Any, option: str) -> str | None:
         if not isinstance(source, str) or not source.strip():
             return None
         try:
             if len(source) > limits.MAX_FORMULA_CHARS:
                 raise Untranslatable("it is too long")
-            return mockaroo_formulas.translated(source, self.namer(made))
+            return mockaroo_formulas.translated(source, self.namer(column))
         except (Untranslatable, RecursionError) as error:
-            made.lost.append(_lost(option, source, str(error) or "it is nested too deeply"))
+            column.warnings.append(_option_warning(option, source, str(error) or "it is nested too deeply"))
             return None
 
-    def _as_text(self, made: _ColumnDraft) -> None:
-        """Text stands for a column whose formula is not kept."""
-        kept: Field = {one: made.field[one] for one in ("percent_blank", "hidden") if one in made.field}
-        made.field = {**definition(made.name, FALLBACK, {"count": 2}), **kept}
-        made.red = "Plain text stands for it."
+    def _replace_with_text(self, column: _ColumnDraft) -> None:
+        """Replace a column whose formula cannot be converted by text."""
+        preserved: Field = {
+            one: column.field[one] for one in ("percent_blank", "hidden") if one in column.field
+        }
+        column.field = {**definition(column.name, FALLBACK, {"count": 2}), **preserved}
+        column.error = "Plain text stands for it."
 
     def _simplify(self, top: list[_ColumnDraft], path: str, message: str) -> bool:
-        made, level = None, top
+        column, level = None, top
         for place in re.findall(r"fields\[(\d+)\]", path):
             if int(place) >= len(level):
                 break
-            made = level[int(place)]
-            level = made.inside
-        if made is None or made.inside:
+            column = level[int(place)]
+            level = column.children
+        if column is None or column.children:
             return False
-        if "formula" in made.field and path.endswith(".formula"):
-            made.lost.append(_lost("formula", made.field.pop("formula"), message))
-        elif made.field["type"] in ("formula", "derived"):
-            made.lost.append(_lost("value", next(iter(made.field["options"].values())), message))
-            self._as_text(made)
-        elif made.field["type"] == "case":
-            made.lost.append(_lost("distribution", "its rules", message))
-            self._as_text(made)
+        if "formula" in column.field and path.endswith(".formula"):
+            column.warnings.append(_option_warning("formula", column.field.pop("formula"), message))
+        elif column.field["type"] in ("formula", "derived"):
+            column.warnings.append(
+                _option_warning("value", next(iter(column.field["options"].values())), message)
+            )
+            self._replace_with_text(column)
+        elif column.field["type"] == "case":
+            column.warnings.append(_option_warning("distribution", "its rules", message))
+            self._replace_with_text(column)
         else:
             return False
         return True
 
-    def _check(self, made: _ColumnDraft) -> None:
-        """Takes options away that do not fit their type, then the type itself."""
-        for one in made.inside:
+    def _check(self, column: _ColumnDraft) -> None:
+        """Remove options that are invalid for their type; if that is not sufficient, replace the type by text."""
+        for one in column.children:
             self._check(one)
         if (
-            made.inside
-            or made.red
-            or "formula" in made.field
-            or made.field["type"] in ("formula", "case", "derived")
+            column.children
+            or column.error
+            or "formula" in column.field
+            or column.field["type"] in ("formula", "case", "derived")
         ):
             return
-        kept: Field = {key: made.field[key] for key in ("percent_blank", "hidden") if key in made.field}
-        if self._fits(made.field):
+        preserved: Field = {
+            key: column.field[key] for key in ("percent_blank", "hidden") if key in column.field
+        }
+        if self._is_valid(column.field):
             return
-        kind = find(made.field["type"])
-        dropped = {**definition(made.name, made.field["type"]), **kept}
-        if self._fits(dropped):
-            names = ", ".join(f'"{one}"' for one in made.field["options"]) or "its locale"
-            made.lost.append(
+        kind = find(column.field["type"])
+        without_options = {**definition(column.name, column.field["type"]), **preserved}
+        if self._is_valid(without_options):
+            names = ", ".join(f'"{one}"' for one in column.field["options"]) or "its locale"
+            column.warnings.append(
                 f"What its options say ({names}) does not fit {kind.label if kind else ''}: left out."
             )
-            made.field = dropped
+            column.field = without_options
         else:
-            made.field = {**definition(made.name, FALLBACK, {"count": 2}), **kept}
-            label = kind.label if kind else made.called
-            made.red = f"Plain text stands for it: {label} needs options that the file does not have."
+            column.field = {**definition(column.name, FALLBACK, {"count": 2}), **preserved}
+            label = kind.label if kind else column.source_type
+            column.error = f"Plain text stands for it: {label} needs options that the file does not have."
 
-    def _fits(self, made: Field) -> bool:
+    def _is_valid(self, field: Field) -> bool:
         try:
-            compile_plan(parse([{key: one for key, one in made.items() if key != "hidden"}]), self._words)
+            compile_plan(parse([{key: one for key, one in field.items() if key != "hidden"}]), self._words)
         except SpecError:
             return False
         return True
 
 
-_ROUNDS: Final = 12  # chosen: faults of columns that use each other come to light one after the other
+_MAX_ROUNDS: Final = 12  # chosen: faults of columns that use each other come to light one after the other
 
 
-def _lost(option: str, source: Any, why: str) -> str:
+def _option_warning(option: str, source: Any, why: str) -> str:
     return f'The option "{option}" is not kept ({clean(why)[:100]}): {clean(source)[:120]}'
 
 
-def _listed(value: Any) -> list[Any]:
+def _parse_list(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [one.strip() for one in value.split(",") if one.strip()]
     listed = value if isinstance(value, list) else []
     return [json.dumps(one) if isinstance(one, list | dict) else one for one in listed if one is not None]
 
 
-def _share(value: Any) -> float:
+def _parse_weight(value: Any) -> float:
     try:
         found = float(value)
     except (TypeError, ValueError):
@@ -538,37 +563,37 @@ def _literal(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _chosen(shares: Mapping[Any, float]) -> str:
-    """A formula that draws one of the values by their weights, which are rounded to hundredths."""
+def _weighted_choice(shares: Mapping[Any, float]) -> str:
+    """Return a formula that chooses one of the values by their weights, which are rounded to hundredths."""
     if len(shares) == 1:
         return _literal(next(iter(shares)))
-    least = min(shares.values())
+    smallest = min(shares.values())
     total = sum(shares.values())
-    whole = [share / least for share in shares.values()]
-    even = all(abs(one - round(one)) < 1e-9 for one in whole) and sum(whole) <= 100
+    ratios = [share / smallest for share in shares.values()]
+    even = all(abs(one - round(one)) < 1e-9 for one in ratios) and sum(ratios) <= 100
     times = [round(one) if even else max(1, round(100 * share / total))
-             for one, share in zip(whole, shares.values(), strict=True)]  # fmt: skip
-    drawn = [_literal(value) for value, number in zip(shares, times, strict=True) for _ in range(number)]
-    return f"choose({', '.join(drawn)})"
+             for one, share in zip(ratios, shares.values(), strict=True)]  # fmt: skip
+    choices = [_literal(value) for value, number in zip(shares, times, strict=True) for _ in range(number)]
+    return f"choose({', '.join(choices)})"
 
 
-def _counted(part: str) -> tuple[str, dict[str, int] | None]:
-    """A name such as `lines[1-3]`: the name, and how many elements."""
+def _split_count(part: str) -> tuple[str, dict[str, int] | None]:
+    """Split a name such as `lines[1-3]` into the name and the number of elements."""
     match = re.fullmatch(r"(.+)\[(\d{1,4})(?:-(\d{1,4}))?\]", part)
     if match is None:
         return part, None
     return match[1], {"min": int(match[2]), "max": int(match[3] or match[2])}
 
 
-_MOMENTS: Final = (
+_DATE_FORMATS: Final = (
     "%m/%d/%Y %I:%M %p", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S.%fZ",
     "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d",
 )  # fmt: skip
 
 
-def _moment(value: Any, day: bool) -> str | None:
-    """A bound, which is usually written as in the United States."""
-    for form in _MOMENTS:
+def _parse_date(value: Any, day: bool) -> str | None:
+    """Return a bound in ISO format; it is usually written as in the United States. None if it is invalid."""
+    for form in _DATE_FORMATS:
         try:
             found = datetime.strptime(str(value).strip().removesuffix("Z"), form.removesuffix("Z"))  # noqa: DTZ007
         except ValueError:
@@ -578,7 +603,7 @@ def _moment(value: Any, day: bool) -> str | None:
     return None
 
 
-def _clock(value: Any) -> str | None:
+def _parse_time(value: Any) -> str | None:
     for form in ("%I:%M %p", "%I:%M:%S %p", "%H:%M:%S", "%H:%M"):
         try:
             return datetime.strptime(str(value).strip(), form).strftime("%H:%M:%S")  # noqa: DTZ007
@@ -587,94 +612,94 @@ def _clock(value: Any) -> str | None:
     return None
 
 
-_CLOCKS: Final = {
+_TIME_FORMATS: Final = {
     "12 hour": "%I:%M %p", "24 hour": "%H:%M", "12 hour w/seconds": "%I:%M:%S %p", "24 hour w/seconds": "%H:%M:%S",
     "24 hour w/millis": "%H:%M:%S.%f",
 }  # fmt: skip
 
 
-def _bounds(reader: Callable[[Any], str | None], made: _ColumnDraft, options: _Options) -> None:
+def _set_bounds(reader: Callable[[Any], str | None], column: _ColumnDraft, options: _Options) -> None:
     for end in ("min", "max"):
         value = options.take(end)
         found = reader(value) if value is not None else None
         if found is not None:
-            made.field["options"][end] = found
+            column.field["options"][end] = found
         elif value is not None:
             options.lose(end)
 
 
-def _days(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    day = made.field["type"] == "date" and "%H" not in str(options.take("format") or "")
-    _bounds(lambda value: _moment(value, day), made, options)
+def _date(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    day = column.field["type"] == "date" and "%H" not in str(options.take("format") or "")
+    _set_bounds(lambda value: _parse_date(value, day), column, options)
     form = options.take("format", "date_format")
     if isinstance(form, str) and "%" in form:
-        made.field["options"]["format"] = form
+        column.field["options"]["format"] = form
     elif form is not None:
         options.lose("format", "date_format")
 
 
-def _time(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    _bounds(_clock, made, options)
+def _time(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    _set_bounds(_parse_time, column, options)
     form = str(options.take("format") or "")
-    if form.casefold() in _CLOCKS or "%" in form:
-        made.field["options"]["format"] = _CLOCKS.get(form.casefold(), form)
+    if form.casefold() in _TIME_FORMATS or "%" in form:
+        column.field["options"]["format"] = _TIME_FORMATS.get(form.casefold(), form)
     elif form:
         options.lose("format")
 
 
 def _named_numbers(names: Mapping[str, Sequence[str]]) -> Callable[[_Schema, _ColumnDraft, _Options], None]:
-    """Options that are numbers, by our names."""
+    """Return a converter for options that are numbers, by their names in Rowsmith."""
 
-    def convert(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-        for ours, theirs in names.items():
-            value = options.number(*theirs)
+    def convert(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+        for name, aliases in names.items():
+            value = options.number(*aliases)
             if value is not None:
-                made.field["options"][ours] = value
+                column.field["options"][name] = value
 
     return convert
 
 
-def _number(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, made, options)
-    if not made.field["options"].get("decimals"):
-        made.field["options"].pop("decimals", None)
+def _number(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, column, options)
+    if not column.field["options"].get("decimals"):
+        column.field["options"].pop("decimals", None)
 
 
-def _count(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    """As many as the largest number says."""
-    least, most = options.number("min", "min_paragraphs"), options.number("max", "max_paragraphs")
-    ends = [one for one in (least, most) if one is not None]
+def _count(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    """Set the count to the largest number."""
+    minimum, maximum = options.number("min", "min_paragraphs"), options.number("max", "max_paragraphs")
+    ends = [one for one in (minimum, maximum) if one is not None]
     if ends:
-        made.field["options"]["count"] = max(1, min(int(max(ends)), limits.MAX_WORDS))
-    if least is not None and least != max(ends):
+        column.field["options"]["count"] = max(1, min(int(max(ends)), limits.MAX_WORDS))
+    if minimum is not None and minimum != max(ends):
         options.lose("min", "min_paragraphs")
 
 
-def _format(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _format(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     value = options.take("format", "mask")
     if value is not None:
-        made.field["options"]["format"] = str(value)
+        column.field["options"]["format"] = str(value)
 
 
-_SIGNS: Final = {
+_MASK_CHARACTERS: Final = {
     "#": "[0-9]", "@": "[a-z]", "^": "[A-Z]", "*": "[0-9A-Za-z]", "$": "[0-9a-z]", "%": "[0-9A-Z]",
 }  # fmt: skip
 
 
-def _characters(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _characters(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     mask = str(options.take("format", "mask") or "")
     if "$" in mask or "%" in mask:  # for which there is no sign here
         signs = re.findall(r"\\?.", mask)
-        pattern = "".join(_SIGNS.get(one, re.escape(one[-1])) for one in signs)
-        made.field = definition(made.name, "regexp", {"string": pattern})
+        pattern = "".join(_MASK_CHARACTERS.get(one, re.escape(one[-1])) for one in signs)
+        column.field = definition(column.name, "regexp", {"string": pattern})
     elif mask:
-        made.field["options"]["mask"] = mask
+        column.field["options"]["mask"] = mask
 
 
-def _phone(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _phone(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     form = options.take("format")
     if isinstance(form, str) and "#" in form:
-        made.field["options"]["format"] = form
+        column.field["options"]["format"] = form
     elif form is not None:
         options.lose("format")
 
@@ -684,7 +709,7 @@ _POSIX: Final = {
 }  # fmt: skip
 
 
-def _pattern(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _pattern(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     value = options.take("value")
     if value is None:
         return
@@ -693,26 +718,26 @@ def _pattern(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
         text = text.replace(f"[[:{name}:]]", f"[{characters}]")
         text = re.sub(rf"(\[[^\]]*)\[:{name}:\]", rf"\g<1>{characters}", text)
         text = text.replace(f"[:{name}:]", f"[{characters}]")
-    made.field["options"]["string"] = text
+    column.field["options"]["string"] = text
 
 
-def _money(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, made, options)
+def _money(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    _named_numbers({"min": ("min",), "max": ("max",), "decimals": ("decimals",)})(schema, column, options)
     symbol = options.take("symbol")
     if symbol == "none":
-        made.field = definition(made.name, "number", {"decimals": 2, **made.field["options"]})
+        column.field = definition(column.name, "number", {"decimals": 2, **column.field["options"]})
     elif symbol == "random":
         options.lose("symbol")
     elif symbol is not None:
-        made.field["options"]["symbol"] = str(symbol)
+        column.field["options"]["symbol"] = str(symbol)
 
 
-def _cards(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _card_types(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     names = ("cardTypes", "card_types", "types", "issuer", "cardType")
-    listed = [re.sub(r"[^a-z]", "", str(one).casefold()) for one in _listed(options.take(*names))]
+    listed = [re.sub(r"[^a-z]", "", str(one).casefold()) for one in _parse_list(options.take(*names))]
     issuers = [_ISSUERS.get(one, one) for one in listed]
     if issuers and set(issuers) <= set(_ISSUERS.values()):
-        made.field["options"]["issuer"] = list(dict.fromkeys(issuers))
+        column.field["options"]["issuer"] = list(dict.fromkeys(issuers))
     elif issuers:
         options.lose(*names)
 
@@ -724,67 +749,67 @@ _ISSUERS: Final = {
 }  # fmt: skip
 
 
-def _password(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _password(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     length = options.number("minLength", "min_length", "length")
     if length is not None:
-        made.field["options"]["length"] = int(length)
-    asked = {"lower": "lower", "upper": "upper", "numbers": "digits", "symbols": "symbols"}
-    counts = {ours: options.number(theirs) for theirs, ours in asked.items()}
-    classes = [ours for ours, number in counts.items() if number]
+        column.field["options"]["length"] = int(length)
+    option_classes = {"lower": "lower", "upper": "upper", "numbers": "digits", "symbols": "symbols"}
+    counts = {name: options.number(option) for option, name in option_classes.items()}
+    classes = [name for name, number in counts.items() if number]
     if classes:
-        made.field["options"]["classes"] = classes
+        column.field["options"]["classes"] = classes
 
 
-def _array(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    least, most = options.number("minItems", "min"), options.number("maxItems", "max")
-    count = {"min": int(least or 0), "max": int(most if most is not None else least or 5)}
-    made.field["options"] |= {"array": True, "count": count}
+def _array(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    minimum, maximum = options.number("minItems", "min"), options.number("maxItems", "max")
+    count = {"min": int(minimum or 0), "max": int(maximum if maximum is not None else minimum or 5)}
+    column.field["options"] |= {"array": True, "count": count}
 
 
-def _size(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    for ours, (least, most) in {
+def _size(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    for dimension, (minimum_option, maximum_option) in {
         "width": ("minWidth", "maxWidth"),
         "height": ("minHeight", "maxHeight"),
     }.items():
-        low, high = options.number(least), options.number(most, ours)
+        low, high = options.number(minimum_option), options.number(maximum_option, dimension)
         if high is not None or low is not None:
-            made.field["options"][ours] = int(high if high is not None else low or 0)
+            column.field["options"][dimension] = int(high if high is not None else low or 0)
         if low is not None and high is not None and low != high:
-            options.lose(least)
+            options.lose(minimum_option)
     form = options.take("format")
     if form in ("png", "gif", "jpg"):
-        made.field["options"]["format"] = form
+        column.field["options"]["format"] = form
     elif form is not None:
         options.lose("format")
 
 
-def _text_of_fields(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    """`{first} {last}`."""
+def _template(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    """Convert a template such as `{first} {last}`."""
     value = str(options.take("value", "template") or "")
-    namer = schema.namer(made)
+    namer = schema.namer(column)
 
     def put(match: re.Match[str]) -> str:
         name = namer(match[1].strip())
         return match[0] if name is None else "{{" + name + "}}"
 
-    made.field["options"]["value"] = re.sub(r"\{([^{}]+)\}", put, value)
+    column.field["options"]["value"] = re.sub(r"\{([^{}]+)\}", put, value)
 
 
-def _constant(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
-    made.field["options"]["value"] = str(options.take("value") or "")
-    made.lost.append("The SQL expression is kept as text: no database runs it.")
+def _constant(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
+    column.field["options"]["value"] = str(options.take("value") or "")
+    column.warnings.append("The SQL expression is kept as text: no database runs it.")
 
 
-def _formula(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _formula(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     options.take("value")
 
 
-def _url(schema: _Schema, made: _ColumnDraft, options: _Options) -> None:
+def _url(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     options.take("includeProtocol", "includeHost")  # which ours has
 
 
 _CONVERT: Final[Mapping[str, Callable[[_Schema, _ColumnDraft, _Options], None]]] = {
-    "enum": _Schema.list_of_values, "number": _number, "date": _days, "datetime": _days, "time": _time,
+    "enum": _Schema.list_of_values, "number": _number, "date": _date, "datetime": _date, "time": _time,
     "words": _count, "sentences": _count, "paragraphs": _count, "phone_number": _phone, "regexp": _pattern,
     "digit_sequence": _format, "character_sequence": _characters, "money": _money, "nested": _array,
     "sequence": _named_numbers({"start": ("start",), "step": ("step",), "repeat": ("repeat",)}),
@@ -796,6 +821,6 @@ _CONVERT: Final[Mapping[str, Callable[[_Schema, _ColumnDraft, _Options], None]]]
     "binomial": _named_numbers({"trials": ("trials", "n"), "probability": ("probability", "successProbability")}),
     "boolean": _named_numbers({"probability": ("probability",)}),
     "car_year": _named_numbers({"min": ("min",), "max": ("max",)}),
-    "credit_card_number": _cards, "password": _password, "image_url": _size, "derived": _text_of_fields,
+    "credit_card_number": _card_types, "password": _password, "image_url": _size, "derived": _template,
     "constant": _constant, "formula": _formula, "url": _url,
 }  # fmt: skip

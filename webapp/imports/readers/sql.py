@@ -61,29 +61,29 @@ _INTEGERS: Final[Mapping[Any, tuple[int, bool]]] = {
     _T.MEDIUMINT: (24, False), _T.UMEDIUMINT: (24, True), _T.INT: (32, False), _T.UINT: (32, True),
     _T.BIGINT: (64, False), _T.UBIGINT: (64, True), _T.INT128: (64, False), _T.INT256: (64, False),
 }  # fmt: skip
-_COUNTED: Final = {_T.SERIAL: 32, _T.BIGSERIAL: 64, _T.SMALLSERIAL: 16}
+_SERIAL_TYPES: Final = {_T.SERIAL: 32, _T.BIGSERIAL: 64, _T.SMALLSERIAL: 16}
 
 
-def _each(kind: ColumnType, *sorts: Any) -> dict[Any, ColumnType]:
-    return dict.fromkeys(sorts, kind)
+def _type_map(kind: ColumnType, *source_types: Any) -> dict[Any, ColumnType]:
+    return dict.fromkeys(source_types, kind)
 
 
-_KINDS: Final[Mapping[Any, ColumnType]] = {
-    **_each("text", _T.CHAR, _T.NCHAR, _T.VARCHAR, _T.NVARCHAR, _T.TEXT, _T.TINYTEXT, _T.MEDIUMTEXT, _T.LONGTEXT),
-    **_each("decimal", _T.DECIMAL, _T.UDECIMAL, _T.BIGDECIMAL, _T.MONEY, _T.SMALLMONEY),
-    **_each("float", _T.FLOAT, _T.DOUBLE, _T.UDOUBLE, _T.DECFLOAT),
-    **_each("boolean", _T.BOOLEAN, _T.BIT),
-    **_each("date", _T.DATE, _T.DATE32),
-    **_each("time", _T.TIME, _T.TIMETZ),
-    **_each("timestamp", _T.DATETIME, _T.DATETIME2, _T.DATETIME64, _T.SMALLDATETIME, _T.TIMESTAMP, _T.TIMESTAMPNTZ),
-    **_each("timestamptz", _T.TIMESTAMPTZ, _T.TIMESTAMPLTZ),
-    **_each("binary", _T.BINARY, _T.VARBINARY, _T.BLOB, _T.TINYBLOB, _T.MEDIUMBLOB, _T.LONGBLOB, _T.IMAGE),
-    **_each("json", _T.JSON, _T.JSONB),
+_COLUMN_TYPES: Final[Mapping[Any, ColumnType]] = {
+    **_type_map("text", _T.CHAR, _T.NCHAR, _T.VARCHAR, _T.NVARCHAR, _T.TEXT, _T.TINYTEXT, _T.MEDIUMTEXT, _T.LONGTEXT),
+    **_type_map("decimal", _T.DECIMAL, _T.UDECIMAL, _T.BIGDECIMAL, _T.MONEY, _T.SMALLMONEY),
+    **_type_map("float", _T.FLOAT, _T.DOUBLE, _T.UDOUBLE, _T.DECFLOAT),
+    **_type_map("boolean", _T.BOOLEAN, _T.BIT),
+    **_type_map("date", _T.DATE, _T.DATE32),
+    **_type_map("time", _T.TIME, _T.TIMETZ),
+    **_type_map("timestamp", _T.DATETIME, _T.DATETIME2, _T.DATETIME64, _T.SMALLDATETIME, _T.TIMESTAMP, _T.TIMESTAMPNTZ),
+    **_type_map("timestamptz", _T.TIMESTAMPTZ, _T.TIMESTAMPLTZ),
+    **_type_map("binary", _T.BINARY, _T.VARBINARY, _T.BLOB, _T.TINYBLOB, _T.MEDIUMBLOB, _T.LONGBLOB, _T.IMAGE),
+    **_type_map("json", _T.JSON, _T.JSONB),
     _T.UUID: "uuid", _T.INTERVAL: "interval", _T.ARRAY: "array", _T.ENUM: "enum", _T.NAME: "text",
-    **_each("text", _T.BPCHAR),
+    **_type_map("text", _T.BPCHAR),
 }  # fmt: skip
 # By the words of a dialect that the parser leaves as they are.
-_WORDS: Final[Mapping[str, ColumnType]] = {
+_TYPE_NAMES: Final[Mapping[str, ColumnType]] = {
     "datetime": "timestamp", "bool": "boolean", "boolean": "boolean", "string": "text", "clob": "text",
     "nclob": "text", "long": "text", "ntext": "text", "sysname": "text", "citext": "text", "bpchar": "text",
     "integer": "integer", "int": "integer", "number": "decimal", "numeric": "decimal", "currency": "decimal",
@@ -111,41 +111,44 @@ class Shape:
 def shape_of(kind: exp.DataType, dialect: str) -> Shape:
     """The shape of a type that a dialect reads."""
     declared = kind.sql(dialect=dialect)[:100]
-    sort = kind.this
-    if sort is _T.USERDEFINED:
+    source_type = kind.this
+    if source_type is _T.USERDEFINED:
         return shape_by_words(declared)
-    if sort in _INTEGERS:
-        bits, unsigned = _INTEGERS[sort]
-        if sort is _T.TINYINT and dialect == "mysql" and _numbers(kind)[:1] == [1]:
+    if source_type in _INTEGERS:
+        bits, unsigned = _INTEGERS[source_type]
+        if source_type is _T.TINYINT and dialect == "mysql" and _numbers(kind)[:1] == [1]:
             return Shape("boolean", declared)
         return Shape("integer", declared, bits=bits, unsigned=unsigned or (bits == 8 and dialect == "tsql"))
-    if sort is _T.ROWVERSION:
+    if source_type is _T.ROWVERSION:
         return Shape("binary", "rowversion", generated="computed")
-    if sort in _COUNTED:
-        return Shape("integer", declared, bits=_COUNTED[sort], generated="identity")
-    if sort is _T.YEAR or sort is _T.XML:
-        return Shape("other", sort.value.lower())
-    found = _KINDS.get(sort, "other")
-    made = Shape(found, declared)
+    if source_type in _SERIAL_TYPES:
+        return Shape("integer", declared, bits=_SERIAL_TYPES[source_type], generated="identity")
+    if source_type is _T.YEAR or source_type is _T.XML:
+        return Shape("other", source_type.value.lower())
+    found = _COLUMN_TYPES.get(source_type, "other")
+    shape = Shape(found, declared)
     numbers = _numbers(kind)
     if found in ("text", "binary"):
-        made.max_length = numbers[0] if numbers else 1 if sort in (_T.CHAR, _T.NCHAR) else None
-    elif sort is _T.MONEY or sort is _T.SMALLMONEY:
-        made.precision, made.scale = (10, 2)
+        shape.max_length = numbers[0] if numbers else 1 if source_type in (_T.CHAR, _T.NCHAR) else None
+    elif source_type is _T.MONEY or source_type is _T.SMALLMONEY:
+        shape.precision, shape.scale = (10, 2)
     elif found == "decimal" and numbers:
-        made.precision, made.scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
-        if not made.scale and made.precision <= 18:
-            made.type, made.bits = "integer", 64 if made.precision > 9 else 32 if made.precision > 4 else 16
+        shape.precision, shape.scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
+        if not shape.scale and shape.precision <= 18:
+            shape.type, shape.bits = (
+                "integer",
+                64 if shape.precision > 9 else 32 if shape.precision > 4 else 16,
+            )
     elif found == "enum":
-        made.choices = tuple(one.name for one in kind.expressions)
+        shape.choices = tuple(one.name for one in kind.expressions)
     elif found == "timestamptz" and dialect == "mysql":
-        made.type = "timestamp"  # MySQL's TIMESTAMP is written without a zone
+        shape.type = "timestamp"  # MySQL's TIMESTAMP is written without a zone
     elif found == "array":
         inner = kind.expressions[0] if kind.expressions else None
-        made.items = shape_of(inner, dialect).type if isinstance(inner, exp.DataType) else "other"
-    elif sort is _T.SET:
-        made.type, made.choices = "enum", tuple(one.name for one in kind.expressions)
-    return made
+        shape.items = shape_of(inner, dialect).type if isinstance(inner, exp.DataType) else "other"
+    elif source_type is _T.SET:
+        shape.type, shape.choices = "enum", tuple(one.name for one in kind.expressions)
+    return shape
 
 
 _PATTERNS: Final[Sequence[tuple[str, ColumnType]]] = (
@@ -168,18 +171,18 @@ def shape_by_words(declared: str) -> Shape:
     plain = re.sub(r"\(.*", "", declared).strip().strip('"[]`').casefold().rpartition(".")[2]
     lower = declared.casefold().replace("timezone", "time zone")
     by_pattern: ColumnType = next((kind for pattern, kind in _PATTERNS if re.search(pattern, lower)), "other")
-    found = _WORDS.get(plain.replace(" ", ""), by_pattern)
-    made = Shape(found, declared)
+    found = _TYPE_NAMES.get(plain.replace(" ", ""), by_pattern)
+    shape = Shape(found, declared)
     numbers = [int(one) for one in re.findall(r"\b\d{1,9}\b", declared.partition("(")[2].partition(")")[0])]
     if found in ("text", "binary") and numbers:
-        made.max_length = numbers[0]
+        shape.max_length = numbers[0]
     elif found == "decimal" and numbers:
-        made.precision, made.scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
+        shape.precision, shape.scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
     elif found == "integer":
-        made.bits = (
+        shape.bits = (
             16 if "small" in plain else 64 if "big" in plain or "long" in plain or "8" in plain else 32
         )
-    return made
+    return shape
 
 
 def _numbers(kind: exp.DataType) -> list[int]:
@@ -213,9 +216,9 @@ def read(source: Source) -> Read:
         if sql_script.WANTED.match(statement):
             script.take_carefully(statement)
         elif _BLOCK.match(statement) and (mentioned := sql_script.MENTIONED.search(statement)) is not None:
-            told = clean(statement[mentioned.start() :])[:60]
+            excerpt = clean(statement[mentioned.start() :])[:60]
             script.problem(
-                "", f'The block that runs "{told}..." is left out: blocks of code are not followed.'
+                "", f'The block that runs "{excerpt}..." is left out: blocks of code are not followed.'
             )
     return script.finished()
 
@@ -227,8 +230,8 @@ class _Malformed(Exception):
 class _Cursor:
     """A place in the tokens of a statement."""
 
-    def __init__(self, found: Sequence[Token], source: str) -> None:
-        self.tokens, self.source, self.at = found, source, 0
+    def __init__(self, tokens: Sequence[Token], source: str) -> None:
+        self.tokens, self.source, self.at = tokens, source, 0
 
     def __bool__(self) -> bool:
         return self.at < len(self.tokens)
@@ -302,7 +305,7 @@ _ATTRIBUTES: Final = frozenset(
 """Words that end it, but could be the type's name themselves."""
 
 
-def _starts_clause(cursor: _Cursor) -> bool:
+def _is_clause_start(cursor: _Cursor) -> bool:
     word = cursor.peek()
     if word == "WITH":  # a part of the type in TIMESTAMP WITH TIME ZONE
         return cursor.peek(1) not in ("TIME", "TIMEZONE", "LOCAL")
@@ -313,10 +316,10 @@ def _starts_clause(cursor: _Cursor) -> bool:
     return word in _CLAUSES or word in _ATTRIBUTES
 
 
-def _declared(cursor: _Cursor) -> str:
+def _take_type(cursor: _Cursor) -> str:
     """The type that comes next, which is passed; "" where there is none."""
     start = cursor.at
-    while cursor and not (cursor.peek() in _CLAUSES if cursor.at == start else _starts_clause(cursor)):
+    while cursor and not (cursor.peek() in _CLAUSES if cursor.at == start else _is_clause_start(cursor)):
         if cursor.bracket() is None:
             cursor.at += 1
     return cursor.between(start, cursor.at)
@@ -380,7 +383,7 @@ def _is_constraint(part: _Cursor) -> bool:
     return False
 
 
-def _key(parts: tuple[str, ...]) -> tuple[str, ...]:
+def _table_key(parts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one.casefold() for one in parts)
 
 
@@ -399,16 +402,16 @@ class _Script:
     def take_carefully(self, statement: str) -> None:
         """One statement that defines tables; one that cannot be read is reported and left out."""
         if len(statement) > limits.IMPORT_STATEMENT_CHARS:
-            told = f"it is longer than {limits.IMPORT_STATEMENT_CHARS:,} characters."
+            reason = f"it is longer than {limits.IMPORT_STATEMENT_CHARS:,} characters."
         else:
             try:
                 self.take(statement)
                 return
             except RecursionError:
-                told = "it is nested too deeply."
+                reason = "it is nested too deeply."
             except _Malformed as error:
-                told = str(error)
-        self.problem("", f'The statement "{clean(statement)[:60]}..." is left out: {told}')
+                reason = str(error)
+        self.problem("", f'The statement "{clean(statement)[:60]}..." is left out: {reason}')
 
     def problem(self, table: str, text: str, state: State = "red") -> None:
         """Reports something that is left out."""
@@ -421,27 +424,27 @@ class _Script:
         if word == "ALTER":
             self._alter(cursor)
         elif word == "COMMENT":
-            self._comment(cursor)
+            self._set_comment(cursor)
         elif word == "RENAME":
             cursor.take("RENAME", "TABLE")
             for one in cursor.listed():
-                made = self._found(one.parts())
-                if made is not None and one.take("TO"):
-                    self._rename(made, one.parts())
+                table = self._find_table(one.parts())
+                if table is not None and one.take("TO"):
+                    self._rename_table(table, one.parts())
         elif word == "DROP":
             cursor.take("DROP", "TABLE")
             cursor.take("IF", "EXISTS")
             for one in cursor.listed():
-                if (made := self._tables.get(_key(one.parts()))) is not None:
-                    made.dropped = True
+                if (table := self._tables.get(_table_key(one.parts()))) is not None:
+                    table.dropped = True
         elif word.startswith("EXEC"):  # EXEC sp_addtype name, 'type', 'NOT NULL'
             while cursor and cursor.peek() != "SP_ADDTYPE":
                 cursor.at += 1
             cursor.at += 1
-            said = [one.tokens[-1].value for one in cursor.listed()]
-            if len(said) >= 2:
-                rest = " ".join(said[1:])
-                self._domain(said[0], _Cursor(tokens(rest, self.dialect), rest))
+            arguments = [one.tokens[-1].value for one in cursor.listed()]
+            if len(arguments) >= 2:
+                rest = " ".join(arguments[1:])
+                self._create_domain(arguments[0], _Cursor(tokens(rest, self.dialect), rest))
         else:  # CREATE
             while cursor and cursor.peek() not in ("TABLE", "INDEX", "TYPE", "DOMAIN", "SCHEMA"):
                 cursor.at += 1
@@ -449,17 +452,17 @@ class _Script:
             cursor.at += 1
             fresh = not cursor.take("IF", "NOT", "EXISTS")
             if kind == "TABLE":
-                self._table(cursor, fresh)
+                self._create_table(cursor, fresh)
             elif kind == "INDEX":
-                self._index(cursor)
+                self._create_index(cursor)
             elif kind == "DOMAIN":
-                self._domain(cursor.parts()[-1], cursor)
+                self._create_domain(cursor.parts()[-1], cursor)
             elif kind == "TYPE":
-                self._type(cursor)
+                self._create_type(cursor)
 
     # --- Types and expressions ------------------------------------------------------------------------------
 
-    def _parsed(self, statement: str) -> tuple[exp.Expr, str] | None:
+    def _parse(self, statement: str) -> tuple[exp.Expr, str] | None:
         """What the first dialect that reads a statement makes of it, with the dialect."""
         for dialect in self.dialects:
             try:
@@ -473,25 +476,25 @@ class _Script:
     def _shape(self, declared: str) -> Shape:
         """The shape of a type of no name of the script's own."""
         if declared not in self._shapes:
-            made = None
-            found = self._parsed(f"CREATE TABLE t (c {declared})") if declared else None
+            shape = None
+            found = self._parse(f"CREATE TABLE t (c {declared})") if declared else None
             if found is not None:
                 tree, dialect = found
                 columns = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
                 kind = columns[0].args.get("kind") if len(columns) == 1 else None
                 if isinstance(kind, exp.DataType):
-                    made = shape_of(kind, dialect)
-                    if made.type == "timestamp" and self.dialect != "mysql" and kind.this is _T.TIMESTAMPTZ:
-                        made.type = "timestamptz"
+                    shape = shape_of(kind, dialect)
+                    if shape.type == "timestamp" and self.dialect != "mysql" and kind.this is _T.TIMESTAMPTZ:
+                        shape.type = "timestamptz"
                 elif kind is not None and "INTERVAL" in declared.upper():
-                    made = Shape("interval", declared)
-            if made is None or (made.type == "other" and made.declared.casefold() == declared.casefold()):
+                    shape = Shape("interval", declared)
+            if shape is None or (shape.type == "other" and shape.declared.casefold() == declared.casefold()):
                 by_words = shape_by_words(declared[:100])
-                made = by_words if made is None or by_words.type != "other" else made
-            self._shapes[declared] = made
+                shape = by_words if shape is None or by_words.type != "other" else shape
+            self._shapes[declared] = shape
         return self._shapes[declared]
 
-    def _own(self, declared: str) -> _ScriptType | None:
+    def _script_type(self, declared: str) -> _ScriptType | None:
         """The type of the script's own that is declared, if it is one."""
         found = tokens(declared, self.dialect)
         if not found or found[-1].kind not in ("word", "name"):
@@ -499,15 +502,15 @@ class _Script:
         plain = all(one.kind in ("word", "name") or one.text == "." for one in found)
         return self._types.get(found[-1].value.casefold()) if plain else None
 
-    def _domain(self, name: str, cursor: _Cursor) -> None:
+    def _create_domain(self, name: str, cursor: _Cursor) -> None:
         """A type by another one, with its constraints."""
         cursor.take("AS") or cursor.take("FROM")
         scratch = TableDraft(("",))
-        made = Column("VALUE", "other", "")
-        declared = _declared(cursor)
-        own = self._own(declared)
-        scratch.columns["VALUE"] = made
-        self._clauses(scratch, "VALUE", cursor)
+        placeholder = Column("VALUE", "other", "")
+        declared = _take_type(cursor)
+        own = self._script_type(declared)
+        scratch.columns["VALUE"] = placeholder
+        self._read_clauses(scratch, "VALUE", cursor)
         column = scratch.columns["VALUE"]
         self._types[name.casefold()] = _ScriptType(
             own.shape if own else self._shape(declared),
@@ -516,32 +519,34 @@ class _Script:
             scratch.checks + (own.checks if own else []),
         )
 
-    def _type(self, cursor: _Cursor) -> None:
+    def _create_type(self, cursor: _Cursor) -> None:
         name = cursor.parts()[-1]
         if cursor.take("AS", "ENUM"):
             inner = cursor.bracket()
             choices = tuple(one.value for one in inner.tokens if one.kind == "text") if inner else ()
             self._types[name.casefold()] = _ScriptType(Shape("enum", name, choices=choices))
         elif cursor.peek() == "FROM" or (cursor.peek() == "AS" and cursor.peek(1) not in _STRUCTURED):
-            self._domain(name, cursor)
+            self._create_domain(name, cursor)
         elif cursor:
             self._types[name.casefold()] = _ScriptType(Shape("other", name))
 
     # --- Tables ---------------------------------------------------------------------------------------------
 
-    def _table(self, cursor: _Cursor, fresh: bool) -> None:
+    def _create_table(self, cursor: _Cursor, fresh: bool) -> None:
         parts = cursor.parts()
         if parts[-1].startswith("#"):
             return  # of one session
         if cursor.take("PARTITION", "OF"):
-            whole = ".".join(cursor.parts())
-            text = f'It is a partition of "{clean(whole)}", whose template stands for its rows: left out.'
+            parent_name = ".".join(cursor.parts())
+            text = (
+                f'It is a partition of "{clean(parent_name)}", whose template stands for its rows: left out.'
+            )
             return self.problem(parts[-1], text, "yellow")
         if cursor.take("OF"):
             return self.problem(
                 parts[-1], f"Its columns are those of the type {clean(cursor.text())}: left out."
             )
-        copied = self._found(cursor.parts()) if cursor.take("LIKE") else None
+        copied = self._find_table(cursor.parts()) if cursor.take("LIKE") else None
         body = cursor.bracket()
         if body is not None and body.peek() in ("SELECT", "WITH"):
             body = None
@@ -549,23 +554,23 @@ class _Script:
             return self.problem(
                 parts[-1], "It is created from a query, which does not name its columns: left out."
             )
-        key = _key(parts)
-        before = self._tables.get(key)
-        if before is not None and not before.dropped:
+        key = _table_key(parts)
+        existing = self._tables.get(key)
+        if existing is not None and not existing.dropped:
             if fresh:
                 self.problem(parts[-1], "It is created twice: the first definition counts.", "yellow")
             return None
-        if before is None and len(self._tables) >= limits.IMPORT_TABLES:
+        if existing is None and len(self._tables) >= limits.IMPORT_TABLES:
             text = f"At most {limits.IMPORT_TABLES} tables are imported at once: left out."
             return self.problem(parts[-1], text)
         self._tables.pop(key, None)
-        made = self._tables[key] = TableDraft(parts)
+        table = self._tables[key] = TableDraft(parts)
         if copied is not None:  # MySQL: all but its references
-            made.columns, made.keys = dict(copied.columns), copied.keys
-            made.uniques, made.checks = list(copied.uniques), list(copied.checks)
+            table.columns, table.keys = dict(copied.columns), copied.keys
+            table.uniques, table.checks = list(copied.uniques), list(copied.checks)
         for part in body.listed() if body is not None else ():
             try:
-                self._part(made, part)
+                self._add_part(table, part)
             except _Malformed as error:
                 self.problem(
                     parts[-1], f'"{clean(part.between(0, len(part.tokens)))[:80]}" is left out: {error}'
@@ -574,104 +579,106 @@ class _Script:
             if cursor.take("INHERITS"):
                 inner = cursor.bracket()
                 for one in inner.listed() if inner is not None else ():
-                    if (parent := self._found(one.parts())) is not None:
-                        own, made.columns = made.columns, dict(parent.columns)
-                        made.columns.update(own)
-                        made.checks += parent.checks
+                    if (parent := self._find_table(one.parts())) is not None:
+                        own, table.columns = table.columns, dict(parent.columns)
+                        table.columns.update(own)
+                        table.checks += parent.checks
             elif cursor.take("COMMENT"):
                 cursor.take("=")
                 if cursor and cursor.tokens[cursor.at].kind == "text":
-                    made.comment = cursor.tokens[cursor.at].value
+                    table.comment = cursor.tokens[cursor.at].value
             cursor.at += 1
 
-    def _part(self, made: TableDraft, part: _Cursor) -> None:
+    def _add_part(self, table: TableDraft, part: _Cursor) -> None:
         """A column or a constraint."""
         if _is_constraint(part):
-            self._constraint(made, part)
+            self._add_constraint(table, part)
         elif part.peek() == "LIKE" and len(part.tokens) > 1:
             part.take("LIKE")
             parts = part.parts()
-            other = self._found(parts)
+            other = self._find_table(parts)
             if other is None:
                 raise _Malformed(f'there is no table "{".".join(parts)}".')
-            made.columns.update(other.columns)
-            said = {one.plain for one in part.tokens[part.at :]}
-            if said & {"ALL", "INDEXES"}:
-                made.keys, made.uniques = other.keys, [*made.uniques, *other.uniques]
-            if said & {"ALL", "CONSTRAINTS"}:
-                made.checks += other.checks
+            table.columns.update(other.columns)
+            options = {one.plain for one in part.tokens[part.at :]}
+            if options & {"ALL", "INDEXES"}:
+                table.keys, table.uniques = other.keys, [*table.uniques, *other.uniques]
+            if options & {"ALL", "CONSTRAINTS"}:
+                table.checks += other.checks
         else:
-            self._column(made, part)
+            self._add_column(table, part)
 
-    def _column(self, made: TableDraft, part: _Cursor) -> None:
+    def _add_column(self, table: TableDraft, part: _Cursor) -> None:
         name = part.name()
-        declared = _declared(part)
-        own = self._own(declared)
+        declared = _take_type(part)
+        own = self._script_type(declared)
         shape = own.shape if own is not None else self._shape(declared)
         column = Column(name, **asdict(shape))
         if own is not None:
             quoted = '"' + name.replace('"', '""') + '"'
             column = replace(column, nullable=own.nullable, default=own.default)
-            made.checks += [re.sub(r"\bVALUE\b", lambda _: quoted, one, flags=re.I) for one in own.checks]
-        made.columns[name] = column
-        self._clauses(made, name, part)
+            table.checks += [re.sub(r"\bVALUE\b", lambda _: quoted, one, flags=re.I) for one in own.checks]
+        table.columns[name] = column
+        self._read_clauses(table, name, part)
 
-    def _clauses(self, made: TableDraft, name: str, part: _Cursor) -> None:
+    def _read_clauses(self, table: TableDraft, name: str, part: _Cursor) -> None:
         """What follows the type of a column."""
-        called = ""
+        constraint_name = ""
         while part:
-            column = made.columns[name]
+            column = table.columns[name]
             if part.take("CONSTRAINT"):
-                called = part.name()
+                constraint_name = part.name()
                 continue
             if part.take("NOT", "NULL") or part.take("NOT", "NULLABLE"):
-                made.columns[name] = replace(column, nullable=False)
+                table.columns[name] = replace(column, nullable=False)
             elif part.take("NOT"):  # FOR REPLICATION, ENFORCED, DEFERRABLE ...
                 part.take("FOR")
                 part.at += 1
             elif part.take("PRIMARY", "KEY") or (self.dialect == "mysql" and part.take("KEY")):
-                made.keys = (name,)
-                made.columns[name] = replace(column, nullable=False)
+                table.keys = (name,)
+                table.columns[name] = replace(column, nullable=False)
             elif part.take("UNIQUE"):
                 part.take("KEY")
-                self._add(made, made.uniques, (name,), called)
+                self._add_named(table, table.uniques, (name,), constraint_name)
             elif part.take("REFERENCES"):
-                self._reference(made, (name,), part, called)
+                self._add_reference(table, (name,), part, constraint_name)
             elif part.take("FOREIGN", "KEY"):
                 continue
             elif part.take("CHECK"):
-                self._check(made, part, called)
+                self._add_check(table, part, constraint_name)
             elif part.take("DEFAULT"):
-                default = self._default(part)
+                default = self._take_default(part)
                 counted = "nextval" in default.casefold() or "next value for" in default.casefold()
-                made.columns[name] = replace(
+                table.columns[name] = replace(
                     column, default=default[:200], generated="identity" if counted else column.generated
                 )
             elif part.peek() in ("GENERATED", "AS"):
-                made.columns[name] = replace(column, generated=self._generated(part) or column.generated)
+                table.columns[name] = replace(
+                    column, generated=self._take_generated(part) or column.generated
+                )
             elif part.peek() in ("IDENTITY", "AUTO_INCREMENT", "AUTOINCREMENT"):
                 part.at += 1
                 part.bracket()
-                made.columns[name] = replace(column, generated="identity")
+                table.columns[name] = replace(column, generated="identity")
             elif part.take("COMMENT"):
                 if part and part.tokens[part.at].kind == "text":
-                    made.columns[name] = replace(column, comment=clean(part.tokens[part.at].value))
+                    table.columns[name] = replace(column, comment=clean(part.tokens[part.at].value))
             elif part.bracket() is None:
                 part.at += 1
-            called = ""
+            constraint_name = ""
 
-    def _default(self, part: _Cursor) -> str:
+    def _take_default(self, part: _Cursor) -> str:
         part.take("ON", "NULL")
         start = part.at
         part.take("NOT")
         if part and part.bracket() is None:
             part.at += 1
-        while part and (not _starts_clause(part) or part.peek() in _LATER_CLAUSES):
+        while part and (not _is_clause_start(part) or part.peek() in _LATER_CLAUSES):
             if part.bracket() is None:
                 part.at += 1
         return part.between(start, part.at)
 
-    def _generated(self, part: _Cursor) -> str:
+    def _take_generated(self, part: _Cursor) -> str:
         """`identity`, `computed`, or "" where the words say neither; passes them."""
         if part.take("GENERATED"):
             while part and part.peek() not in ("AS", "("):
@@ -686,71 +693,73 @@ class _Script:
             part.at += 1
             return "computed"
         start = part.at  # Sybase has expressions without a bracket
-        while part and not _starts_clause(part):
+        while part and not _is_clause_start(part):
             part.at += 1
         return "computed" if part.at > start else ""
 
-    def _check(self, made: TableDraft, part: _Cursor, called: str) -> None:
+    def _add_check(self, table: TableDraft, part: _Cursor, constraint_name: str) -> None:
         part.take("NOT", "FOR", "REPLICATION")
         inner = part.bracket()
         if inner is None:
             raise _Malformed("a condition is missing.")
         text = inner.text()
-        found = self._parsed(text) if len(text) <= _EXPRESSION_CHARS else None
+        found = self._parse(text) if len(text) <= _EXPRESSION_CHARS else None
         if found is not None and not isinstance(found[0], exp.Alias):
             # As PostgreSQL writes it, without casts.
             plain = found[0].transform(lambda one: one.this if isinstance(one, exp.Cast) else one)
             text = str(plain.sql(dialect="postgres"))
-        self._add(made, made.checks, text, called)
+        self._add_named(table, table.checks, text, constraint_name)
 
-    def _reference(self, made: TableDraft, names: tuple[str, ...], part: _Cursor, called: str) -> None:
+    def _add_reference(
+        self, table: TableDraft, names: tuple[str, ...], part: _Cursor, constraint_name: str
+    ) -> None:
         parts = part.parts()
         inner = part.bracket()
-        there = tuple(one.name() for one in inner.listed()) if inner is not None else ()
-        self._add(made, made.relations, (names, parts, there), called)
+        target_columns = tuple(one.name() for one in inner.listed()) if inner is not None else ()
+        self._add_named(table, table.relations, (names, parts, target_columns), constraint_name)
         while part and part.peek() in ("ON", "MATCH"):
             part.at += 3 if part.peek(2) in ("SET", "NO") else 2
             if part.peek(-1) in ("SET", "NO"):
                 part.at += 1
 
-    def _add(self, made: TableDraft, where: list[Any], what: Any, called: str) -> None:
-        where.append(what)
-        if called:
-            made.called[called.casefold()] = (where, what)
+    def _add_named(self, table: TableDraft, items: list[Any], item: Any, constraint_name: str) -> None:
+        items.append(item)
+        if constraint_name:
+            table.called[constraint_name.casefold()] = (items, item)
 
-    def _constraint(self, made: TableDraft, part: _Cursor) -> None:
-        called = ""
+    def _add_constraint(self, table: TableDraft, part: _Cursor) -> None:
+        constraint_name = ""
         if part.take("CONSTRAINT") and part.peek() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
-            called = part.name()
-        whole = clean(part.between(0, len(part.tokens)))[:80]
+            constraint_name = part.name()
+        text = clean(part.between(0, len(part.tokens)))[:80]
         if part.take("PRIMARY", "KEY"):
-            made.keys = self._key_columns(made, part) or made.keys
+            table.keys = self._key_columns(table, part) or table.keys
         elif part.take("UNIQUE"):
-            names = self._key_columns(made, part)
+            names = self._key_columns(table, part)
             if names:
-                self._add(made, made.uniques, names, called)
+                self._add_named(table, table.uniques, names, constraint_name)
         elif part.take("FOREIGN", "KEY"):
-            names = self._key_columns(made, part)
+            names = self._key_columns(table, part)
             if names and part.take("REFERENCES"):
-                self._reference(made, names, part, called)
+                self._add_reference(table, names, part, constraint_name)
         elif part.peek() == "CHECK":
             part.take("CHECK")
-            self._check(made, part, called)
+            self._add_check(table, part, constraint_name)
         elif part.take("NOT", "NULL"):  # PostgreSQL 18: NOT NULL column
-            own = made.own(part.name())
-            made.columns[own] = replace(made.columns[own], nullable=False)
+            own = table.own(part.name())
+            table.columns[own] = replace(table.columns[own], nullable=False)
         elif part.take("DEFAULT"):  # SQL Server: DEFAULT value FOR column
             start = part.at
             while part and part.peek() != "FOR":
                 if part.bracket() is None:
                     part.at += 1
             default = part.between(start, part.at)
-            if part.take("FOR") and (own := made.own(part.name())) in made.columns:
-                made.columns[own] = replace(made.columns[own], default=default[:200])
+            if part.take("FOR") and (own := table.own(part.name())) in table.columns:
+                table.columns[own] = replace(table.columns[own], default=default[:200])
         elif part.peek() == "EXCLUDE":
-            self.problem(made.parts[-1], f'"{whole}" is not kept: rows may be rejected.', "yellow")
+            self.problem(table.parts[-1], f'"{text}" is not kept: rows may be rejected.', "yellow")
 
-    def _key_columns(self, made: TableDraft, part: _Cursor) -> tuple[str, ...]:
+    def _key_columns(self, table: TableDraft, part: _Cursor) -> tuple[str, ...]:
         """The columns in the next bracket; none where an expression is among them."""
         if part.take("USING", "INDEX"):
             return self._indexes.get(part.name().casefold(), ())
@@ -763,39 +772,39 @@ class _Script:
             numbers = one.bracket()
             if not name or (numbers is not None and not re.fullmatch(r"\d+", numbers.text())):
                 return ()
-            found.append(made.own(name))
+            found.append(table.own(name))
         return tuple(dict.fromkeys(found))
 
     # --- Later statements -----------------------------------------------------------------------------------
 
-    def _found(self, parts: tuple[str, ...]) -> TableDraft | None:
+    def _find_table(self, parts: tuple[str, ...]) -> TableDraft | None:
         """The table of a name, with its schema or without."""
-        key = _key(parts)
+        key = _table_key(parts)
         if key in self._tables:
             return self._tables[key]
-        alike = [one for found, one in self._tables.items() if found[-1] == key[-1]]
-        return alike[0] if len({id(one) for one in alike}) == 1 else None
+        matches = [one for found, one in self._tables.items() if found[-1] == key[-1]]
+        return matches[0] if len({id(one) for one in matches}) == 1 else None
 
     def _alter(self, cursor: _Cursor) -> None:
         cursor.take("ALTER", "TABLE")
         cursor.take("IF", "EXISTS")
         cursor.take("ONLY")
-        made = self._found(cursor.parts())
-        if made is None:
+        table = self._find_table(cursor.parts())
+        if table is None:
             return
         if cursor.peek() == "WITH" and cursor.peek(1) in ("CHECK", "NOCHECK"):
             cursor.at += 2
         adding = False
         for action in cursor.listed():
-            whole = clean(action.between(0, len(action.tokens)))
+            text = clean(action.between(0, len(action.tokens)))
             try:
-                adding = self._change(made, action, adding)
+                adding = self._apply_change(table, action, adding)
             except _Malformed as error:
-                self.problem(made.parts[-1], f'The change "{whole[:80]}" is left out: {error}')
+                self.problem(table.parts[-1], f'The change "{text[:80]}" is left out: {error}')
 
-    def _change(self, made: TableDraft, action: _Cursor, adding: bool) -> bool:
+    def _apply_change(self, table: TableDraft, action: _Cursor, adding: bool) -> bool:
         """One change of a table; answers whether what follows the next comma may be added without ADD."""
-        whole = clean(action.between(0, len(action.tokens)))
+        text = clean(action.between(0, len(action.tokens)))
         if action.take("ADD"):
             action.take("COLUMN")
             action.take("IF", "NOT", "EXISTS")
@@ -804,39 +813,39 @@ class _Script:
                 if one.take("GENERATED") or not one:
                     continue
                 if one.peek() not in ("PARTITION", "SUPPLEMENTAL", "PERIOD", "FULLTEXT", "SPATIAL", "VALUE"):
-                    self._part(made, one)
+                    self._add_part(table, one)
             return True
         if action.take("DROP"):
-            self._drop(made, action)
+            self._drop(table, action)
         elif action.peek() in ("ALTER", "MODIFY", "CHANGE"):
-            self._altered(made, action)
+            self._alter_column(table, action)
         elif action.take("RENAME"):
             if action.peek() in ("INDEX", "KEY", "CONSTRAINT"):
                 return False
             if action.take("TO") or action.take("AS"):
-                self._rename(made, action.parts())
+                self._rename_table(table, action.parts())
                 return False
             action.take("COLUMN")
-            before = made.own(action.name())
-            if action.take("TO") and before in made.columns:
-                self._rename_column(made, before, action.name())
-        elif adding and len(action.tokens) > 1 and not _IGNORED_CHANGES.match(whole):
-            self._part(made, action)
+            before = table.own(action.name())
+            if action.take("TO") and before in table.columns:
+                self._rename_column(table, before, action.name())
+        elif adding and len(action.tokens) > 1 and not _IGNORED_CHANGES.match(text):
+            self._add_part(table, action)
             return True
-        elif not _IGNORED_CHANGES.match(whole):
-            self.problem(made.parts[-1], f'The change "{whole[:80]}" was not understood: left out.', "yellow")
+        elif not _IGNORED_CHANGES.match(text):
+            self.problem(table.parts[-1], f'The change "{text[:80]}" was not understood: left out.', "yellow")
         return False
 
-    def _drop(self, made: TableDraft, action: _Cursor) -> None:
+    def _drop(self, table: TableDraft, action: _Cursor) -> None:
         if action.take("PRIMARY", "KEY"):
-            made.keys = ()
+            table.keys = ()
             return
         kind = action.peek()
         constraint = any(action.take(*one) for one in (("CONSTRAINT",), ("FOREIGN", "KEY"), ("INDEX",), ("KEY",),
                                                        ("CHECK",), ("UNIQUE",)))  # fmt: skip
         if constraint:
             action.take("IF", "EXISTS")
-            found = made.called.pop(action.name().casefold(), None) if action else None
+            found = table.called.pop(action.name().casefold(), None) if action else None
             if found is not None and found[1] in found[0]:
                 found[0].remove(found[1])
             return
@@ -846,15 +855,15 @@ class _Script:
         action.take("IF", "EXISTS")
         inner = action.bracket()
         for one in [action] if inner is None else inner.listed():
-            name = made.own(one.name())
-            made.columns.pop(name, None)
-            made.keys = () if name in made.keys else made.keys
-            made.uniques[:] = [unique for unique in made.uniques if name not in unique]
-            made.relations[:] = [relation for relation in made.relations if name not in relation[0]]
+            name = table.own(one.name())
+            table.columns.pop(name, None)
+            table.keys = () if name in table.keys else table.keys
+            table.uniques[:] = [unique for unique in table.uniques if name not in unique]
+            table.relations[:] = [relation for relation in table.relations if name not in relation[0]]
             word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
-            made.checks[:] = [check for check in made.checks if not word.search(check)]
+            table.checks[:] = [check for check in table.checks if not word.search(check)]
 
-    def _altered(self, made: TableDraft, action: _Cursor) -> None:
+    def _alter_column(self, table: TableDraft, action: _Cursor) -> None:
         """A column's new definition, type, default or constraint."""
         verb = action.peek()
         action.at += 1
@@ -865,55 +874,55 @@ class _Script:
         for one in [action] if inner is None else inner.listed():
             if one.peek() in ("PARTITION", "LOB", "DEFAULT", "CONSTRAINT"):
                 return
-            own = made.own(one.name())
-            column = made.columns.get(own)
+            own = table.own(one.name())
+            column = table.columns.get(own)
             if column is None:
                 raise _Malformed(f'there is no column "{own}".')
             if verb == "CHANGE":
                 after = one.tokens[one.at].value if one else own
-                self._rename_column(made, own, after)
-                self._redefined(made, one, made.columns[after])
+                self._rename_column(table, own, after)
+                self._redefine_column(table, one, table.columns[after])
             elif one.take("TYPE") or one.take("SET", "DATA", "TYPE"):
-                declared = _declared(one)
-                defined = self._own(declared)
+                declared = _take_type(one)
+                defined = self._script_type(declared)
                 shape = defined.shape if defined is not None else self._shape(declared)
-                made.columns[column.name] = Column(
+                table.columns[column.name] = Column(
                     column.name, **asdict(replace(shape, generated=shape.generated or column.generated)),
                     nullable=column.nullable, default=column.default, comment=column.comment,
                 )  # fmt: skip
             elif one.take("SET", "NOT", "NULL"):
-                made.columns[own] = replace(column, nullable=False)
+                table.columns[own] = replace(column, nullable=False)
             elif one.take("DROP", "NOT", "NULL"):
-                made.columns[own] = replace(column, nullable=True)
+                table.columns[own] = replace(column, nullable=True)
             elif one.take("SET", "DEFAULT"):
                 default = one.text()
                 counted = "nextval" in default.casefold()
-                made.columns[own] = replace(
+                table.columns[own] = replace(
                     column, default=default[:200], generated="identity" if counted else column.generated
                 )
             elif one.take("DROP", "DEFAULT"):
-                made.columns[own] = replace(column, default=None)
+                table.columns[own] = replace(column, default=None)
             elif one.take("ADD"):
-                made.columns[own] = replace(column, generated=self._generated(one) or column.generated)
+                table.columns[own] = replace(column, generated=self._take_generated(one) or column.generated)
             elif one.peek() in ("DROP", "SET", "RESET", "RESTART"):
                 continue  # statistics, storage, masks
             elif one:
                 one.at -= 1
-                self._redefined(made, one, column)
+                self._redefine_column(table, one, column)
 
-    def _redefined(self, made: TableDraft, one: _Cursor, before: Column) -> None:
+    def _redefine_column(self, table: TableDraft, one: _Cursor, before: Column) -> None:
         """`name type clauses`, or without the type; what is not said stays in Oracle only."""
         name = one.tokens[one.at].value
-        self._column(made, one)
-        after = made.columns[name]
+        self._add_column(table, one)
+        after = table.columns[name]
         if before.name != name:  # the same name in another case
-            del made.columns[name]
+            del table.columns[name]
         nullable, default = after.nullable, after.default
         if self.dialect == "oracle" or not after.declared:
             nullable, default = nullable and before.nullable, default or before.default
         if not after.declared:
             after = replace(before, generated=after.generated or before.generated)
-        made.columns[before.name] = replace(
+        table.columns[before.name] = replace(
             after,
             name=before.name,
             nullable=nullable,
@@ -921,46 +930,46 @@ class _Script:
             comment=after.comment or before.comment,
         )
 
-    def _rename(self, made: TableDraft, parts: tuple[str, ...]) -> None:
-        made.parts = (*made.parts[:-1], parts[-1])
-        self._tables[_key(made.parts)] = made  # and by its first name, which references may use
+    def _rename_table(self, table: TableDraft, parts: tuple[str, ...]) -> None:
+        table.parts = (*table.parts[:-1], parts[-1])
+        self._tables[_table_key(table.parts)] = table  # and by its first name, which references may use
 
-    def _rename_column(self, made: TableDraft, before: str, after: str) -> None:
-        if before == after:
+    def _rename_column(self, table: TableDraft, old_name: str, new_name: str) -> None:
+        if old_name == new_name:
             return
 
         def changed(names: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(after if one == before else one for one in names)
+            return tuple(new_name if one == old_name else one for one in names)
 
-        made.columns = {
-            after if name == before else name: replace(one, name=after) if name == before else one
-            for name, one in made.columns.items()
+        table.columns = {
+            new_name if name == old_name else name: replace(one, name=new_name) if name == old_name else one
+            for name, one in table.columns.items()
         }
-        made.folded = {}
-        made.keys = changed(made.keys)
-        made.uniques[:] = [changed(one) for one in made.uniques]
-        made.relations[:] = [(changed(one[0]), *one[1:]) for one in made.relations]
+        table.folded = {}
+        table.keys = changed(table.keys)
+        table.uniques[:] = [changed(one) for one in table.uniques]
+        table.relations[:] = [(changed(one[0]), *one[1:]) for one in table.relations]
         for other in self._tables.values():
-            for place, (columns, parts, there) in enumerate(other.relations):
-                if self._found(parts) is made:
-                    other.relations[place] = (columns, parts, changed(there))
+            for place, (columns, parts, target_columns) in enumerate(other.relations):
+                if self._find_table(parts) is table:
+                    other.relations[place] = (columns, parts, changed(target_columns))
 
-    def _index(self, cursor: _Cursor) -> None:
+    def _create_index(self, cursor: _Cursor) -> None:
         cursor.take("CONCURRENTLY")
         cursor.take("IF", "NOT", "EXISTS")
-        called = cursor.parts()[-1] if cursor.peek() != "ON" else ""
+        constraint_name = cursor.parts()[-1] if cursor.peek() != "ON" else ""
         while cursor and not cursor.take("ON"):
             cursor.at += 1
         cursor.take("ONLY")
-        made = self._found(cursor.parts())
-        if made is None:
+        table = self._find_table(cursor.parts())
+        if table is None:
             return
-        names = self._key_columns(made, cursor)
+        names = self._key_columns(table, cursor)
         if names and not any(one.plain == "WHERE" for one in cursor.tokens[cursor.at :]):
-            self._add(made, made.uniques, names, called)
-            self._indexes[called.casefold()] = names
+            self._add_named(table, table.uniques, names, constraint_name)
+            self._indexes[constraint_name.casefold()] = names
 
-    def _comment(self, cursor: _Cursor) -> None:
+    def _set_comment(self, cursor: _Cursor) -> None:
         cursor.take("COMMENT", "ON")
         kind = cursor.peek()
         if kind not in ("TABLE", "COLUMN"):
@@ -972,53 +981,55 @@ class _Script:
         cursor.take("IS")
         text = clean(cursor.tokens[-1].value) if cursor and cursor.tokens[-1].kind == "text" else ""
         if kind == "TABLE":
-            if (made := self._found(tuple(names[-2:]))) is not None:
-                made.comment = text
-        elif len(names) > 1 and (made := self._found(tuple(names[-3:-1]))) is not None:
-            own = made.own(names[-1])
-            if own in made.columns:
-                made.columns[own] = replace(made.columns[own], comment=text)
+            if (table := self._find_table(tuple(names[-2:]))) is not None:
+                table.comment = text
+        elif len(names) > 1 and (table := self._find_table(tuple(names[-3:-1]))) is not None:
+            own = table.own(names[-1])
+            if own in table.columns:
+                table.columns[own] = replace(table.columns[own], comment=text)
 
     # --- The end --------------------------------------------------------------------------------------------
 
     def finished(self) -> Read:
         """The tables, their references by name. Raises `Unreadable`."""
-        every = list({id(one): one for one in self._tables.values()}.values())
-        if not every:
-            told = next((one for one in self.read.problems if one.state == "red"), None)
+        drafts = list({id(one): one for one in self._tables.values()}.values())
+        if not drafts:
+            problem = next((one for one in self.read.problems if one.state == "red"), None)
             raise Unreadable(
                 "There is no CREATE TABLE that could be read."
-                if told is None
-                else f"No table could be read. {told.table}: {told.reason}".replace(". : ", ". "),
+                if problem is None
+                else f"No table could be read. {problem.table}: {problem.reason}".replace(". : ", ". "),
                 "Send the definitions of tables, such as CREATE TABLE orders (id INT PRIMARY KEY).",
             )
-        often = Counter(one.parts[-1].casefold() for one in every)
-        shown = [
-            ".".join(one.parts) if often[one.parts[-1].casefold()] > 1 else one.parts[-1] for one in every
+        counts = Counter(one.parts[-1].casefold() for one in drafts)
+        labels = [
+            ".".join(one.parts) if counts[one.parts[-1].casefold()] > 1 else one.parts[-1] for one in drafts
         ]
-        names, _ = named(shown, "table")
-        called = {id(one): name for one, name in zip(every, names, strict=True)}
-        for one in every:
-            table = self._finished(one, called)
+        names, _ = named(labels, "table")
+        names_by_id = {id(one): name for one, name in zip(drafts, names, strict=True)}
+        for one in drafts:
+            table = self._finish_table(one, names_by_id)
             if table is not None:
                 self.read.tables.append(table)
         return self.read
 
-    def _finished(self, made: TableDraft, called: dict[int, str]) -> Table | None:
-        name = called[id(made)]
-        if not made.columns:
+    def _finish_table(self, draft: TableDraft, names_by_id: dict[int, str]) -> Table | None:
+        name = names_by_id[id(draft)]
+        if not draft.columns:
             self.read.problems.append(Problem(name, "", "It has no column that could be read."))
             return None
-        over = list(made.columns)[limits.MAX_FIELDS :]
+        excess = list(draft.columns)[limits.MAX_FIELDS :]
         text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
-        self.read.problems += [Problem(name, clean(one), text) for one in over[: limits.IMPORT_COLUMNS]]
-        for one in over:
-            del made.columns[one]
-        kept = set(made.columns)
-        names = {one: clean(one) or f"column_{place}" for place, one in enumerate(made.columns, 1)}
-        keys = tuple(names[one] for one in map(made.own, made.keys) if one in kept)
+        self.read.problems += [Problem(name, clean(one), text) for one in excess[: limits.IMPORT_COLUMNS]]
+        for one in excess:
+            del draft.columns[one]
+        remaining = set(draft.columns)
+        names = {one: clean(one) or f"column_{place}" for place, one in enumerate(draft.columns, 1)}
+        keys = tuple(names[one] for one in map(draft.own, draft.keys) if one in remaining)
         uniques = [
-            tuple(names[one] for one in unique) for unique in made.uniques if unique and set(unique) <= kept
+            tuple(names[one] for one in unique)
+            for unique in draft.uniques
+            if unique and set(unique) <= remaining
         ]
         single = {one[0] for one in (keys, *uniques) if len(one) == 1}
         columns = tuple(
@@ -1026,48 +1037,50 @@ class _Script:
                 one, name=names[one.name], key=names[one.name] in keys, unique=names[one.name] in single,
                 nullable=one.nullable and names[one.name] not in keys,
             )
-            for one in made.columns.values()
+            for one in draft.columns.values()
         )  # fmt: skip
-        relations = tuple(self._relations(made, names, called))
+        relations = tuple(self._relations(draft, names, names_by_id))
         entity = Entity(
             name,
-            made.parts,
+            draft.parts,
             columns,
             keys=keys,
             uniques=tuple(dict.fromkeys(uniques)),
             relations=relations,
-            checks=tuple(made.checks),
-            comment=clean(made.comment),
+            checks=tuple(draft.checks),
+            comment=clean(draft.comment),
         )
         table = Table(entity)
-        table.reds = {names[one]: reason for one, reason in made.reds.items() if one in names}
+        table.reds = {names[one]: reason for one, reason in draft.reds.items() if one in names}
         for column in columns:
-            alone = keys == (column.name,) and column.type in ("integer", "decimal") and not column.scale
-            if alone or (column.generated == "identity" and column.name not in keys):
+            is_counted_key = (
+                keys == (column.name,) and column.type in ("integer", "decimal") and not column.scale
+            )
+            if is_counted_key or (column.generated == "identity" and column.name not in keys):
                 # The first rows of any table are counted, and so is what the target counts.
-                told = (
+                reason_text = (
                     "The key of the table, counted from 1."
-                    if alone
+                    if is_counted_key
                     else "The database counts it; it is counted from 1."
                 )
                 counted = definition(column.name, "row_number")
-                table.ready[column.name] = ColumnResult(column.name, counted, "green", told)
+                table.ready[column.name] = ColumnResult(column.name, counted, "green", reason_text)
         return table
 
     def _relations(
-        self, made: TableDraft, names: dict[str, str], called: dict[int, str]
+        self, draft: TableDraft, names: dict[str, str], names_by_id: dict[int, str]
     ) -> Iterator[Relation]:
-        for number, (columns, parts, there) in enumerate(made.relations):
-            own = tuple(made.own(one) for one in columns)
+        for number, (columns, parts, target_columns) in enumerate(draft.relations):
+            own = tuple(draft.own(one) for one in columns)
             if not own or not set(own) <= set(names):
                 continue
-            parent = self._found(parts)
+            parent = self._find_table(parts)
             if parent is None:
-                other, shown = clean(parts[-1]), there or own
+                other, target_names = clean(parts[-1]), target_columns or own
             else:
-                other = called[id(parent)]
-                shown = tuple(parent.own(one) for one in (there or parent.keys))
-            if len(shown) == len(own):
+                other = names_by_id[id(parent)]
+                target_names = tuple(parent.own(one) for one in (target_columns or parent.keys))
+            if len(target_names) == len(own):
                 yield Relation(
-                    f"fk_{number}", tuple(names[one] for one in own), other, tuple(map(clean, shown))
+                    f"fk_{number}", tuple(names[one] for one in own), other, tuple(map(clean, target_names))
                 )

@@ -45,16 +45,16 @@ def start(
 ) -> ImportJob:
     """Store a document and queue its import; commits. Errors: quota_exceeded if the workspace has too many open
     imports, unavailable if the storage fails."""
-    place = tenancy.here(actor)
+    scope = tenancy.here(actor)
     if actor.user_id is None:
         raise ApiError("forbidden", "Only a user can import in the background.")
-    _refuse_more(actor.workspace_id)
+    _check_quota(actor.workspace_id)
     db.session.commit()  # storing the document takes a while
     key = f"{FOLDER}/{actor.workspace_id}/{ids.new('imp')}"
     with files.reachable():
-        storage.of(current_app).put(key, _pieces(sent.document))
+        storage.of(current_app).put(key, _chunks(sent.document))
     try:
-        _refuse_more(actor.workspace_id)
+        _check_quota(actor.workspace_id)
         job = ImportJob(
             request={
                 "format": form, "name": sent.name, "quantity": quantity, "save": save, "types": list(types),
@@ -63,7 +63,7 @@ def start(
             document_key=key,
             created_by=actor.user_id,
             created_at=clock.now(),
-            **place,
+            **scope,
         )  # fmt: skip
         db.session.add(job)
         db.session.flush()
@@ -77,25 +77,25 @@ def start(
     return job
 
 
-def _refuse_more(workspace_id: str) -> None:
+def _check_quota(workspace_id: str) -> None:
     """Raise quota_exceeded for a workspace with the most open imports. Its row is locked, so that the number holds."""
     db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
     of_workspace = ImportJob.workspace_id == workspace_id, ImportJob.status.not_in(END_STATES)
-    number = db.session.scalar(select(func.count()).where(*of_workspace)) or 0
-    if number >= limits.OPEN_IMPORTS:
+    count = db.session.scalar(select(func.count()).where(*of_workspace)) or 0
+    if count >= limits.OPEN_IMPORTS:
         text = (
             f"A workspace can have {limits.OPEN_IMPORTS} imports running or queued. Wait until one has ended."
         )
-        raise ApiError("quota_exceeded", text, {"limit": limits.OPEN_IMPORTS, "used": number})
+        raise ApiError("quota_exceeded", text, {"limit": limits.OPEN_IMPORTS, "used": count})
 
 
-def _pieces(document: bytes | IO[bytes]) -> Iterator[bytes]:
+def _chunks(document: bytes | IO[bytes]) -> Iterator[bytes]:
     if isinstance(document, bytes):
         yield document
         return
     document.seek(0)
-    while piece := document.read(limits.MB):
-        yield piece
+    while chunk := document.read(limits.MB):
+        yield chunk
 
 
 def get(actor: Actor, import_id: str, *, lock: bool = False) -> ImportJob:
@@ -178,21 +178,21 @@ class Order:
             raise ApiError(
                 "forbidden", "The person who started this import no longer has access to the project."
             )
-        ask = self.request
+        options = self.request
         with document(self._job) as sent:
-            made = imports.create(
+            result = imports.create(
                 actor,
                 sent,
-                ask["format"],
-                quantity=ask["quantity"],
-                save=ask["save"],
-                types=ask["types"],
-                samples=ask["samples"],
+                options["format"],
+                quantity=options["quantity"],
+                save=options["save"],
+                types=options["types"],
+                samples=options["samples"],
                 reading=reading,
                 before_saving=before_saving,
             )
         key = f"{self._job.document_key}.json"
-        storage.of(current_app).put(key, [orjson.dumps(asdict(made))])
+        storage.of(current_app).put(key, [orjson.dumps(asdict(result))])
         return key
 
 
@@ -225,13 +225,13 @@ def settle(import_id: str) -> None:
 def purge(now: datetime) -> int:
     """Delete imports that ended a day ago, and those that no worker took for a week, with their files. Called by the
     sweeper."""
-    old = or_(
+    expired = or_(
         ImportJob.finished_at < now - timedelta(hours=limits.IMPORT_HOURS),
         ImportJob.created_at < now - timedelta(days=limits.IMPORT_DAYS),
     )
     with reading() as session:
         found = session.execute(
-            select(ImportJob.id, ImportJob.document_key, ImportJob.result_key).where(old)
+            select(ImportJob.id, ImportJob.document_key, ImportJob.result_key).where(expired)
         ).all()
     for import_id, *keys in found:
         for key in keys:

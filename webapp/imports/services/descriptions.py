@@ -32,20 +32,20 @@ Field = dict[str, Any]
 
 TEXT: Final = "words"
 _KEYS: Final = ("name", "type", "options", "unique", "percent_blank", "description")
-_OPTIONS_TOLD: Final = 8
+_MAX_OPTIONS: Final = 8
 # They read what a description does not have: other templates, connections, fields inside fields.
-_APART: Final = frozenset(
+_UNAVAILABLE_TYPES: Final = frozenset(
     "reference aggregate template foreign_key dataset_column db_response api_response ai"
     " position_in_parent nested null".split()
 )
-_SYSTEM: Final = (
+_SYSTEM_PROMPT: Final = (
     "You design templates of test data. A template has a name and fields; a field has a name, a type of the list below "
     "and options of that type. Answer with JSON alone, in this form: "
     '{"name": "...", "fields": [{"name": "...", "type": "...", "options": {}}]}. Use only types and options of the '
     "list; leave options out where you are not sure. A field may read others that stand in the same template by their "
     "names."
 )
-_FIELD: Final = {
+_FIELD_SCHEMA: Final = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
@@ -55,9 +55,9 @@ _FIELD: Final = {
     },
     "required": ["name", "type"],
 }
-_SCHEMA: Final = {
+_ANSWER_SCHEMA: Final = {
     "type": "object",
-    "properties": {"name": {"type": "string"}, "fields": {"type": "array", "items": _FIELD}},
+    "properties": {"name": {"type": "string"}, "fields": {"type": "array", "items": _FIELD_SCHEMA}},
     "required": ["name", "fields"],
 }
 
@@ -74,12 +74,12 @@ class Draft:
     def told(self) -> dict[str, Any]:
         """Its line in the report."""
         kind = find(self.field["type"])
-        made = f"Made as {kind.label if kind else self.field['type']}."
+        label = f"Made as {kind.label if kind else self.field['type']}."
         return {
             "field": self.field["name"],
             "type": self.field["type"],
             "state": self.state,
-            "reason": f"{made} {self.reason}".strip(),
+            "reason": f"{label} {self.reason}".strip(),
         }
 
 
@@ -93,12 +93,12 @@ def template(
     """
     connection = model_of(actor, connection_id)
     with opened(connection) as channel:
-        name, fields = _asked(channel, description)
-    drafts = _settled(fields)
-    made = None
+        name, fields = _request_template(channel, description)
+    drafts = _valid_drafts(fields)
+    saved = None
     if save:
         ready = [one.field for one in drafts]
-        made = templates.create(
+        saved = templates.create(
             actor,
             name=name,
             fields=ready,
@@ -110,7 +110,7 @@ def template(
         "fields": [one.field for one in drafts],
         "quantity": quantity,
         "report": [one.told() for one in drafts],
-        "template": made,
+        "template": saved,
     }
 
 
@@ -119,11 +119,11 @@ def model_of(actor: Actor, connection_id: str | None) -> Connection:
     validation_error."""
     if connection_id is None:
         return ai_values.only_model(actor)
-    found = tenancy.get(actor, Connection, connection_id, "write")
-    if found.type != "ai":
-        text = f'"{found.name}" is a connection of type {found.type}, and answers no prompts.'
+    connection = tenancy.get(actor, Connection, connection_id, "write")
+    if connection.type != "ai":
+        text = f'"{connection.name}" is a connection of type {connection.type}, and answers no prompts.'
         raise validation_error([Fault("connection_id", "not_for_this_type", text, "Choose one of type ai.")])
-    return found
+    return connection
 
 
 class opened:  # noqa: N801 - reads as a verb where it is used
@@ -154,73 +154,83 @@ def types_told() -> str:
     """The catalogue for a model: a line for each type that a description can lead to."""
     lines = []
     for kind in REGISTRY:
-        if kind.name in _APART:
+        if kind.name in _UNAVAILABLE_TYPES:
             continue
         schema = catalogue.options_schema(kind)
         required = set(schema.get("required", ()))
-        names = sorted(schema.get("properties", {}), key=lambda one: one not in required)[:_OPTIONS_TOLD]
+        names = sorted(schema.get("properties", {}), key=lambda one: one not in required)[:_MAX_OPTIONS]
         options = ", ".join(f"{one} (required)" if one in required else one for one in names)
         lines.append(f"{kind.name}: {kind.description}" + (f" Options: {options}." if options else ""))
     return "\n".join(lines)
 
 
-def _asked(channel: AiChannel, description: str) -> tuple[str, list[Field]]:
+def _request_template(channel: AiChannel, description: str) -> tuple[str, list[Field]]:
     """Name and fields as the model has them at last. Raises ConnectorError."""
-    system = f"{_SYSTEM}\n\nThe types:\n{types_told()}"
+    system = f"{_SYSTEM_PROMPT}\n\nThe types:\n{types_told()}"
     first = channel.ask(
-        Prompt(system, f"Design a template for this description:\n{description}", _SCHEMA, strict=False)
+        Prompt(
+            system, f"Design a template for this description:\n{description}", _ANSWER_SCHEMA, strict=False
+        )
     )
-    found = _read(first.text)
-    told = (
-        [f"{fault.path}: {fault.message} {fault.hint or ''}".strip() for fault in faults(found[1])]
-        if found
+    result = _parse_answer(first.text)
+    problems = (
+        [f"{fault.path}: {fault.message} {fault.hint or ''}".strip() for fault in faults(result[1])]
+        if result
         else []
     )
-    if found and not told:
-        return found
-    wrong = "\n".join(told[: limits.AI_FIELDS]) or "The answer was not JSON in the form that was asked for."
-    again = f"Design a template for this description:\n{description}\n\nYou answered:\n"
-    again += f"{first.text[: limits.AI_PROMPT_CHARS]}\n\nThat has faults:\n{wrong}\n\n"
-    again += "Answer with the whole template, mended."
-    found = _read(channel.ask(Prompt(system, again, _SCHEMA, strict=False)).text) or found
-    if found is None:
+    if result and not problems:
+        return result
+    problem_text = (
+        "\n".join(problems[: limits.AI_FIELDS]) or "The answer was not JSON in the form that was asked for."
+    )
+    retry_prompt = f"Design a template for this description:\n{description}\n\nYou answered:\n"
+    retry_prompt += f"{first.text[: limits.AI_PROMPT_CHARS]}\n\nThat has faults:\n{problem_text}\n\n"
+    retry_prompt += "Answer with the whole template, mended."
+    result = (
+        _parse_answer(channel.ask(Prompt(system, retry_prompt, _ANSWER_SCHEMA, strict=False)).text) or result
+    )
+    if result is None:
         raise ConnectorError(
             "The model answered with no template.",
             reason="bad_answer",
             hint="Describe the rows and their fields more plainly, or take a larger model.",
         )
-    return found
+    return result
 
 
-def _read(text: str) -> tuple[str, list[Field]] | None:
+def _parse_answer(text: str) -> tuple[str, list[Field]] | None:
     """Return name and fields in the output of a model; None without valid ones."""
     for document in ai_values.documents(text):
         fields = document.get("fields") if isinstance(document, dict) else document
         name = document.get("name") if isinstance(document, dict) else None
-        plain = [_plain(one) for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
+        plain = (
+            [_supported_keys(one) for one in fields if isinstance(one, dict)]
+            if isinstance(fields, list)
+            else []
+        )
         named = [one for one in plain if one["name"]][: limits.AI_FIELDS]
         if not named:
             continue
         seen: set[str] = set()
         for one in named:  # duplicate names become unique
-            given, number = one["name"], 1
+            base_name, number = one["name"], 1
             while one["name"] in seen:
                 number += 1
-                one["name"] = f"{given[: limits.MAX_NAME_CHARS - 5]}_{number}"
+                one["name"] = f"{base_name[: limits.MAX_NAME_CHARS - 5]}_{number}"
             seen.add(one["name"])
-        shown = " ".join(name.split())[: limits.MAX_NAME_CHARS] if isinstance(name, str) else ""
-        return shown or "Described", named
+        title = " ".join(name.split())[: limits.MAX_NAME_CHARS] if isinstance(name, str) else ""
+        return title or "Described", named
     return None
 
 
-def _plain(given: Mapping[str, Any]) -> Field:
+def _supported_keys(raw: Mapping[str, Any]) -> Field:
     """Return a field with the supported keys."""
-    made = {key: given[key] for key in _KEYS if given.get(key) is not None}
-    made["name"] = " ".join(str(given.get("name") or "").split())[: limits.MAX_NAME_CHARS]
-    made["type"] = str(given.get("type") or TEXT)
-    if not isinstance(made.get("options"), dict):
-        made["options"] = {}
-    return made
+    field = {key: raw[key] for key in _KEYS if raw.get(key) is not None}
+    field["name"] = " ".join(str(raw.get("name") or "").split())[: limits.MAX_NAME_CHARS]
+    field["type"] = str(raw.get("type") or TEXT)
+    if not isinstance(field.get("options"), dict):
+        field["options"] = {}
+    return field
 
 
 # --- What fits ----------------------------------------------------------------------------------------------
@@ -228,13 +238,13 @@ def _plain(given: Mapping[str, Any]) -> Field:
 
 def faults(fields: Sequence[Field]) -> list[Fault]:
     """Return the errors of fields as a separate template."""
-    apart = [
+    unavailable = [
         Fault(f"fields[{place}].type", "not_available", f"Fields of type {one['type']} cannot be described.")
         for place, one in enumerate(fields)
-        if (kind := find(one["type"])) is not None and kind.name in _APART
+        if (kind := find(one["type"])) is not None and kind.name in _UNAVAILABLE_TYPES
     ]
-    if apart:
-        return apart
+    if unavailable:
+        return unavailable
     try:
         compile_plan(parse(list(fields)), compilation.vocabulary())
     except SpecError as error:
@@ -242,31 +252,31 @@ def faults(fields: Sequence[Field]) -> list[Fault]:
     return []
 
 
-def _settled(fields: Sequence[Field]) -> list[Draft]:
+def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
     """Fields that fit: first without the options that do not, then as text."""
     drafts = [Draft(one) for one in fields]
     for _ in range(2 * len(drafts) + 1):  # each field goes two steps at most
         found = faults([one.field for one in drafts])
         if not found:
             return drafts
-        wrong: dict[int, Fault] = {}
+        first_faults: dict[int, Fault] = {}
         for fault in found:
             place = re.match(r"fields\[(\d+)\]", fault.path)
             if place:
-                wrong.setdefault(int(place[1]), fault)
-        if not wrong:
+                first_faults.setdefault(int(place[1]), fault)
+        if not first_faults:
             break
-        for at, fault in wrong.items():
-            draft, field = drafts[at], drafts[at].field
+        for index, fault in first_faults.items():
+            draft, field = drafts[index], drafts[index].field
             known = fault.code not in ("unknown_type", "not_available")
             if draft.state == "green" and set(field) - {"name", "type"} and known:
                 draft.field = {"name": field["name"], "type": field["type"], "options": {}}
                 draft.state = "yellow"
                 draft.reason = f"Its options did not fit, and were left out: {fault.message}"
             else:
-                asked = f' It was to be "{field["type"][:50]}".' if draft.state != "red" else ""
+                original = f' It was to be "{field["type"][:50]}".' if draft.state != "red" else ""
                 draft.field, draft.state = _as_text(field), "red"
-                draft.reason = f"Plain text stands for it: {fault.message}{asked}"
+                draft.reason = f"Plain text stands for it: {fault.message}{original}"
     return [Draft(_as_text(one.field), "red", "The fields did not fit together.") for one in drafts]
 
 

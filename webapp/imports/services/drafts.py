@@ -1,6 +1,6 @@
-"""Tables that were read from a document, as drafts of templates that can be saved.
+"""Create drafts of templates from the tables of a document.
 
-Nothing here is rejected: a column that cannot be made becomes plain text, marked red with the reason.
+Nothing is rejected: a column that cannot be generated becomes plain text, marked red with the reason.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ Report = list[dict[str, Any]]
 def drafted(
     read: Read, words: Vocabulary, rows: int, tell: Callable[[int], None] = lambda done: None
 ) -> list[Draft]:
-    """A draft for each table, those that refer to others linked with them. `rows`: of each template. `tell` is called
-    with the number of tables that are finished."""
-    together = [one.entity for one in read.tables]
-    named = named_references(together)
-    made: list[Draft] = []
+    """Return a draft for each table, linked with the drafts that it refers to. `rows`: of each template. `tell` is
+    called with the number of finished tables."""
+    entities = [one.entity for one in read.tables]
+    named = named_references(entities)
+    drafts: list[Draft] = []
     for one in read.tables:
-        tell(len(made))
-        made.append(of_table(one, together, words, rows, named.get(one.entity.name, ())))
-    tell(len(made))
-    tables.settled(made, words)
-    for draft in made:
+        tell(len(drafts))
+        drafts.append(of_table(one, entities, words, rows, named.get(one.entity.name, ())))
+    tell(len(drafts))
+    tables.settled(drafts, words)
+    for draft in drafts:
         tables.limit_rows(draft, words, rows)
-    return made
+    return drafts
 
 
 def of_table(
     table: Table, together: Sequence[Any], words: Vocabulary, rows: int, named: Sequence[Relation] = ()
 ) -> Draft:
-    """The draft of one table; see `tables.settled` and `tables.drafted`. A column for which nothing was made is blank
-    where it may be, else text."""
+    """Return the draft of one table; see `tables.settled` and `tables.drafted`. A column without a field is blank if
+    that is allowed, else text."""
     unsettled = [one for one in named if not {*one.columns} & table.ready.keys()]
     draft = tables.drafted(
         table.entity, table.sample, together, {}, None, words, rows, table.ready, named=unsettled
@@ -63,11 +63,11 @@ def of_table(
         if column is not None and left_out(column):
             continue  # null would not be valid
         if one.column in table.reds:
-            red = fallback(one.column, table.reds[one.column])
-            one.field, one.state, one.reason = red.field, red.state, red.reason
+            replacement = fallback(one.column, table.reds[one.column])
+            one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
         elif one.field is None and one.state == "red":
-            red = fallback(one.column, one.reason)
-            one.field, one.state, one.reason = red.field, red.state, red.reason
+            replacement = fallback(one.column, one.reason)
+            one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
         elif column is not None and _is_key(column, one, table):
             one.field = definition(one.column, "row_number")
             one.state, one.reason, one.guessed = "green", "The key of the row, counted from 1.", False
@@ -85,16 +85,21 @@ def of_table(
 
 
 def _is_key(column: Column, one: ColumnResult, table: Table) -> bool:
-    """A whole number called id, of which a schema says no more than that."""
-    said = column.schema or {}
-    plain = not {"enum", "maximum", "minimum", "multipleOf"} & said.keys() or said.get("minimum") in (0, 1)
-    plain = plain and not {"enum", "maximum", "multipleOf"} & said.keys()
-    whole = table.entity.kind == "operation" and column.type == "integer" and column.name.casefold() == "id"
-    return whole and plain and one.field is not None
+    """Return whether a column is an integer called `id` without further restrictions in its schema."""
+    schema = column.schema or {}
+    plain = not {"enum", "maximum", "minimum", "multipleOf"} & schema.keys() or schema.get("minimum") in (
+        0,
+        1,
+    )
+    plain = plain and not {"enum", "maximum", "multipleOf"} & schema.keys()
+    is_integer_id = (
+        table.entity.kind == "operation" and column.type == "integer" and column.name.casefold() == "id"
+    )
+    return is_integer_id and plain and one.field is not None
 
 
-_SHOWN: Final = 3  # chosen: values of each column that a review shows
-_SHOWN_CHARS: Final = 60
+_EXAMPLES: Final = 3  # chosen: values of each column that a review shows
+_EXAMPLE_CHARS: Final = 60
 
 
 def chosen(drafts: Sequence[Draft], types: Sequence[str], words: Vocabulary) -> list[Fault]:
@@ -102,10 +107,10 @@ def chosen(drafts: Sequence[Draft], types: Sequence[str], words: Vocabulary) -> 
     what is wrong with the choices."""
     faults: list[Fault] = []
     places = [(draft, one) for draft in drafts for one in draft.found]
-    for place, (wanted, (draft, one)) in enumerate(zip(types, places, strict=False)):
-        kind = find(wanted) if wanted.strip() else None
-        if kind is None and wanted.strip():
-            text = f'"{wanted[: limits.MAX_NAME_CHARS]}" is not a field type.'
+    for place, (type_name, (draft, one)) in enumerate(zip(types, places, strict=False)):
+        kind = find(type_name) if type_name.strip() else None
+        if kind is None and type_name.strip():
+            text = f'"{type_name[: limits.MAX_NAME_CHARS]}" is not a field type.'
             faults.append(Fault(f"types[{place}]", "unknown_type", text, "Choose one of the list."))
         if kind is None or (one.field is not None and one.field["type"] == kind.name):
             continue
@@ -143,48 +148,48 @@ def examples(column: str, kind: str) -> tuple[list[str], str]:
     if field is None:
         return [], fault
     bound = BoundPlan(compile_plan(parse([field]), words), GenerationContext("review", clock.now()))
-    if faults := bound.row_faults(_SHOWN):
+    if faults := bound.row_faults(_EXAMPLES):
         return [], faults[0].message
-    (values,) = bound.block(0, _SHOWN)
-    return [_spelled(value) for value in values.to_pylist()], ""
+    (values,) = bound.block(0, _EXAMPLES)
+    return [_as_line(value) for value in values.to_pylist()], ""
 
 
 def shown(drafts: Sequence[Draft], read: Read, words: Vocabulary) -> list[dict[str, Any]]:
     """Return for each column of the report, in its order: the declared type, values of the source, generated values."""
     found = []
     for draft, table in zip(drafts, read.tables, strict=True):
-        rows = tables.sampled(draft, words, True)[:_SHOWN]
+        rows = tables.sampled(draft, words, True)[:_EXAMPLES]
         for one in draft.found:
             column = table.entity.column(one.column)
             source: list[Any] = []
             if table.sample is not None and one.column in table.sample.schema.names:
                 source = [
                     value for value in table.sample.column(one.column).to_pylist() if value is not None
-                ][:_SHOWN]
-            made = [row.get(one.column.casefold()) for row in rows] if one.field is not None else []
+                ][:_EXAMPLES]
+            generated = [row.get(one.column.casefold()) for row in rows] if one.field is not None else []
             found.append(
                 {
                     "declared": column.declared if column is not None else "",
-                    "source": [_spelled(value) for value in source],
-                    "generated": [_spelled(value) for value in made],
+                    "source": [_as_line(value) for value in source],
+                    "generated": [_as_line(value) for value in generated],
                 }
             )
     return found
 
 
-def _spelled(value: Any) -> str:
+def _as_line(value: Any) -> str:
     """Return a value as one short line."""
     if value is None:
         return ""
     if isinstance(value, dict | list):
         value = orjson.dumps(value, default=str).decode()
-    return clean(value)[:_SHOWN_CHARS]
+    return clean(value)[:_EXAMPLE_CHARS]
 
 
 def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:
-    """What each column came to, and what was left out, as the API shows it."""
+    """Return the result for each column, and what was left out, for the API."""
     rows = [row for one in drafts for row in tables.report(one)]
-    told = [
+    problem_rows = [
         {
             "table": one.table,
             "column": one.column,
@@ -195,14 +200,14 @@ def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:
         }
         for one in problems[: limits.IMPORT_PROBLEMS]
     ]
-    if len(problems) > len(told):
-        text = f"{len(problems) - len(told):,} more tables and columns were left out."
-        told.append(
+    if len(problems) > len(problem_rows):
+        text = f"{len(problems) - len(problem_rows):,} more tables and columns were left out."
+        problem_rows.append(
             {"table": "", "column": "", "type": None, "state": "red", "confidence": "unknown", "reason": text}
         )
-    return rows + told
+    return rows + problem_rows
 
 
 def told_of(report: Report, table: str) -> Report:
-    """The rows of one table."""
+    """Return the rows of one table."""
     return [row for row in report if row["table"] == table]

@@ -62,35 +62,37 @@ def create(
     nothing of the file can be read, unavailable.
     """
     read = opened("drafted", sent, form, quantity, reading, types=list(types), samples=samples)
-    made = [Draft.from_json(one) for one in read["drafts"]]
-    told = read["report"]
+    template_drafts = [Draft.from_json(one) for one in read["drafts"]]
+    report = read["report"]
     if not save:
         return ImportResult(
-            read["format"], [_shown(one, quantity) for one in made], None, told, read["shown"]
+            read["format"], [_as_json(one, quantity) for one in template_drafts], None, report, read["shown"]
         )
     before_saving()
     seconds = None if reading is None else limits.IMPORT_CPU_SECONDS
-    where = f"Imported from {sent.name}" if sent.name else "Imported from pasted text"
+    description = f"Imported from {sent.name}" if sent.name else "Imported from pasted text"
     skipped = imports_tables.save(
         actor,
-        made,
-        lambda one: f"{one.comment}. {where}" if one.comment else where,
+        template_drafts,
+        lambda one: f"{one.comment}. {description}" if one.comment else description,
         quantity,
         seconds=seconds,
     )
-    told = told + [
+    report = report + [
         {"table": one["table"], "column": "", "type": None, "state": "red", "reason": one["message"]}
         for one in skipped
     ]
-    made = [one for one in made if one.made is not None]
+    template_drafts = [one for one in template_drafts if one.made is not None]
     saved = []
-    for one in made:
+    for one in template_drafts:
         assert one.made is not None
         name = one.entity.name
-        keep(one.made, read["format"], sent, name, drafts.told_of(told, name), columns_of(one))
+        keep(one.made, read["format"], sent, name, drafts.told_of(report, name), columns_of(one))
         saved.append({key: one.made[key] for key in ("id", "name", "quantity", "version", "fields")})
     db.session.commit()
-    return ImportResult(read["format"], saved, _dataset(actor, sent, made), told, read["shown"])
+    return ImportResult(
+        read["format"], saved, _create_dataset(actor, sent, template_drafts), report, read["shown"]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +119,15 @@ def opened(
         "rows": rows,
         **more,
     }
-    dotted = f"webapp.imports.services.process:{function}"
+    function_path = f"webapp.imports.services.process:{function}"
     try:
-        found: dict[str, Any]
+        result: dict[str, Any]
         if reading is None:
-            found = document_process.run(dotted, sent.document, arguments)
+            result = document_process.run(function_path, sent.document, arguments)
         else:
             arguments["progress"] = reading.progress
-            found = document_process.run(
-                dotted,
+            result = document_process.run(
+                function_path,
                 sent.document,
                 arguments,
                 limits.IMPORT_CPU_SECONDS,
@@ -134,11 +136,11 @@ def opened(
             )
     except document_process.DocumentError as error:
         raise process.unreadable(sent.name, error.message, error.hint) from None
-    return found
+    return result
 
 
 def columns_of(draft: Draft) -> dict[str, Any]:
-    """By column, the field that its schema leads to."""
+    """Return the field of each column."""
     return {one.column: one.field for one in draft.found}
 
 
@@ -150,7 +152,7 @@ def keep(
     report: drafts.Report,
     columns: dict[str, Any],
 ) -> None:
-    """Keeps what an import came to with its template."""
+    """Store the result of an import with its template."""
     db.session.add(
         TemplateImport(
             template_id=template["id"],
@@ -166,16 +168,20 @@ def keep(
 
 
 def last(template: Template) -> TemplateImport | None:
-    """The newest import onto a template."""
+    """Return the newest import into a template, or None."""
     statement = select(TemplateImport).where(TemplateImport.template_id == template.id)
     return db.session.scalar(statement.order_by(TemplateImport.id.desc()).limit(1))
 
 
-def _shown(draft: Draft, quantity: int) -> dict[str, Any]:
+def _as_json(draft: Draft, quantity: int) -> dict[str, Any]:
     fields = []
     for one in draft.fields:
-        asked = str(one["options"].get("template_id", ""))
-        options = {**one["options"], "template_id": asked.removeprefix(HERE)} if asked else one["options"]
+        template_id = str(one["options"].get("template_id", ""))
+        options = (
+            {**one["options"], "template_id": template_id.removeprefix(HERE)}
+            if template_id
+            else one["options"]
+        )
         fields.append({**one, "options": options})
     return {
         "id": None,
@@ -186,13 +192,17 @@ def _shown(draft: Draft, quantity: int) -> dict[str, Any]:
     }
 
 
-def _dataset(actor: Actor, sent: Sent, made: Sequence[Draft]) -> dict[str, Any] | None:
+def _create_dataset(actor: Actor, sent: Sent, template_drafts: Sequence[Draft]) -> dict[str, Any] | None:
     """The dataset of several templates, parents first; None for one, and for more than a dataset takes."""
-    if not 1 < len(made) <= limits.MAX_DATASET_TABLES:
+    if not 1 < len(template_drafts) <= limits.MAX_DATASET_TABLES:
         return None
-    tables = ", ".join(one.entity.name for one in made[:3]) + (", …" if len(made) > 3 else "")
+    tables = ", ".join(one.entity.name for one in template_drafts[:3]) + (
+        ", …" if len(template_drafts) > 3 else ""
+    )
     name = Source(b"", sent.name).stem or f"Imported schema ({tables})"
     members = [
-        {"template_id": one.made["id"], "count": None, "name": None} for one in made if one.made is not None
+        {"template_id": one.made["id"], "count": None, "name": None}
+        for one in template_drafts
+        if one.made is not None
     ]
     return datasets.create(actor, name=name[: limits.MAX_NAME_CHARS], templates=members)

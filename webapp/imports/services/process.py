@@ -35,22 +35,22 @@ def drafted(
     `progress`: a file in which the number of finished tables and of all tables are written. Error: validation_error.
     """
     words = vocabulary.default(Path(vocabulary_folder))
-    read = _read(file, name, form, words)
+    read = _read_document(file, name, form, words)
 
     def tell(done: int) -> None:
         if progress:
             Path(progress).write_text(f"{done} {len(read.tables)}")
 
-    made = drafts.drafted(read, words, rows, tell)
+    template_drafts = drafts.drafted(read, words, rows, tell)
     if any(types):
-        if faults := drafts.chosen(made, types, words):
+        if faults := drafts.chosen(template_drafts, types, words):
             raise validation_error(faults)
-        tables.settled(made, words)
+        tables.settled(template_drafts, words)
     return {
         "format": read.format,
-        "drafts": [one.to_json() for one in made],
-        "report": drafts.report(made, read.problems),
-        "shown": drafts.shown(made, read, words) if samples else [],
+        "drafts": [one.to_json() for one in template_drafts],
+        "report": drafts.report(template_drafts, read.problems),
+        "shown": drafts.shown(template_drafts, read, words) if samples else [],
     }
 
 
@@ -64,34 +64,34 @@ def compared(
     likely: Sequence[str],
     known: Sequence[str],
 ) -> dict[str, Any]:
-    """The draft of one table beside those that it refers to: `format`, `draft`, `report`.
+    """Return the draft of one table, linked with tables that it refers to: `format`, `draft`, `report`.
 
-    `table` is the one that was asked for, else it is the first of `likely` that is in the file, else the only one.
+    `table` is the requested table; None: the first of `likely` that is in the file, else the only one.
     `known` are tables that have templates. Error: validation_error, also where the table is not in the file.
     """
     words = vocabulary.default(Path(vocabulary_folder))
-    read = _read(file, name, form, words)
+    read = _read_document(file, name, form, words)
     folded = {one.entity.name.casefold(): one for one in read.tables}
-    wanted = [table] if table else list(likely)
-    chosen = next((folded[one.casefold()] for one in wanted if one.casefold() in folded), None)
-    if chosen is None and len(read.tables) == 1 and not table:
-        chosen = read.tables[0]
-    if chosen is None:
+    candidates = [table] if table else list(likely)
+    selected = next((folded[one.casefold()] for one in candidates if one.casefold() in folded), None)
+    if selected is None and len(read.tables) == 1 and not table:
+        selected = read.tables[0]
+    if selected is None:
         names = [one.entity.name for one in read.tables]
-        text = f'There is no table "{wanted[0]}" in the file.'
-        hint = did_you_mean(wanted[0], names) or f"It has: {', '.join(names[:20])}. Name one as `table`."
+        text = f'There is no table "{candidates[0]}" in the file.'
+        hint = did_you_mean(candidates[0], names) or f"It has: {', '.join(names[:20])}. Name one as `table`."
         raise validation_error([Fault("table", "unknown_entity", text, hint)])
-    together = [one.entity for one in read.tables if one.entity.name in known or one is chosen]
-    named = named_references([one.entity for one in read.tables]).get(chosen.entity.name, ())
-    draft = drafts.of_table(chosen, together, words, rows, named)
-    beside = [one for one in draft.waits if one in known]
-    others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in beside]
+    entities = [one.entity for one in read.tables if one.entity.name in known or one is selected]
+    named = named_references([one.entity for one in read.tables]).get(selected.entity.name, ())
+    draft = drafts.of_table(selected, entities, words, rows, named)
+    parents = [one for one in draft.waits if one in known]
+    others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in parents]
     tables.settled([draft, *others], words)
-    told = drafts.told_of(drafts.report([draft], read.problems), chosen.entity.name)
-    return {"format": read.format, "draft": draft.to_json(), "report": told}
+    report = drafts.told_of(drafts.report([draft], read.problems), selected.entity.name)
+    return {"format": read.format, "draft": draft.to_json(), "report": report}
 
 
-def _read(file: IO[bytes], name: str, form: str, words: Vocabulary) -> Read:
+def _read_document(file: IO[bytes], name: str, form: str, words: Vocabulary) -> Read:
     try:
         return formats.read(Source(file.read(), name), form, words)
     except Unreadable as error:

@@ -21,14 +21,14 @@ from webapp.imports.inference import columns
 from webapp.imports.services import descriptions
 from webapp.row_templates.services import compilation
 
-_SILENT: Final = frozenset({*guess.FALLBACK, "sentences", "number", "float"})
+_GENERIC_TYPES: Final = frozenset({*guess.FALLBACK, "sentences", "number", "float"})
 """Types for "any text" and "any number", which are no information about a name."""
-_SYSTEM: Final = (
+_SYSTEM_PROMPT: Final = (
     "You choose the type of a field of test data from the list below. Answer with JSON alone, in this form: "
     '{"type": "...", "options": {}, "reason": "..."}. Use only types and options of the list; leave options out where '
     "you are not sure; give the reason in one short sentence."
 )
-_SCHEMA: Final = {
+_ANSWER_SCHEMA: Final = {
     "type": "object",
     "properties": {"type": {"type": "string"}, "options": {"type": "object"}, "reason": {"type": "string"}},
     "required": ["type"],
@@ -48,20 +48,20 @@ def suggestions(
     found: list[Suggestion] = []
     values = [one for one in sample if one is not None]
     if values:
-        sort, column = _column(values)
-        entity = Entity("rows", ("rows",), (Column(name, sort, str(sort)),))
+        column_type, column = _as_column(values)
+        entity = Entity("rows", ("rows",), (Column(name, column_type, str(column_type)),))
         batch = pa.record_batch([column], names=[name])
-        made = columns.columns(entity, batch, compilation.vocabulary())[0]
-        if made.field is not None and (sort != "text" or made.field["type"] not in _SILENT):
-            reason = f"The values match. {made.reason}"
-            found.append(_suggestion(made.field["type"], made.field["options"], reason, "sample"))
+        result = columns.columns(entity, batch, compilation.vocabulary())[0]
+        if result.field is not None and (column_type != "text" or result.field["type"] not in _GENERIC_TYPES):
+            reason = f"The values match. {result.reason}"
+            found.append(_suggestion(result.field["type"], result.field["options"], reason, "sample"))
     guessed = guess.type_of(name)
     if guessed != guess.FALLBACK[0]:
         kind = find(guessed)
         reason = f"The name suggests {kind.label if kind else guessed}."
         found.append(_suggestion(guessed, dict(guess.STARTERS.get(guessed, {})), reason, "name"))
     if connection_id is not None or not found:
-        found = [*_by_model(actor, name, description, sample, connection_id), *found]
+        found = [*_model_suggestions(actor, name, description, sample, connection_id), *found]
     kinds: dict[str, Suggestion] = {}
     for one in found:
         kinds.setdefault(one["type"], one)
@@ -72,7 +72,7 @@ def _suggestion(kind: str, options: dict[str, Any], reason: str, source: str) ->
     return {"type": kind, "options": options, "reason": reason, "source": source}
 
 
-def _column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
+def _as_column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
     """Return the column type of some JSON values in a database."""
     if all(isinstance(one, bool) for one in values):
         return "boolean", pa.array(values)
@@ -85,27 +85,27 @@ def _column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
         ("date", date.fromisoformat),
         ("timestamp", datetime.fromisoformat),
     )
-    for sort, read in readers:
+    for column_type, read in readers:
         try:
             if all(len(one) >= 10 for one in texts):
-                made = [read(one) for one in texts]
-                plain = [one.replace(tzinfo=None) if isinstance(one, datetime) else one for one in made]
-                return sort, pa.array(plain)
+                parsed = [read(one) for one in texts]
+                plain = [one.replace(tzinfo=None) if isinstance(one, datetime) else one for one in parsed]
+                return column_type, pa.array(plain)
         except ValueError:
             continue
     return "text", pa.array(texts)
 
 
-def _by_model(
+def _model_suggestions(
     actor: Actor, name: str, description: str, sample: Sequence[Any], connection_id: str | None
 ) -> list[Suggestion]:
     try:
         connection = descriptions.model_of(actor, connection_id)
-        asked = {"name": name, "description": description, "values": list(sample)[: limits.AI_SAMPLES]}
+        request = {"name": name, "description": description, "values": list(sample)[: limits.AI_SAMPLES]}
         prompt = Prompt(
-            f"{_SYSTEM}\n\nThe types:\n{descriptions.types_told()}",
-            orjson.dumps(asked).decode(),
-            _SCHEMA,
+            f"{_SYSTEM_PROMPT}\n\nThe types:\n{descriptions.types_told()}",
+            orjson.dumps(request).decode(),
+            _ANSWER_SCHEMA,
             strict=False,
         )
         with descriptions.opened(connection) as channel:
@@ -113,23 +113,25 @@ def _by_model(
     except ApiError as error:
         if connection_id is not None:
             raise
-        why = (
+        note = (
             ""
             if error.code in ("provider_missing", "validation_error")
             else f" The model could not be queried: {error.message}"
         )
-        return [_text(f"No suggestion for this name: plain text.{why}")]
+        return [_text_suggestion(f"No suggestion for this name: plain text.{note}")]
     for document in ai_values.documents(answer.text):
         kind = find(str(document.get("type"))) if isinstance(document, dict) else None
         if kind is None:
             continue
         reason = " ".join(str(document.get("reason") or "").split())[: limits.FETCHED_SAID_CHARS]
-        given = document.get("options")
-        for options in ([given] if isinstance(given, dict) else []) + [{}]:  # without those that are invalid
+        proposed = document.get("options")
+        for options in ([proposed] if isinstance(proposed, dict) else []) + [
+            {}
+        ]:  # without those that are invalid
             if not descriptions.faults([{"name": name, "type": kind.name, "options": options}]):
                 return [_suggestion(kind.name, options, reason or f"The model suggests {kind.label}.", "ai")]
-    return [_text("No suggestion for this name, also from the model: plain text.")]
+    return [_text_suggestion("No suggestion for this name, also from the model: plain text.")]
 
 
-def _text(reason: str) -> Suggestion:
+def _text_suggestion(reason: str) -> Suggestion:
     return _suggestion(descriptions.TEXT, {}, reason, "name")

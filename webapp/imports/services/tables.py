@@ -118,8 +118,8 @@ def drafted(
         links.take(relation)
     for relation in named:
         links.take_named(relation)
-    _composite_keys(draft, words)
-    _differ(draft)
+    _apply_composite_keys(draft, words)
+    _separate_references(draft)
     for one in draft.found:
         if one.column in flags and one.field is not None:
             one.field = definition(one.column, "enum", {"values": [False]})
@@ -132,7 +132,7 @@ def drafted(
     return draft
 
 
-def _differ(draft: Draft) -> None:
+def _separate_references(draft: Draft) -> None:
     """Let two references to the same table take different rows, where a check demands that they differ."""
     by_name = {one.column.casefold(): one for one in draft.found}
     for check in draft.entity.checks:
@@ -155,9 +155,9 @@ def _differ(draft: Draft) -> None:
 
 def _drop_single_keys(draft: Draft) -> None:
     """A field that is unique together with fields that are no longer there may repeat."""
-    together = Counter(one.get("unique") for one in draft.fields if isinstance(one.get("unique"), str))
+    counts = Counter(one.get("unique") for one in draft.fields if isinstance(one.get("unique"), str))
     for one in draft.fields:
-        if together.get(one.get("unique")) == 1:
+        if counts.get(one.get("unique")) == 1:
             del one["unique"]
 
 
@@ -185,117 +185,126 @@ class _Links:
     def __init__(
         self,
         draft: Draft,
-        together: Mapping[str, Entity],
-        known: Mapping[str, str],
+        entities: Mapping[str, Entity],
+        templates: Mapping[str, str],
         connection_id: str | None,
         samples: Mapping[str, pa.RecordBatch],
     ) -> None:
-        self._draft, self._together, self._known, self._connection = draft, together, known, connection_id
+        self._draft, self._entities, self._templates, self._connection_id = (
+            draft,
+            entities,
+            templates,
+            connection_id,
+        )
         self._samples = samples
         self._rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
-        self._places = {one.column: place for place, one in enumerate(draft.found)}
-        self._taken: set[str] = set()
+        self._positions = {one.column: place for place, one in enumerate(draft.found)}
+        self._used_columns: set[str] = set()
         self._groups: Counter[str] = Counter()
 
     def take(self, relation: Relation) -> None:
-        """Makes the columns of one foreign key fields that take the same row."""
+        """Convert the columns of one foreign key to fields that use the same row."""
         entity, columns = self._draft.entity, relation.columns
-        twice = [one for one in columns if one in self._taken]
-        if twice:
+        shared = [one for one in columns if one in self._used_columns]
+        if shared:
             for name in columns:
                 text = f"It is part of two foreign keys; the one to {relation.entity} is not kept."
-                self._note(name, "yellow", text)
+                self._set_reason(name, "yellow", text)
             return
-        self._taken.update(columns)
-        loose = all(one is not None and one.nullable for one in map(entity.column, columns))
-        itself = relation.entity == entity.name
+        self._used_columns.update(columns)
+        is_nullable = all(one is not None and one.nullable for one in map(entity.column, columns))
+        is_self_reference = relation.entity == entity.name
         sample = self._samples.get(relation.entity)
         empty = sample is None or sample.num_rows == 0
-        filter = self._allowed(relation)
-        if itself and loose:
-            self._refer(relation, "self", "An earlier row of the table; the first has none.")
+        filter = self._allowed_filter(relation)
+        if is_self_reference and is_nullable:
+            self._set_references(relation, "self", "An earlier row of the table; the first has none.")
         elif (
-            itself
+            is_self_reference
             and empty
             and len(columns) == 1
             and relation.entity_columns == entity.keys
             and entity.keys[0].isidentifier()
         ):
-            made = definition(columns[0], "formula", {"expression": entity.keys[0]})
+            field = definition(columns[0], "formula", {"expression": entity.keys[0]})
             text = "The row itself: the column may not be null, and no other row is there before."
-            self._put(columns[0], made, "yellow", text)
+            self._set_field(columns[0], field, "yellow", text)
         elif filter:
-            self._existing(relation, filter)
-        elif relation.entity in self._together and not itself:
-            self._draft.waits[relation.entity] = loose and self._draft.waits.get(relation.entity, True)
-            self._refer(relation, HERE + relation.entity, f"A row of {relation.entity}.")
-        elif relation.entity in self._known and not itself:
-            template = self._known[relation.entity]
-            self._refer(relation, template, f"A row of the template made from {relation.entity} before.")
+            self._use_existing_keys(relation, filter)
+        elif relation.entity in self._entities and not is_self_reference:
+            self._draft.waits[relation.entity] = is_nullable and self._draft.waits.get(relation.entity, True)
+            self._set_references(relation, HERE + relation.entity, f"A row of {relation.entity}.")
+        elif relation.entity in self._templates and not is_self_reference:
+            template = self._templates[relation.entity]
+            self._set_references(
+                relation, template, f"A row of the template made from {relation.entity} before."
+            )
         else:
-            self._existing(relation)
+            self._use_existing_keys(relation)
 
     def take_named(self, relation: Relation) -> None:
         """Make a column a reference because of its name, unless its values are known otherwise."""
         (name,) = relation.columns
-        found = self._draft.found[self._places[name]]
+        found = self._draft.found[self._positions[name]]
         rule = self._rules.of(name)
         if found.field is None or rule.choices is not None or rule.high is not None:
             return
-        entity, itself = self._draft.entity, relation.entity == self._draft.entity.name
-        if itself and any(name in names for names in (*entity.uniques, entity.keys)):
+        entity, is_self_reference = self._draft.entity, relation.entity == self._draft.entity.name
+        if is_self_reference and any(name in names for names in (*entity.uniques, entity.keys)):
             return  # an earlier row cannot be part of a key
         reason = f"A row of {relation.entity}, as its name says: there is no foreign key."
-        if itself:
-            self._refer(relation, "self", "An earlier row of the table, as its name says.", "yellow")
-        elif relation.entity in self._together:
+        if is_self_reference:
+            self._set_references(relation, "self", "An earlier row of the table, as its name says.", "yellow")
+        elif relation.entity in self._entities:
             self._draft.waits.setdefault(relation.entity, True)
-            self._refer(relation, HERE + relation.entity, reason, "yellow")
-        elif relation.entity in self._known:
-            self._refer(relation, self._known[relation.entity], reason, "yellow")
+            self._set_references(relation, HERE + relation.entity, reason, "yellow")
+        elif relation.entity in self._templates:
+            self._set_references(relation, self._templates[relation.entity], reason, "yellow")
 
     def _group(self, kind: str) -> str:
         """Return a separate group for each key."""
         self._groups[kind] += 1
         return kind if self._groups[kind] == 1 else f"{kind}_{self._groups[kind]}"
 
-    def _refer(
+    def _set_references(
         self, relation: Relation, template: str, reason: str, state: imports_columns.State = "green"
     ) -> None:
         group = self._group(RELATION)
-        for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
-            options = {"template_id": template, "field": shown}
-            self._put(name, {"type": "reference", "options": options, "group": group}, state, reason)
+        for name, target_column in zip(relation.columns, relation.entity_columns, strict=True):
+            options = {"template_id": template, "field": target_column}
+            self._set_field(name, {"type": "reference", "options": options, "group": group}, state, reason)
 
-    def _allowed(self, relation: Relation) -> str:
+    def _allowed_filter(self, relation: Relation) -> str:
         """A condition for the rows that a check allows a foreign key to refer to, if such rows exist; else empty."""
-        if len(relation.columns) != 1 or self._connection is None:
+        if len(relation.columns) != 1 or self._connection_id is None:
             return ""
-        choices, shown = self._rules.of(relation.columns[0]).choices, relation.entity_columns[0]
+        choices, target_column = self._rules.of(relation.columns[0]).choices, relation.entity_columns[0]
         sample = self._samples.get(relation.entity)
         if (
             not choices
             or sample is None
-            or shown not in sample.schema.names
-            or not _PLAIN_NAME.fullmatch(shown)
+            or target_column not in sample.schema.names
+            or not _PLAIN_NAME.fullmatch(target_column)
         ):
             return ""
-        there = {str(value) for value in sample.column(shown).to_pylist()}
-        found = [one for one in choices if str(one) in there]
-        listed = [
+        existing = {str(value) for value in sample.column(target_column).to_pylist()}
+        allowed = [one for one in choices if str(one) in existing]
+        literals = [
             str(one) if isinstance(one, int | Decimal) else "'" + str(one).replace("'", "''") + "'"
-            for one in found
+            for one in allowed
         ]
-        return f"{shown} IN ({', '.join(listed)})" if found else ""
+        return f"{target_column} IN ({', '.join(literals)})" if allowed else ""
 
-    def _existing(self, relation: Relation, filter: str = "") -> None:
-        if self._connection is None:
+    def _use_existing_keys(self, relation: Relation, filter: str = "") -> None:
+        if self._connection_id is None:
             itself = relation.entity == self._draft.entity.name
-            why = "whose first row has nobody above it" if itself else "which is not part of this import"
+            cause = "whose first row has nobody above it" if itself else "which is not part of this import"
             for name in relation.columns:
-                made = self._draft.found[self._places[name]].field is not None
-                what = "its values are generated on their own" if made else "nothing is generated for it"
-                self._note(name, "yellow", f"It refers to {relation.entity}, {why}: {what}.")
+                is_generated = self._draft.found[self._positions[name]].field is not None
+                consequence = (
+                    "its values are generated on their own" if is_generated else "nothing is generated for it"
+                )
+                self._set_reason(name, "yellow", f"It refers to {relation.entity}, {cause}: {consequence}.")
             return
         sample = self._samples.get(relation.entity)
         columns = [self._draft.entity.column(name) for name in relation.columns]
@@ -303,34 +312,40 @@ class _Links:
         if sample is not None and not sample.num_rows and nullable:
             for name in nullable:
                 reason = f"It stays null, because {relation.entity} has no rows."
-                self._put(name, {"type": "null", "options": {}}, "yellow", reason)
+                self._set_field(name, {"type": "null", "options": {}}, "yellow", reason)
             return
         group = self._group(EXISTING)
-        for name, shown in zip(relation.columns, relation.entity_columns, strict=True):
-            options = {"connection_id": self._connection, "table": relation.entity, "column": shown}
+        for name, target_column in zip(relation.columns, relation.entity_columns, strict=True):
+            options = {
+                "connection_id": self._connection_id,
+                "table": relation.entity,
+                "column": target_column,
+            }
             if filter:
                 options["filter"] = filter
             reason = f"A key that {relation.entity} has already: the table must hold rows."
-            self._put(name, {"type": "foreign_key", "options": options, "group": group}, "yellow", reason)
+            self._set_field(
+                name, {"type": "foreign_key", "options": options, "group": group}, "yellow", reason
+            )
 
-    def _put(self, name: str, made: Field, state: imports_columns.State, reason: str) -> None:
-        before = self._draft.found[self._places[name]]
-        kept = before.field or {}
-        common = {key: kept[key] for key in ("percent_blank",) if key in kept}
+    def _set_field(self, name: str, field: Field, state: imports_columns.State, reason: str) -> None:
+        result = self._draft.found[self._positions[name]]
+        previous = result.field or {}
+        common = {key: previous[key] for key in ("percent_blank",) if key in previous}
         column = self._draft.entity.column(name)
-        alone = column is not None and (column.unique or (name,) in self._draft.entity.uniques)
-        if alone and made["options"].get("template_id") != "self":
+        is_unique = column is not None and (column.unique or (name,) in self._draft.entity.uniques)
+        if is_unique and field["options"].get("template_id") != "self":
             common["unique"] = True
-        before.field, before.state, before.reason = {"name": name, **made, **common}, state, reason
-        before.guessed = False
+        result.field, result.state, result.reason = {"name": name, **field, **common}, state, reason
+        result.guessed = False
 
-    def _note(self, name: str, state: imports_columns.State, reason: str) -> None:
-        found = self._draft.found[self._places[name]]
-        found.state, found.reason = state, reason
+    def _set_reason(self, name: str, state: imports_columns.State, reason: str) -> None:
+        result = self._draft.found[self._positions[name]]
+        result.state, result.reason = state, reason
 
 
-def _composite_keys(draft: Draft, words: Vocabulary) -> None:
-    """Fields that are unique together, where the table has such keys and the fields can be; else one of them alone."""
+def _apply_composite_keys(draft: Draft, words: Vocabulary) -> None:
+    """Make the fields of composite keys unique together if that is possible; else make only one of them unique."""
     by_name = {one.column: one for one in draft.found}
     taken: set[str] = set()
     number = 0
@@ -338,7 +353,7 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
         members = [by_name[name] for name in names if name in by_name]
         if len(names) < 2 or any(one.field is None or one.field.get("unique") is True for one in members):
             continue
-        own = [one for one in members if one.field is not None and one.field["type"] not in _OUTSIDE]
+        own = [one for one in members if one.field is not None and one.field["type"] not in _REFERENCE_TYPES]
         column = draft.entity.column(own[0].column) if len(own) == 1 else None
         if (
             column is not None
@@ -353,9 +368,11 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
             own[0].field = definition(column.name, "number", {"min": 1, "max": 2**31 - 1}, unique=True)
             own[0].guessed = False
             continue
-        fit = all(one.field is not None and imports_columns.countable(one.field, words) for one in members)
-        if taken & set(names) or not fit:
-            _unique_alone(draft, members, taken, words, names)
+        can_combine = all(
+            one.field is not None and imports_columns.countable(one.field, words) for one in members
+        )
+        if taken & set(names) or not can_combine:
+            _make_one_unique(draft, members, taken, words, names)
             continue
         number += 1
         taken.update(names)
@@ -368,16 +385,16 @@ def _composite_keys(draft: Draft, words: Vocabulary) -> None:
 _WIDE_BITS: Final = 32
 
 
-def _unique_alone(
+def _make_one_unique(
     draft: Draft, members: Sequence[ColumnResult], taken: set[str], words: Vocabulary, names: Sequence[str]
 ) -> None:
     """Keep a key of several columns by one of them that never repeats: a reference takes each row once."""
     for one in members:
         assert one.field is not None
         options = one.field["options"]
-        alone = one.field["type"] == "reference" and options.get("template_id") != "self"
+        is_reference = one.field["type"] == "reference" and options.get("template_id") != "self"
         relation = next((of for of in draft.entity.relations if one.column in of.columns), None)
-        if alone and relation is not None and len(relation.columns) > 1:
+        if is_reference and relation is not None and len(relation.columns) > 1:
             # One column of the other table's key may repeat there; all of them never do.
             if set(relation.columns) <= set(names) and not taken & set(relation.columns):
                 for other in draft.found:
@@ -387,7 +404,7 @@ def _unique_alone(
                 taken.update(relation.columns)
                 return
             continue
-        if one.column not in taken and alone and imports_columns.countable(one.field, words):
+        if one.column not in taken and is_reference and imports_columns.countable(one.field, words):
             one.field.pop("percent_blank", None)
             one.field["unique"] = True
             one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
@@ -411,19 +428,19 @@ def _unique_alone(
         if (
             one.column not in taken
             and not isinstance((one.field or {}).get("unique"), str)
-            and _never_repeats(draft, one, words)
+            and _make_unique(draft, one, words)
         ):
             one.reason += f" It never repeats, so that ({', '.join(names)}) does not either."
             taken.add(one.column)
             return
-    told = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are rejected."
-    members[0].state, members[0].reason = "yellow", told
+    reason = f"The key ({', '.join(names)}) is not kept: combinations may repeat, and such rows are rejected."
+    members[0].state, members[0].reason = "yellow", reason
 
 
-_MANY: Final = 100_000  # chosen: a column with that many values may be unique alone
+_MANY_VALUES: Final = 100_000  # chosen: a column with that many values may be unique alone
 
 
-def _never_repeats(draft: Draft, one: ColumnResult, words: Vocabulary) -> bool:
+def _make_unique(draft: Draft, one: ColumnResult, words: Vocabulary) -> bool:
     """Make a field unique if it has enough values."""
     assert one.field is not None
     field = {key: value for key, value in one.field.items() if key != "percent_blank"} | {"unique": True}
@@ -434,21 +451,21 @@ def _never_repeats(draft: Draft, one: ColumnResult, words: Vocabulary) -> bool:
     elif wide and field["type"] == "number":
         rule = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields]).of(one.column)
         if rule.low is None and rule.high is None and rule.choices is None and not rule.excluded:
-            field["options"] = {"min": 1, "max": _MANY}
-    if field["type"] in (*_OUTSIDE, "enum", "constant", "boolean", "null", "nested", "date_relative"):
+            field["options"] = {"min": 1, "max": _MANY_VALUES}
+    if field["type"] in (*_REFERENCE_TYPES, "enum", "constant", "boolean", "null", "nested", "date_relative"):
         return False
     try:
         space = compile_plan(parse([field]), words).layer.columns[one.column].type.space()
     except SpecError:
         return False
-    if space is None or space < _MANY:
+    if space is None or space < _MANY_VALUES:
         return False
     one.field = field
     return True
 
 
 def report(draft: Draft) -> list[dict[str, Any]]:
-    """What each column came to, as the API shows it."""
+    """Return the result for each column, for the API."""
     return [
         {
             "table": draft.entity.name,
@@ -482,11 +499,11 @@ class ImportedTables:
 def create(
     actor: Actor,
     connection_id: str,
-    wanted: Sequence[str],
+    table_names: Sequence[str],
     quantity: int,
     existing: Literal["add", "use"] | None = None,
 ) -> ImportedTables:
-    """One template for each table named in `wanted`, saved; commits.
+    """Create one template for each table named in `table_names`; commits.
 
     `existing` is given where the tables are filled: tables that need no rows are skipped (with `use`, those that have
     rows), and foreign keys to tables that are not filled take existing rows, not those of templates made before.
@@ -496,14 +513,14 @@ def create(
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
     metadata = inspection.metadata(actor, connection)
-    entities = chosen(metadata.entities, wanted)
+    entities = chosen(metadata.entities, table_names)
     known = made_before(actor, connection) if existing is None else {}
     name = connection.name
     parents = (relation.entity for one in entities for relation in one.relations)
     names = list(dict.fromkeys([*(one.name for one in entities), *parents]))
     samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
     words = compilation.vocabulary()
-    keys_of = connection_id if KINDS[connection.type].can.tables else None
+    keys_connection_id = connection_id if KINDS[connection.type].can.tables else None
 
     def draft(tables: Sequence[Entity]) -> list[Draft]:
         reachable = {one.name for one in tables} | known.keys()
@@ -514,7 +531,7 @@ def create(
                 samples.get(one.name),
                 tables,
                 known,
-                keys_of,
+                keys_connection_id,
                 words,
                 quantity,
                 samples=samples,
@@ -525,16 +542,20 @@ def create(
 
     drafts = draft(entities)
     unneeded: list[dict[str, str]] = []
-    there = _existing(connection, drafts, samples, words) if existing is not None else {}
-    full = _without_existing_values(drafts, there, words, quantity)
-    if existing is not None and (unneeded := _unneeded(drafts, samples, existing, full)):
-        left = {one["table"] for one in unneeded}
-        entities = [_through_triggers(one, entities, left) for one in entities if one.name not in left]
+    existing_values = _read_existing(connection, drafts, samples, words) if existing is not None else {}
+    full = _without_existing_values(drafts, existing_values, words, quantity)
+    if existing is not None and (unneeded := _unneeded_tables(drafts, samples, existing, full)):
+        unneeded_names = {one["table"] for one in unneeded}
+        entities = [
+            _redirect_triggers(one, entities, unneeded_names)
+            for one in entities
+            if one.name not in unneeded_names
+        ]
         if not entities:
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
         drafts = draft(entities)
-        _without_existing_values(drafts, there, words, quantity)
+        _without_existing_values(drafts, existing_values, words, quantity)
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
     else:
@@ -544,7 +565,7 @@ def create(
     skipped = save(
         actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name}', quantity, connection_id
     )
-    ends = endpoints_endpoints.of_operations(
+    endpoints = endpoints_endpoints.of_operations(
         actor,
         connection,
         {
@@ -557,7 +578,7 @@ def create(
     return ImportedTables(
         {one.entity.name: one.made for one in drafts if one.made is not None},
         [row for one in drafts for row in report(one)],
-        [endpoints_endpoints.as_json(one) for one in ends],
+        [endpoints_endpoints.as_json(one) for one in endpoints],
         unneeded + skipped,
     )
 
@@ -565,18 +586,18 @@ def create(
 def limit_rows(draft: Draft, words: Vocabulary, rows: int) -> None:
     """Let a template make as many rows as its unique fields have values, if that is fewer than `rows`."""
     for one in draft.found:
-        if one.field is None or one.field["type"] in _OUTSIDE or one.field.get("unique") is not True:
+        if one.field is None or one.field["type"] in _REFERENCE_TYPES or one.field.get("unique") is not True:
             continue
-        space = _space(one.field, words)
+        space = _value_count(one.field, words)
         if space is not None and 0 < space < min(rows, draft.rows or rows):
             draft.rows = space
 
 
-def _space(field: Field, words: Vocabulary) -> int | None:
+def _value_count(field: Field, words: Vocabulary) -> int | None:
     """Return how many values a field has by itself; None if that is unknown or unlimited."""
-    alone = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
+    ungrouped = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
     try:
-        return compile_plan(parse([alone]), words).layer.columns[field["name"]].type.space()
+        return compile_plan(parse([ungrouped]), words).layer.columns[field["name"]].type.space()
     except (SpecError, KeyError):
         return None
 
@@ -597,12 +618,10 @@ class _Existing:
     """In lower case, of unique columns with few possible values."""
 
 
-_MOST_VALUES: Final = (
-    20_000  # chosen: values of a column that are read, more than fields with few values have
-)
+_MAX_VALUES: Final = 20_000  # chosen: values of a column that are read, more than fields with few values have
 
 
-def _existing(
+def _read_existing(
     connection: Connection, drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
 ) -> dict[str, _Existing]:
     """Read what the unique columns of tables contain. Samples are sufficient where they are all rows of their table.
@@ -620,14 +639,18 @@ def _existing(
             one.column
             for one in unique
             if sample.num_rows and one.field is not None and one.field["unique"] is True
-            if one.field["type"] not in _OUTSIDE and _has_few_values(one.field, words)
+            if one.field["type"] not in _REFERENCE_TYPES and _has_few_values(one.field, words)
         ]
-    more = {
+    requests = {
         name: {"highest": numbers[name], "values": texts[name]}
         for name in numbers
         if samples[name].num_rows >= limits.INFER_SAMPLE_ROWS and (numbers[name] or texts[name])
     }
-    read = inspection.existing_values(connection, more, _MOST_VALUES, limits.FETCH_SECONDS) if more else {}
+    read = (
+        inspection.existing_values(connection, requests, _MAX_VALUES, limits.FETCH_SECONDS)
+        if requests
+        else {}
+    )
     found = {}
     for name in numbers:
         sampled = {one: samples[name].column(one).to_pylist() for one in (*numbers[name], *texts[name])}
@@ -638,7 +661,7 @@ def _existing(
         }
         found[name] = _Existing(
             samples[name].num_rows > 0,
-            {one: most for one, most in {**highest, **known["highest"]}.items() if most is not None},
+            {one: number for one, number in {**highest, **known["highest"]}.items() if number is not None},
             {one: frozenset(str(value).casefold() for value in known["values"][one]) for one in texts[name]},
         )
     return found
@@ -657,14 +680,14 @@ def _counts_up(draft: Draft, one: ColumnResult) -> bool:
 
 
 def _without_existing_values(
-    drafts: Sequence[Draft], there: Mapping[str, _Existing], words: Vocabulary, rows: int
+    drafts: Sequence[Draft], existing_by_table: Mapping[str, _Existing], words: Vocabulary, rows: int
 ) -> dict[str, int]:
     """Leave out the values that a table already has: where a unique field has few, so that the rest of a half-filled
     lookup table can be filled, and numbers up to the highest one. Return the tables that have all values of such a
     field, with their number."""
     full: dict[str, int] = {}
     for draft in drafts:
-        existing = there.get(draft.entity.name)
+        existing = existing_by_table.get(draft.entity.name)
         if existing is None:
             continue
         for one in draft.found:
@@ -683,7 +706,7 @@ def _without_existing_values(
 
 
 _SHARE_OF_NUMBERS: Final = 200  # chosen: each fill takes so small a part of the numbers that are left
-_MOST_NUMBERS: Final = 10_000_000  # chosen: more than a template generates at once
+_MAX_NUMBERS: Final = 10_000_000  # chosen: more than a template generates at once
 
 
 def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
@@ -706,31 +729,31 @@ def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
         if column is None or rules.of(one.column).high is not None:
             continue
         highest, limit = existing.highest.get(one.column), value_checks.limit_of(column)
-        least = options["min"] if highest is None else max(options["min"], highest + 1)
-        most = options["max"]
-        if least + rows > most and limit is not None:
-            most = min(limits.MAX_INTEGER, int(limit[1]))
+        minimum = options["min"] if highest is None else max(options["min"], highest + 1)
+        maximum = options["max"]
+        if minimum + rows > maximum and limit is not None:
+            maximum = min(limits.MAX_INTEGER, int(limit[1]))
         if unique is True:
-            room = max(rows, min((most - least) // _SHARE_OF_NUMBERS, _MOST_NUMBERS))
-            most = min(most, least + room)
+            room = max(rows, min((maximum - minimum) // _SHARE_OF_NUMBERS, _MAX_NUMBERS))
+            maximum = min(maximum, minimum + room)
         elif existing.rows and highest is not None:
-            most = min(most, least + options["max"] - options["min"])
+            maximum = min(maximum, minimum + options["max"] - options["min"])
             settled.add(unique)
-        if least + (rows if unique is True else 0) <= most:
-            one.field["options"] = {**options, "min": least, "max": most}
+        if minimum + (rows if unique is True else 0) <= maximum:
+            one.field["options"] = {**options, "min": minimum, "max": maximum}
 
 
 def _has_few_values(field: Field, words: Vocabulary) -> bool:
     """Return whether a unique field has at most `_FEW_VALUES` values."""
-    space = _space(field, words)
+    space = _value_count(field, words)
     return space is not None and space <= _FEW_VALUES
 
 
 def _all_values(field: Field, words: Vocabulary) -> list[str | int]:
     """Return all texts or integers of a unique field that has few; else none."""
-    alone = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
+    ungrouped = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
     try:
-        plan = compile_plan(parse([alone]), words)
+        plan = compile_plan(parse([ungrouped]), words)
         space = plan.layer.columns[field["name"]].type.space()
         if space is None or space > _FEW_VALUES:
             return []
@@ -741,13 +764,13 @@ def _all_values(field: Field, words: Vocabulary) -> list[str | int]:
     return values if all(isinstance(value, str) or type(value) is int for value in values) else []
 
 
-def _unneeded(
+def _unneeded_tables(
     drafts: Sequence[Draft],
     samples: Mapping[str, pa.RecordBatch],
     existing: Literal["add", "use"],
     full: Mapping[str, int],
 ) -> list[dict[str, str]]:
-    """Tables that are filled without rows of ours: `{table, code, message, hint}`. ``full`` are those that have all
+    """Return the tables that need no generated rows: `{table, code, message, hint}`. `full` are those that have all
     values of a unique column, with their number."""
     filled = {one.entity.name for one in drafts}
     found = []
@@ -768,7 +791,7 @@ def _unneeded(
     return found
 
 
-def _through_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Collection[str]) -> Entity:
+def _redirect_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Collection[str]) -> Entity:
     """Let foreign keys to a table that triggers fill refer to the table of the trigger, which has the same keys."""
     by_name = {one.name: one for one in entities}
 
@@ -786,12 +809,12 @@ def _through_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Coll
     return replace(entity, relations=tuple(map(redirected, entity.relations)))
 
 
-def chosen(entities: Iterable[Entity], wanted: Sequence[str], path: str = "entities") -> list[Entity]:
+def chosen(entities: Iterable[Entity], names: Sequence[str], path: str = "entities") -> list[Entity]:
     """The tables of these names, each once. Error: validation_error, naming every one that is not there."""
     known = {one.name: one for one in entities}
     folded = {name.casefold(): one for name, one in known.items()}
     found, faults = {}, []
-    for place, name in enumerate(wanted):
+    for place, name in enumerate(names):
         entity = known.get(name) or folded.get(name.casefold())
         if entity is None:
             text = f'There is no table "{name}" in this connection.'
@@ -824,8 +847,8 @@ def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
 
 # --- Simplifying until it can be saved ----------------------------------------------------------------------
 
-_ROUNDS: Final = 8  # chosen: a field takes two steps at most, and faults come to light together
-_PLACE: Final = re.compile(r"fields\[(\d+)\]")
+_MAX_ROUNDS: Final = 8  # chosen: a field takes two steps at most, and faults come to light together
+_FIELD_INDEX: Final = re.compile(r"fields\[(\d+)\]")
 
 
 def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
@@ -835,29 +858,31 @@ def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
         for one in draft.found:
             if one.field is None or one.field["type"] != "reference":
                 continue
-            asked, shown = one.field["options"]["template_id"], one.field["options"]["field"]
-            if asked != "self" and not asked.startswith(HERE):
+            template_id, target_column = one.field["options"]["template_id"], one.field["options"]["field"]
+            if template_id != "self" and not template_id.startswith(HERE):
                 continue  # a template that was made before
-            parent = draft if asked == "self" else by_table.get(asked.removeprefix(HERE))
+            parent = draft if template_id == "self" else by_table.get(template_id.removeprefix(HERE))
             others = () if parent is None else parent.found
-            if any(other.column == shown and other.field is not None for other in others):
+            if any(other.column == target_column and other.field is not None for other in others):
                 continue
-            text = f"it refers to {shown} of {asked.removeprefix(HERE)}, of which nothing is made."
-            red = fallback(one.column, text)
-            one.field, one.state, one.reason = red.field, red.state, red.reason
-            if asked.startswith(HERE) and not any(refers(other, asked) for other in draft.found):
-                draft.waits.pop(asked.removeprefix(HERE), None)
+            text = (
+                f"it refers to {target_column} of {template_id.removeprefix(HERE)}, of which nothing is made."
+            )
+            replacement = fallback(one.column, text)
+            one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
+            if template_id.startswith(HERE) and not any(refers(other, template_id) for other in draft.found):
+                draft.waits.pop(template_id.removeprefix(HERE), None)
     for draft in drafts:
         if not draft.fields:
             name = draft.entity.fields[0].name if draft.entity.fields else "id"
             draft.found.append(fallback(name, "nothing else of the table can be made."))
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             found = _faults(draft, words)
             if not found:
                 break
-            made = [one for one in draft.found if one.field is not None]
+            generated = [one for one in draft.found if one.field is not None]
             for place, fault in found.items():
-                _step(draft, made[place], fault)
+                _simplify(draft, generated[place], fault)
         else:
             for one in draft.found:
                 if one.field is not None and one.field["type"] != "reference":
@@ -877,7 +902,7 @@ def _obey_letter_cases(draft: Draft, words: Vocabulary) -> None:
     }
     for one in draft.found:
         case = cases.get(one.column.casefold())
-        if case is None or one.field is None or one.field["type"] in _OUTSIDE:
+        if case is None or one.field is None or one.field["type"] in _REFERENCE_TYPES:
             continue
         before = one.field
         one.field = {**before, "text_case": case}
@@ -885,7 +910,7 @@ def _obey_letter_cases(draft: Draft, words: Vocabulary) -> None:
             one.field = before
 
 
-_OUTSIDE: Final = ("reference", "foreign_key")
+_REFERENCE_TYPES: Final = ("reference", "foreign_key")
 _SAMPLE_ROWS: Final = 64  # chosen: rows that check constraints are tried with
 
 
@@ -901,7 +926,7 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
         if column is None or one.field is None:
             continue
         key = one.column in draft.entity.keys
-        outside = one.field["type"] in _OUTSIDE
+        outside = one.field["type"] in _REFERENCE_TYPES
         options[one.column.casefold()] = check_search.Options(
             nullable=column.nullable and not key,
             fixed=not key and not one.field.get("unique") and not outside and not column.generated,
@@ -916,37 +941,37 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
         if kind == "filled":
             one.field.pop("percent_blank", None)
             continue
-        asked = one.field["options"].get("template_id", "")
+        template_id = one.field["options"].get("template_id", "")
         if kind == "null":
             one.field, one.reason = (
                 definition(one.column, "null"),
                 "It stays null, as a check of the table demands.",
             )
         else:
-            shown = jsonable(value) if isinstance(value, Decimal) else value
+            constant = jsonable(value) if isinstance(value, Decimal) else value
             if isinstance(value, tuple) and (of := draft.entity.column(one.column)) and of.type == "json":
                 one.field = definition(one.column, "array", {"of": {"type": "words"}, "count": 1})
-                shown = "an array"
+                constant = "an array"
             elif isinstance(value, tuple):
-                shown = f"{{{','.join(value)}}}"
-                one.field = definition(one.column, "constant", {"value": shown})
+                constant = f"{{{','.join(value)}}}"
+                one.field = definition(one.column, "constant", {"value": constant})
             else:
-                one.field = definition(one.column, "enum", {"values": [shown]})
-            one.reason = f"Always {shown}, so that the checks of the table hold."
+                one.field = definition(one.column, "enum", {"values": [constant]})
+            one.reason = f"Always {constant}, so that the checks of the table hold."
         one.state = "yellow"
         if (
-            isinstance(asked, str)
-            and asked.startswith(HERE)
-            and not any(refers(other, asked) for other in draft.found)
+            isinstance(template_id, str)
+            and template_id.startswith(HERE)
+            and not any(refers(other, template_id) for other in draft.found)
         ):
-            draft.waits.pop(asked.removeprefix(HERE), None)
+            draft.waits.pop(template_id.removeprefix(HERE), None)
     _drop_single_keys(draft)
     if _faults(draft, words):  # the constants did not fit after all
         for place, fault in _faults(draft, words).items():
-            _step(draft, [one for one in draft.found if one.field is not None][place], fault)
+            _simplify(draft, [one for one in draft.found if one.field is not None][place], fault)
 
 
-_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "example", "boolean": "true"}
+_EXAMPLE_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "example", "boolean": "true"}
 """An item of an array by its type."""
 
 
@@ -957,7 +982,7 @@ def _constants(column: Column) -> tuple[Any, ...]:
     if column.type == "json":
         return (("example",),)
     if column.type == "array":
-        item = _ITEMS.get(column.items or "")
+        item = _EXAMPLE_ITEMS.get(column.items or "")
         return ((), (item,)) if item else ((),)
     value = None if column.default is None else check_search.constant(column.default)
     return () if value is None else (value,)
@@ -969,12 +994,12 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
     null."""
     fields = []
     for one in draft.fields:
-        made = {key: value for key, value in one.items() if key != "unique" or value is True}
-        if one["type"] in _OUTSIDE:
-            made = definition(one["name"], "row_number", percent_blank=one.get("percent_blank", False))
+        field = {key: value for key, value in one.items() if key != "unique" or value is True}
+        if one["type"] in _REFERENCE_TYPES:
+            field = definition(one["name"], "row_number", percent_blank=one.get("percent_blank", False))
         if not blanks:
-            made.pop("percent_blank", None)
-        fields.append(made)
+            field.pop("percent_blank", None)
+        fields.append(field)
     try:
         plan = compile_plan(groups.assign(parse(fields)), words)
         bound = BoundPlan(plan, GenerationContext("checks", clock.now()))
@@ -998,34 +1023,34 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def refers(one: ColumnResult, asked: str) -> bool:
+def refers(one: ColumnResult, template_id: str) -> bool:
     """Return whether a column refers to a template, or to the table of one that is not saved yet."""
-    return one.field is not None and one.field["options"].get("template_id") == asked
+    return one.field is not None and one.field["options"].get("template_id") == template_id
 
 
 def _faults(draft: Draft, words: Vocabulary) -> dict[int, Fault]:
-    """The first fault of each field that has one, by its place; references stand for what they show."""
-    alone = []
+    """Return the first fault of each invalid field, by the index of the field. References are treated as numbers."""
+    fields = []
     for one in draft.fields:
         if one["type"] == "reference":
-            kept = {key: one[key] for key in ("unique", "percent_blank") if key in one}
-            alone.append(definition(one["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **kept))
+            common = {key: one[key] for key in ("unique", "percent_blank") if key in one}
+            fields.append(definition(one["name"], "number", {"min": 1, "max": limits.MAX_INTEGER}, **common))
         else:
-            alone.append(one)
+            fields.append(one)
     try:
-        compile_plan(field_ids.finished(parse(alone)), words)
+        compile_plan(field_ids.finished(parse(fields)), words)
     except SpecError as error:
         found: dict[int, Fault] = {}
         for fault in error.faults:
-            place = _PLACE.match(fault.path)
+            place = _FIELD_INDEX.match(fault.path)
             if place is not None:
                 found.setdefault(int(place[1]), fault)
         return found or {0: error.faults[0]}
     return {}
 
 
-def _step(draft: Draft, one: ColumnResult, fault: Fault) -> None:
-    """First apart from related fields, then without what makes it unique, then as one valid value or as text."""
+def _simplify(draft: Draft, one: ColumnResult, fault: Fault) -> None:
+    """Simplify an invalid field: give it its own group, then let it repeat, then use a fixed value or text."""
     assert one.field is not None
     column = draft.entity.column(one.column)
     unique = fault.path.endswith(".unique") and one.field.get("unique")
@@ -1061,19 +1086,19 @@ def save(
     Errors other than of one template (a quota, say) undo everything, also `too_slow`: a template is compiled with
     those that it refers to, so many wide tables in a chain could take hours.
     """
-    began = time.thread_time()
+    start = time.thread_time()
     seconds = limits.TABLES_SECONDS if seconds is None else seconds
     ready: dict[str, str] = {}
     unfinished: list[Draft] = []
     skipped: list[dict[str, str]] = []
-    gone: set[str] = set()
+    failed: set[str] = set()
     waiting = {one.entity.name: one for one in drafts}
     try:
         while waiting:
-            if time.thread_time() - began > seconds:
+            if time.thread_time() - start > seconds:
                 text = f"Creating the templates takes more than {seconds:,.0f} s of processor time."
                 raise validation_error([Fault("tables", "too_slow", text, "Create fewer of them at once.")])
-            free = next((one for one in waiting.values() if one.waits.keys() <= ready.keys() | gone), None)
+            free = next((one for one in waiting.values() if one.waits.keys() <= ready.keys() | failed), None)
             one = free or min(
                 waiting.values(),
                 key=lambda draft: (
@@ -1095,7 +1120,7 @@ def save(
                 if error.code != "validation_error":
                     raise
                 db.session.rollback()
-                gone.add(one.entity.name)
+                failed.add(one.entity.name)
                 skipped.append(_skipped(one.entity.name, error))
                 continue
             if free is None:
@@ -1120,7 +1145,7 @@ def save(
 
 
 def _skipped(table: str, error: ApiError) -> dict[str, str]:
-    """Why a table has no template: the first fault of its fields."""
+    """Return why a table has no template: the first fault of its fields."""
     faults = error.details.get("fields") or [{"code": error.code, "message": error.message}]
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     first = faults[0]
@@ -1137,15 +1162,15 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
     left out, and with them what other fields say about them."""
     found: list[Field] = []
     for one in draft.fields:
-        asked = one["options"].get("template_id", "")
-        if not asked.startswith(HERE):
+        template_id = one["options"].get("template_id", "")
+        if not template_id.startswith(HERE):
             found.append(one)
-        elif (name := asked.removeprefix(HERE)) in ready:
+        elif (name := template_id.removeprefix(HERE)) in ready:
             found.append({**one, "options": {**one["options"], "template_id": ready[name]}})
-    together = Counter(one["unique"] for one in found if isinstance(one.get("unique"), str))
+    counts = Counter(one["unique"] for one in found if isinstance(one.get("unique"), str))
     found = [
         {key: value for key, value in one.items() if key != "unique"}
-        if together.get(one.get("unique")) == 1  # the other part of the key was left out
+        if counts.get(one.get("unique")) == 1  # the other part of the key was left out
         else one
         for one in found
     ]
@@ -1159,7 +1184,7 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
 
 
 def _check_has_fields(drafts: Sequence[Draft]) -> None:
-    """`validation_error` for tables of which nothing can be made."""
+    """Raise `validation_error` for tables without any field."""
     faults = [
         Fault(f"entities[{place}]", "nothing_to_make", f'No column of "{one.entity.name}" can be made.', "")
         for place, one in enumerate(drafts)

@@ -24,7 +24,7 @@ from webapp.row_templates.models import Template
 from webapp.row_templates.services import templates
 
 Field = Mapping[str, Any]
-_OWN: Final = ("id", "description", "sensitive", "masking", "hidden")
+_USER_ATTRIBUTES: Final = ("id", "description", "sensitive", "masking", "hidden")
 """Attributes of a field that users set and imports do not contain."""
 
 
@@ -41,14 +41,14 @@ class Change:
 
     def as_dict(self) -> dict[str, Any]:
         """As the API shows it."""
-        after = None if self.after is None else _core(self.after, {})
-        asked = "" if after is None else str(after["options"].get("template_id", ""))
-        if after is not None and asked.startswith(HERE):
-            after["options"] = {**after["options"], "template_id": asked.removeprefix(HERE)}
+        after = None if self.after is None else _schema_attributes(self.after, {})
+        template_id = "" if after is None else str(after["options"].get("template_id", ""))
+        if after is not None and template_id.startswith(HERE):
+            after["options"] = {**after["options"], "template_id": template_id.removeprefix(HERE)}
         return {
             "column": self.column,
             "change": self.change,
-            "from": None if self.before is None else _core(self.before, {}),
+            "from": None if self.before is None else _schema_attributes(self.before, {}),
             "to": after,
             "state": self.state,
             "reason": self.reason,
@@ -121,18 +121,21 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
     """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
     applied as the next version (commits). Error: validation_error for an unknown column."""
     before = imports.last(template)
-    draft, known, told = schema.draft, schema.known, schema.report
+    draft, known, report = schema.draft, schema.known, schema.report
     name = draft.entity.name
     current = templates.version_of(template).spec["fields"]
     tables = {one: table for table, one in known.items()}
     base: dict[str, Any]
     if before is None:
-        base = {one["name"]: _core(one, tables) for one in current}
+        base = {one["name"]: _schema_attributes(one, tables) for one in current}
     else:
-        base = {column: None if one is None else _core(one, tables) for column, one in before.columns.items()}
-    found = list(_changes(draft, current, base, tables, before is not None))
+        base = {
+            column: None if one is None else _schema_attributes(one, tables)
+            for column, one in before.columns.items()
+        }
+    found = list(_find_changes(draft, current, base, tables, before is not None))
     if accept is None:
-        return Compared(templates.show(template), name, schema.format, found, told)
+        return Compared(templates.show(template), name, schema.format, found, report)
     names = [one.column for one in found]
     faults = [
         Fault(f"accept[{place}]", "unknown_column", f'"{one}" does not differ.', did_you_mean(one, names))
@@ -141,55 +144,59 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
     ]
     if faults:
         raise validation_error(faults)
-    taken = [one for one in names if one in set(accept)]
-    shown = _taken(actor, template, draft, [one for one in found if one.column in taken], known)
+    accepted = [one for one in names if one in set(accept)]
+    updated = _apply_changes(actor, template, draft, [one for one in found if one.column in accepted], known)
     # The base of the next comparison: what was not accepted differs then too.
-    refused = set(names) - set(taken)
-    kept = {one.column: one.field for one in draft.found if one.column not in refused}
-    kept |= {column: one for column, one in base.items() if column in refused}
-    imports.keep(shown, schema.format, schema.sent, name, told, kept)
+    rejected = set(names) - set(accepted)
+    columns = {one.column: one.field for one in draft.found if one.column not in rejected}
+    columns |= {column: one for column, one in base.items() if column in rejected}
+    imports.keep(updated, schema.format, schema.sent, name, report, columns)
     db.session.commit()
-    return Compared(shown, name, schema.format, found, told, taken)
+    return Compared(updated, name, schema.format, found, report, accepted)
 
 
-def _core(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:
+def _schema_attributes(field: Field, tables: Mapping[str, str]) -> dict[str, Any]:
     """Return the attributes of a field that a schema determines; templates by their tables."""
     options = {key: value for key, value in field["options"].items() if value is not None}
     if options.get("template_id") in tables:
         options["template_id"] = HERE + tables[options["template_id"]]
-    made = {"type": field["type"], "options": options}
+    attributes = {"type": field["type"], "options": options}
     for key in ("unique", "percent_blank", "formula", "text_case"):
         if field.get(key):
-            made[key] = field[key]
+            attributes[key] = field[key]
     inner = options.get("fields")
     if isinstance(inner, list):
-        options["fields"] = [{"name": one["name"], **_core(one, tables)} for one in inner]
-    return made
+        options["fields"] = [{"name": one["name"], **_schema_attributes(one, tables)} for one in inner]
+    return attributes
 
 
-def _changes(
+def _find_changes(
     draft: Draft, current: Sequence[Field], base: Mapping[str, Any], tables: Mapping[str, str], imported: bool
 ) -> Any:
-    here = {one["name"]: one for one in current}
+    current_fields = {one["name"]: one for one in current}
     for one in draft.found:
-        now = None if one.field is None else _core(one.field, tables)
-        if one.column in here:
-            same = (
-                now is None
-                or now == _core(here[one.column], tables)
-                or (imported and now == base.get(one.column))
+        new = None if one.field is None else _schema_attributes(one.field, tables)
+        if one.column in current_fields:
+            is_unchanged = (
+                new is None
+                or new == _schema_attributes(current_fields[one.column], tables)
+                or (imported and new == base.get(one.column))
             )
-            if not same:
-                yield Change(one.column, "changed", here[one.column], one.field, one.state, one.reason)
-        elif now is not None and one.column not in base:
+            if not is_unchanged:
+                yield Change(
+                    one.column, "changed", current_fields[one.column], one.field, one.state, one.reason
+                )
+        elif new is not None and one.column not in base:
             yield Change(one.column, "added", None, one.field, one.state, one.reason)
-    there = {one.column for one in draft.found if one.field is not None}
+    schema_columns = {one.column for one in draft.found if one.field is not None}
     for name in base:
-        if name in here and name not in there:
-            yield Change(name, "removed", here[name], None, "yellow", "The schema no longer has it.")
+        if name in current_fields and name not in schema_columns:
+            yield Change(
+                name, "removed", current_fields[name], None, "yellow", "The schema no longer has it."
+            )
 
 
-def _taken(
+def _apply_changes(
     actor: Actor, template: Template, draft: Draft, changes: Sequence[Change], known: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the next version with the changes applied; the unchanged template without changes."""
@@ -203,11 +210,11 @@ def _taken(
         if change is None:
             fields.append(dict(one))
         elif change.change == "changed" and one["name"] in linked:
-            fields.append({**linked[one["name"]], **{key: one[key] for key in _OWN}})
+            fields.append({**linked[one["name"]], **{key: one[key] for key in _USER_ATTRIBUTES}})
     order = [one.column for one in draft.found]
     for change in changes:
         if change.change == "added" and change.column in linked:
-            above = set(order[: order.index(change.column)])
-            places = [place + 1 for place, one in enumerate(fields) if one["name"] in above]
+            preceding = set(order[: order.index(change.column)])
+            places = [place + 1 for place, one in enumerate(fields) if one["name"] in preceding]
             fields.insert(max(places, default=0), linked[change.column])
     return templates.change(actor, template, {"fields": fields})

@@ -140,19 +140,19 @@ def describe(actor: Actor, body: DescribeIn) -> Response:
     template. A field that is invalid becomes plain text, and the report says so.
     """
     try:
-        made = descriptions.template(actor, **body.model_dump())
+        result = descriptions.template(actor, **body.model_dump())
     except ApiError as error:
         if g.face != "person" or error.status < 500:
             raise
         db.session.rollback()
         return _page(actor, error)  # the model's fault, not ours: what was typed is not lost by it
-    doubtful = [one["field"] for one in made["report"] if one["state"] != "green"]
+    doubtful = [one["field"] for one in result["report"] if one["state"] != "green"]
     message = (
         f" Look at {', '.join(doubtful)}, which the model did not describe correctly." if doubtful else ""
     )
-    saved = made["template"]
-    where = url_for("templates.show", template_id=saved["id"]) if saved else None
-    return reply(made, see=where, flashed=f"Template {made['name']} drafted.{message}")
+    saved = result["template"]
+    location = url_for("templates.show", template_id=saved["id"]) if saved else None
+    return reply(result, see=location, flashed=f"Template {result['name']} drafted.{message}")
 
 
 @route(
@@ -173,17 +173,17 @@ def suggest_here(actor: Actor) -> Response:
     """Return types for one field of the builder's form, for its picker; `model` selects the model."""
     _, key, _ = drafts.pressed()
     model = request.form.get("model") or None
-    at = draft_page.of_form(actor)
-    fields = places(forms.read(request.form, at.spec)["fields"])
+    draft = draft_page.of_form(actor)
+    fields = places(forms.read(request.form, draft.spec)["fields"])
     field = next((one.given for one in fields if one.key == key), {})
     name = str(field.get("name", ""))
     context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}
-    given = {"name": name, "description": str(field.get("description") or ""), "connection_id": model}
+    data = {"name": name, "description": str(field.get("description") or ""), "connection_id": model}
     try:
         if name:
-            body = parse(SuggestIn, given, strict=False)
-            found = imports_suggestions.suggestions(actor, **body.model_dump())
-            context["found"] = [_shown(one) for one in found]
+            body = parse(SuggestIn, data, strict=False)
+            results = imports_suggestions.suggestions(actor, **body.model_dump())
+            context["found"] = [_picker_entry(one) for one in results]
     except ApiError as error:
         db.session.rollback()
         context["error"] = error
@@ -191,14 +191,14 @@ def suggest_here(actor: Actor) -> Response:
     return Response(render_template("templates/suggested.html", **context), mimetype="text/html")
 
 
-def _shown(one: dict[str, Any]) -> dict[str, Any]:
-    """Return a suggestion for the picker: `word` is the type, with its options if there are any."""
+def _picker_entry(one: dict[str, Any]) -> dict[str, Any]:
+    """Return a suggestion for the picker: `value` is the type, with its options if there are any."""
     kind = find(one["type"])
     entry = next(known for known in catalogue.entries() if known["name"] == kind.name) if kind else {}
-    word = f"{one['type']} {orjson.dumps(one['options']).decode()}" if one["options"] else one["type"]
+    value = f"{one['type']} {orjson.dumps(one['options']).decode()}" if one["options"] else one["type"]
     return {
         **one,
-        "word": word,
+        "word": value,
         "label": entry.get("label", one["type"]),
         "example": entry.get("example", ""),
     }

@@ -92,7 +92,7 @@ class AgainIn(SourceIn):
     accept: Annotated[list[_Table], Field(max_length=limits.IMPORT_COLUMNS)] | None = None
 
 
-_SOURCE: Final = {
+_SOURCE_CONTROLS: Final = {
     "file": Control(
         "File",
         type="file",
@@ -107,11 +107,13 @@ _SOURCE: Final = {
     ),
     "format": Control("Format", choices=tuple(FORMAT_NAMES.items())),
 }
-_NEW: Final = FormSpec(ImportIn, _SOURCE, codes={"payload_too_large": "file"}, focus="content")
-_CHANGED: Final = FormSpec(
+_IMPORT_FORM: Final = FormSpec(
+    ImportIn, _SOURCE_CONTROLS, codes={"payload_too_large": "file"}, focus="content"
+)
+_UPDATE_FORM: Final = FormSpec(
     AgainIn,
     {
-        **_SOURCE,
+        **_SOURCE_CONTROLS,
         "table": Control(
             "Table, if the file has several", attributes={"spellcheck": "false", "autocomplete": "off"}
         ),
@@ -120,7 +122,7 @@ _CHANGED: Final = FormSpec(
 )
 
 
-def _drawn(spec: FormSpec, error: ApiError | None = None) -> PageForm:
+def _form(spec: FormSpec, error: ApiError | None = None) -> PageForm:
     """The submitted form of a source. A long text is not sent back."""
     sent = multipart.form_of(request) if request.method == "POST" else None
     form = spec.draw(sent=sent, error=error)
@@ -193,7 +195,7 @@ class AgainOut(Output):
     accepted: list[str] | None
 
 
-def _multipart(**more: Any) -> dict[str, Any]:
+def _multipart_schema(**more: Any) -> dict[str, Any]:
     text = {"type": "string"}
     return {
         "type": "object",
@@ -207,27 +209,28 @@ def _multipart(**more: Any) -> dict[str, Any]:
     }
 
 
-_TYPES: Final = {"type": "array", "items": {"type": "string"}}
+_STRING_ARRAY: Final = {"type": "array", "items": {"type": "string"}}
 
 
 @route(bp, "/import", scope="write", hidden=True, programs=False)
 def ask(actor: Actor) -> Response:
     """The form that a file is dropped on, or a schema is pasted into."""
-    return reply(template=PAGE, form=_drawn(_NEW), made=None)
+    return reply(template=PAGE, form=_form(_IMPORT_FORM), made=None)
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
-    return reply(template=PAGE, block="review", form=_drawn(_NEW, error), made=None)
+def _form_with_error(actor: Actor, error: ApiError) -> Response:
+    return reply(template=PAGE, block="review", form=_form(_IMPORT_FORM, error), made=None)
 
 
 @route(
     bp, "/import", ["POST"], scope="write", body=ImportIn, returns=ImportOut, status=201, idempotent=True,
     max_body=MOST_BYTES,
-    multipart=_multipart(
+    multipart=_multipart_schema(
         save={"type": "boolean"}, wait={"type": "boolean"}, import_id={"type": "string"},
-        quantity={"type": "integer"}, types=_TYPES,
+        quantity={"type": "integer"}, types=_STRING_ARRAY,
     ),
-    errors=(*versioned_routes.SAVES, "quota_exceeded"), also={200: ImportOut, 202: ImportJobOut}, on_fault=_again,
+    errors=(*versioned_routes.SAVES, "quota_exceeded"), also={200: ImportOut, 202: ImportJobOut},
+    on_fault=_form_with_error,
 )  # fmt: skip
 def create(actor: Actor, body: ImportIn) -> Response:
     """Create templates from a file or a schema.
@@ -247,77 +250,77 @@ def create(actor: Actor, body: ImportIn) -> Response:
         }
         if not body.wait or (person and _size(sent) > limits.IMPORT_IN_REQUEST_BYTES):
             job = background.start(actor, sent, body.format, **options)
-            where = url_for("imports.show", import_id=job.id)
+            location = url_for("imports.show", import_id=job.id)
             if person and not request.headers.get("HX-Request"):
-                return see_other(where)
-            return _followed(job, 202, {"Location": where})
-        made = imports.create(actor, sent, body.format, **options)
+                return see_other(location)
+            return _job_response(job, 202, {"Location": location})
+        result = imports.create(actor, sent, body.format, **options)
         echo = _echo(sent) if person and not body.save else ""
-    return _made(made, body.save, echo, sent.name if echo else "")
+    return _result_response(result, body.save, echo, sent.name if echo else "")
 
 
-def _made(
-    made: imports.ImportResult, saved: bool, echo: str = "", name: str = "", job: Any = None
+def _result_response(
+    result: imports.ImportResult, saved: bool, echo: str = "", name: str = "", job: Any = None
 ) -> Response:
     """The result of an import, as JSON or as a part of the page. `echo`: the document, for a browser without
     JavaScript; `job`: of a worker."""
-    told = _told(made)
+    data = _as_json(result)
     if g.face == "program":
-        return reply(told, status=201 if saved else 200)
-    form = _drawn(_NEW)
+        return reply(data, status=201 if saved else 200)
+    form = _form(_IMPORT_FORM)
     if echo:
         form["content"].data = echo
     context: dict[str, Any] = {
         "form": form,
-        "made": told,
+        "made": data,
         "saved": saved,
-        "review": [] if saved else _reviewed(made),
+        "review": [] if saved else _review_tables(result),
         "kinds": sorted(REGISTRY, key=lambda kind: kind.label),
         "name": name,
         "job": job,
-        "together": 1 < len(made.templates) <= limits.MAX_DATASET_TABLES,
+        "together": 1 < len(result.templates) <= limits.MAX_DATASET_TABLES,
     }
     if saved:  # the form is replaced, so that it cannot be sent twice
         return reply(
-            told,
+            data,
             template=PAGE,
             block="result",
             status=200 if job else 201,
             headers={"HX-Retarget": "#result"},
             **context,
         )
-    return reply(told, template=PAGE, block="review", **context)
+    return reply(data, template=PAGE, block="review", **context)
 
 
-def _told(made: imports.ImportResult) -> dict[str, Any]:
+def _as_json(result: imports.ImportResult) -> dict[str, Any]:
     return {
-        "format": made.format,
-        "templates": made.templates,
-        "dataset": made.dataset,
-        "report": made.report,
+        "format": result.format,
+        "templates": result.templates,
+        "dataset": result.dataset,
+        "report": result.report,
     }
 
 
 @route(bp, "/imports/<import_id>", scope="write", returns=ImportJobOut)
 def show(actor: Actor, import_id: str) -> Response:
     """Follow an import that a worker does. It is deleted a day after its end."""
-    return _followed(background.get(actor, import_id))
+    return _job_response(background.get(actor, import_id))
 
 
 @route(bp, "/imports/<import_id>", ["DELETE"], scope="write", returns=ImportJobOut, errors=("run_finished",))
 def cancel(actor: Actor, import_id: str) -> Response:
     """Cancel an import that has not finished. Templates that it has saved stay."""
-    return _followed(background.cancel(actor, background.get(actor, import_id, lock=True)))
+    return _job_response(background.cancel(actor, background.get(actor, import_id, lock=True)))
 
 
-def _followed(job: ImportJob, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    made = background.result(job)
+def _job_response(job: ImportJob, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    result = background.result(job)
     data = background.as_json(job)
     if g.face == "program":
-        return reply({**data, "result": _told(made) if made else None}, status=status, headers=headers)
-    if made is not None:
-        return _made(made, job.request["save"], job=data)
-    return reply(template=PAGE, block="review", status=status, form=_drawn(_NEW), made=None, job=data)
+        return reply({**data, "result": _as_json(result) if result else None}, status=status, headers=headers)
+    if result is not None:
+        return _result_response(result, job.request["save"], job=data)
+    return reply(template=PAGE, block="review", status=status, form=_form(_IMPORT_FORM), made=None, job=data)
 
 
 @route(bp, "/import/sample", scope="read", hidden=True, programs=False)
@@ -325,26 +328,26 @@ def sample(actor: Actor) -> Response:
     """Values that a column would have with another type, for its row in a review. The query has the column, and the
     type under the name that the form of the review has for it."""
     column = request.args.get("column", "")[: limits.MAX_NAME_CHARS] or "value"
-    wanted = next((value for key, value in request.args.items() if key.startswith("types[")), "")
-    kind = find(wanted) if wanted.strip() else None
+    type_name = next((value for key, value in request.args.items() if key.startswith("types[")), "")
+    kind = find(type_name) if type_name.strip() else None
     values, fault = (
         ([], "There is no such field type.") if kind is None else drafts.examples(column, kind.name)
     )
     return reply(template="imports/sample.html", values=values, fault=fault)
 
 
-def _reviewed(made: imports.ImportResult) -> list[dict[str, Any]]:
+def _review_tables(result: imports.ImportResult) -> list[dict[str, Any]]:
     """The tables of a review, each with its columns: what is shown, the type, and its place in the report."""
     found: dict[str, dict[str, Any]] = {}
-    columns = zip(made.report, [*made.shown, *({} for _ in made.report)], strict=False)
-    for place, (told, values) in enumerate(columns):
+    columns = zip(result.report, [*result.shown, *({} for _ in result.report)], strict=False)
+    for place, (row, values) in enumerate(columns):
         if not values:
             continue
-        empty = {"name": told["table"], "place": place, "columns": [], "counts": Counter()}
-        table = found.setdefault(told["table"], empty)
-        kind = find(told["type"]) if told["type"] else None
-        table["columns"].append({**told, **values, "place": place, "label": kind.label if kind else ""})
-        table["counts"][told["confidence"]] += 1
+        empty = {"name": row["table"], "place": place, "columns": [], "counts": Counter()}
+        table = found.setdefault(row["table"], empty)
+        kind = find(row["type"]) if row["type"] else None
+        table["columns"].append({**row, **values, "place": place, "label": kind.label if kind else ""})
+        table["counts"][row["confidence"]] += 1
     return list(found.values())
 
 
@@ -365,15 +368,15 @@ def _echo(sent: Sent) -> str:
 def ask_again(actor: Actor, template_id: str) -> Response:
     """The form that a changed schema of a template is given to."""
     template = row_templates_templates.get(actor, template_id, "write")
-    return _page_again(template, None, None)
+    return _comparison_page(template, None, None)
 
 
-def _faulty(actor: Actor, error: ApiError, template_id: str) -> Response:
-    return _page_again(row_templates_templates.get(actor, template_id, "write"), None, error)
+def _comparison_with_error(actor: Actor, error: ApiError, template_id: str) -> Response:
+    return _comparison_page(row_templates_templates.get(actor, template_id, "write"), None, error)
 
 
-def _page_again(template: Template, found: Any, error: ApiError | None) -> Response:
-    form, last = _drawn(_CHANGED, error), imports.last(template)
+def _comparison_page(template: Template, found: Any, error: ApiError | None) -> Response:
+    form, last = _form(_UPDATE_FORM, error), imports.last(template)
     data = found["template"] if found else row_templates_templates.show(template)
     form["table"].render_kw = {
         **form["table"].render_kw,
@@ -384,8 +387,8 @@ def _page_again(template: Template, found: Any, error: ApiError | None) -> Respo
 
 @route(
     bp, "/templates/<template_id>/import", ["POST"], scope="write", body=AgainIn, returns=AgainOut,
-    max_body=MOST_BYTES, errors=versioned_routes.CHANGES, on_fault=_faulty,
-    multipart=_multipart(table={"type": "string"}, accept={"type": "array", "items": {"type": "string"}}),
+    max_body=MOST_BYTES, errors=versioned_routes.CHANGES, on_fault=_comparison_with_error,
+    multipart=_multipart_schema(table={"type": "string"}, accept={"type": "array", "items": {"type": "string"}}),
 )  # fmt: skip
 def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
     """Compare a template with a changed schema, and apply columns.
@@ -402,7 +405,7 @@ def compare(actor: Actor, template_id: str, body: AgainIn) -> Response:
         accept = (accept or []) if request.args.get("do") == "accept" else None
     found = updates.compare(actor, template, schema, accept)
     if g.face == "person":
-        return _page_again(template, found.as_dict(), None)
+        return _comparison_page(template, found.as_dict(), None)
     return reply(found.as_dict())
 
 
@@ -411,12 +414,12 @@ def _document(actor: Actor, body: ImportIn) -> Iterator[Sent]:
     """The document of a request, or that of an earlier import. On the page, a file that is still chosen is not what was
     reviewed, so it counts only if it is to be read again."""
     person, files = g.face == "person", [one for one in request.files.getlist("file") if one.filename]
-    given = bool(body.content or body.file or files)
-    if not body.import_id or (person and given and not body.save):
+    has_document = bool(body.content or body.file or files)
+    if not body.import_id or (person and has_document and not body.save):
         with sent_by(actor, body) as sent:
             yield sent
         return
-    if given and not person:
+    if has_document and not person:
         text = "Send either a document or the id of an import."
         raise validation_error([Fault("import_id", "duplicate", text, "import_id, content or file")])
     job = background.get(actor, body.import_id)
@@ -436,16 +439,16 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
     not_found."""
     files = [one for one in request.files.getlist("file") if one.filename]
     content = body.content or None
-    given = [one for one in (content, body.file, *files) if one]
-    if len(given) != 1:
-        text = "Send one file, or one text." if given else "There is neither a file nor a text."
+    sources = [one for one in (content, body.file, *files) if one]
+    if len(sources) != 1:
+        text = "Send one file, or one text." if sources else "There is neither a file nor a text."
         raise validation_error(
-            [Fault("content", "duplicate" if given else "missing", text, "content or file")]
+            [Fault("content", "duplicate" if sources else "missing", text, "content or file")]
         )
     name = (body.name or "").strip()
     if files:
-        own = (files[0].filename or "").replace("\\", "/").rpartition("/")[2]
-        yield Sent(files[0].stream, name or own)
+        file_name = (files[0].filename or "").replace("\\", "/").rpartition("/")[2]
+        yield Sent(files[0].stream, name or file_name)
     elif body.file:
         file = files_services.find(actor, body.file)
         with tempfile.TemporaryFile() as copy:
@@ -471,10 +474,10 @@ def helpers() -> dict[str, Any]:
     """Return the functions that templates of template pages use."""
     if getattr(g, "face", "") != "person":
         return {}
-    return {"imported": _imported}
+    return {"imported": _last_import}
 
 
-def _imported(template_id: str) -> Any:
+def _last_import(template_id: str) -> Any:
     """The newest import onto a template, for its page."""
     template = db.session.get(Template, template_id)
     return None if template is None else imports.last(template)

@@ -104,14 +104,14 @@ def create(actor: Actor, connection_id: str, body: TablesIn) -> Response:
     Types are derived from names, declared types, constraints and a small sample; foreign keys become
     references.
     """
-    made = tables.create(actor, connection_id, body.entities, body.quantity)
-    told = {
-        "templates": made.templates,
-        "report": made.report,
-        "endpoints": made.endpoints,
-        "skipped": made.skipped,
+    result = tables.create(actor, connection_id, body.entities, body.quantity)
+    data = {
+        "templates": result.templates,
+        "report": result.report,
+        "endpoints": result.endpoints,
+        "skipped": result.skipped,
     }
-    return reply(told, status=201)
+    return reply(data, status=201)
 
 
 @route(bp, "/connections/<connection_id>/fetched/refresh", ["POST"], scope="generate", returns=RefreshedOut)
@@ -135,11 +135,11 @@ def refresh(actor: Actor, connection_id: str) -> Response:
 def templates_of(actor: Actor, connection_id: str) -> Response:
     """Create templates from the selected tables."""
     found = connections.get(actor, connection_id, "write")
-    wanted = request.form.getlist("entities")
-    made, error = None, None
+    table_names = request.form.getlist("entities")
+    result, error = None, None
     try:
-        if wanted:
-            made = tables.create(actor, connection_id, wanted, limits.DEFAULT_QUANTITY)
+        if table_names:
+            result = tables.create(actor, connection_id, table_names, limits.DEFAULT_QUANTITY)
     except ApiError as trouble:
         error = trouble
-    return connection_pages.tables_page(actor, found, connection_pages.TablesQuery(), made, error)
+    return connection_pages.tables_page(actor, found, connection_pages.TablesQuery(), result, error)
