@@ -36,7 +36,7 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What can become of a column. `values` are constants that fit its type; arrays are tuples."""
+    """The possible changes of a column. `values` are constants of its type; arrays are tuples."""
 
     nullable: bool
     fixed: bool
@@ -47,54 +47,54 @@ class Options:
 def search(
     checks: Iterable[str], rows: Sequence[Row], filled: Sequence[Row], options: Mapping[str, Options]
 ) -> dict[str, Change]:
-    """What to change so that all rows satisfy the checks, by column.
+    """Return the changes, by column, after which all rows satisfy the checks.
 
     `rows` are samples of what the fields generate, `filled` the same without nulls where a field is; `options` are the
     columns that may change. Checks that share a column are solved together. Where no combination satisfies them,
     nothing changes.
     """
     found: dict[str, Change] = {}
-    for trees in _connected_checks([tree for tree in map(_parsed, checks) if tree is not None]):
-        if all(_holds(tree, rows) for tree in trees):
+    for trees in _connected_checks([tree for tree in map(_parse, checks) if tree is not None]):
+        if all(_is_satisfied(tree, rows) for tree in trees):
             continue
-        changes = _solved(trees, filled, options)
+        changes = _solve(trees, filled, options)
         if changes is None:
-            evaluated = [tree for tree in trees if _evaluates(tree, filled)]
-            if len(evaluated) < len(trees) and not all(_holds(tree, rows) for tree in evaluated):
-                changes = _solved(evaluated, filled, options)
+            evaluated = [tree for tree in trees if _can_evaluate(tree, filled)]
+            if len(evaluated) < len(trees) and not all(_is_satisfied(tree, rows) for tree in evaluated):
+                changes = _solve(evaluated, filled, options)
         found |= changes or {}
     return found
 
 
-def _solved(
+def _solve(
     trees: Sequence[sql.Expression], filled: Sequence[Row], options: Mapping[str, Options]
 ) -> dict[str, Change] | None:
-    """Changes after which all rows satisfy all of these checks."""
+    """Return changes after which all rows satisfy all of these checks; None if none are found."""
     if not trees:
         return None
     named = set().union(*map(_names, trees)) & options.keys()
     known: dict[tuple[int, tuple[tuple[str, Any], ...]], bool] = {}
-    of_tree = [sorted(_names(tree)) for tree in trees]
+    names_of_tree = [sorted(_names(tree)) for tree in trees]
 
-    def holds(place: int, constants: Mapping[str, Any]) -> bool:
-        """Whether a check holds for all rows. It depends only on the constants of its own columns."""
-        mine = tuple((name, constants[name]) for name in of_tree[place] if name in constants)
-        if (place, mine) not in known:
+    def holds(index: int, constants: Mapping[str, Any]) -> bool:
+        """Return whether a check holds for all rows. It depends only on the constants of its own columns."""
+        own_constants = tuple((name, constants[name]) for name in names_of_tree[index] if name in constants)
+        if (index, own_constants) not in known:
             changed = ({**row, **constants} for row in filled)
-            known[place, mine] = _holds(trees[place], changed)
-        return known[place, mine]
+            known[index, own_constants] = _is_satisfied(trees[index], changed)
+        return known[index, own_constants]
 
     branches = [plan for tree in trees for plan in _branch_plans(tree, options)]
     for plan in itertools.chain([{}], branches, _plans(trees, filled, options)):
         constants = {name: value for name, (_, value) in plan.items()}
-        if all(holds(place, constants) for place in range(len(trees))):
+        if all(holds(index, constants) for index in range(len(trees))):
             return dict.fromkeys(named, ("filled", None)) | plan
     return None
 
 
 def true_columns(condition: str) -> list[str]:
-    """The columns, in lower case, that are true in all rows that satisfy a condition."""
-    tree = _parsed(condition) if condition else None
+    """Return the columns, in lower case, that are true in all rows that satisfy a condition."""
+    tree = _parse(condition) if condition else None
     found = []
     for one in tree.flatten() if isinstance(tree, sql.And) else [tree]:
         while isinstance(one, sql.Paren):
@@ -114,9 +114,9 @@ def true_columns(condition: str) -> list[str]:
 
 
 def differing_columns(check: str) -> list[tuple[str, str]]:
-    """The pairs of columns, in lower case, that a check demands to differ (`a <> b`, perhaps only where both are
-    filled)."""
-    tree = _parsed(check)
+    """Return the pairs of columns, in lower case, that must differ according to a check (`a <> b`, possibly only if
+    both are filled)."""
+    tree = _parse(check)
     found = []
     for one in tree.flatten() if isinstance(tree, sql.And) else [tree]:
         for part in one.flatten() if isinstance(one, sql.Or) else [one]:
@@ -136,10 +136,10 @@ def differing_columns(check: str) -> list[tuple[str, str]]:
 
 
 def letter_cases(check: str) -> dict[str, Literal["lower", "upper"]]:
-    """The columns, in lower case, that a check demands to be in one case (`name = lower(name)`)."""
-    tree = _parsed(check)
+    """Return the columns, in lower case, that must be in one letter case by a check (`name = lower(name)`)."""
+    tree = _parse(check)
     found: dict[str, Literal["lower", "upper"]] = {}
-    for one in _flattened(tree, sql.And) if tree is not None else ():
+    for one in _flatten(tree, sql.And) if tree is not None else ():
         if not isinstance(one, sql.EQ):
             continue
         sides = [_without_casts(one.this), _without_casts(one.expression)]
@@ -160,8 +160,8 @@ def _without_casts(node: sql.Expression) -> sql.Expression:
 
 
 def constant(default: str, array: bool = False) -> Any:
-    """The value of a column's default, if it is a constant: a text, number, truth value or empty array; else None."""
-    tree = _parsed(default)
+    """Return a column's default if it is a constant: a text, number, boolean or empty array; else None."""
+    tree = _parse(default)
     if tree is None:
         return None
     try:
@@ -174,15 +174,15 @@ def constant(default: str, array: bool = False) -> Any:
 
 
 def _connected_checks(trees: Iterable[sql.Expression]) -> list[list[sql.Expression]]:
-    """The checks, those together that share a column."""
+    """Group the checks that share a column."""
     parts: list[tuple[set[str], list[sql.Expression]]] = []
     for tree in trees:
-        names, mine = _names(tree), [tree]
+        names, group = _names(tree), [tree]
         for part in [one for one in parts if one[0] & names]:
             parts.remove(part)
-            names, mine = names | part[0], part[1] + mine
-        parts.append((names, mine))
-    return [mine for _, mine in parts]
+            names, group = names | part[0], part[1] + group
+        parts.append((names, group))
+    return [group for _, group in parts]
 
 
 def _names(tree: sql.Expression) -> set[str]:
@@ -192,45 +192,48 @@ def _names(tree: sql.Expression) -> set[str]:
 def _plans(
     trees: Sequence[sql.Expression], rows: Sequence[Row], options: Mapping[str, Options]
 ) -> Iterable[dict[str, Change]]:
-    """Combinations of changes to the columns of some checks, those with the fewest changes first."""
+    """Yield combinations of changes to the columns of these checks, those with the fewest changes first."""
     literals: list[Any] = []
     for one in (node for tree in trees for node in tree.find_all(sql.Literal, sql.Boolean)):
         value = _value(one, {})
         if isinstance(one.parent, sql.Like | sql.ILike) and isinstance(value, str):
-            value = "".join(_EXAMPLES.get(part, part[-1:]) for part in _LIKE_PARTS.findall(value))
+            value = "".join(_WILDCARD_EXAMPLES.get(part, part[-1:]) for part in _LIKE_PARTS.findall(value))
         storable = not isinstance(value, Decimal) or abs(value) < 2**63
         if storable and value not in literals:
             literals.append(value)
-    ways: dict[str, list[Change]] = {}
+    changes_by_column: dict[str, list[Change]] = {}
     for name in sorted(set().union(*map(_names, trees))):
-        can = options.get(name)
-        if can is None:
+        allowed = options.get(name)
+        if allowed is None:
             continue
-        mine: list[Change] = []
-        if can.fixed:
-            seen = [_plain(row[name]) for row in rows]
+        changes: list[Change] = []
+        if allowed.fixed:
+            seen = [_normalized(row[name]) for row in rows]
             seen = [one for one in seen if isinstance(one, str | bool | Decimal)]
-            fit = [one for one in literals if seen and type(one) is type(seen[0])]
-            mine += [("value", value) for value in dict.fromkeys([*can.values, *fit, *seen[:_SAMPLES]])]
-        if can.nullable:
-            mine.append(("null", None))
-        if mine:
-            ways[name] = mine
+            matching = [one for one in literals if seen and type(one) is type(seen[0])]
+            changes += [
+                ("value", value)
+                for value in dict.fromkeys([*allowed.values, *matching, *seen[:_MAX_SAMPLES]])
+            ]
+        if allowed.nullable:
+            changes.append(("null", None))
+        if changes:
+            changes_by_column[name] = changes
     combined = (
         dict(zip(names, plan, strict=True))
-        for size in range(1, len(ways) + 1)
-        for names in itertools.combinations(ways, size)
-        for plan in itertools.product(*(ways[name] for name in names))
+        for size in range(1, len(changes_by_column) + 1)
+        for names in itertools.combinations(changes_by_column, size)
+        for plan in itertools.product(*(changes_by_column[name] for name in names))
     )
     return itertools.islice(combined, limits.CHECK_PLANS)
 
 
 def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Iterator[dict[str, Change]]:
-    """What each branch of an OR says itself of its columns: those that equal a literal, and those that are null. Such a
-    branch may name more columns than combinations can be tried."""
-    for branch in itertools.islice(_flattened(tree, sql.Or), _BRANCHES):
+    """Yield a plan for each branch of an OR: columns that equal a literal, and those that are null. Such a branch may
+    refer to more columns than combinations can be tried."""
+    for branch in itertools.islice(_flatten(tree, sql.Or), _MAX_BRANCHES):
         plan: dict[str, Change] = {}
-        for one in _flattened(branch, sql.And):
+        for one in _flatten(branch, sql.And):
             left, right = one.args.get("this"), one.args.get("expression")
             if isinstance(one, sql.EQ) and isinstance(left, sql.Column) and isinstance(right, sql.Expression):
                 try:
@@ -257,32 +260,32 @@ def _branch_plans(tree: sql.Expression, options: Mapping[str, Options]) -> Itera
             yield plan
 
 
-def _flattened(tree: sql.Expression, kind: type[sql.Expression]) -> Iterator[sql.Expression]:
-    """The parts of a chain of OR or AND, without parentheses around them."""
+def _flatten(tree: sql.Expression, kind: type[sql.Expression]) -> Iterator[sql.Expression]:
+    """Yield the parts of a chain of OR or AND, without parentheses."""
     while isinstance(tree, sql.Paren):
         tree = tree.this
     if isinstance(tree, kind):
         for one in tree.flatten():
             if isinstance(one, sql.Expression):
-                yield from _flattened(one, kind)
+                yield from _flatten(one, kind)
     else:
         yield tree
 
 
-_BRANCHES: Final = 50  # chosen
-_SAMPLES: Final = 8  # chosen: values of a column that are tried as constants
+_MAX_BRANCHES: Final = 50  # chosen
+_MAX_SAMPLES: Final = 8  # chosen: values of a column that are tried as constants
 
 
-def _holds(tree: sql.Expression, rows: Iterable[Row]) -> bool:
-    """Whether a check is known to reject no row."""
+def _is_satisfied(tree: sql.Expression, rows: Iterable[Row]) -> bool:
+    """Return whether a check rejects no row, as far as it can be evaluated."""
     try:
         return all(_value(tree, row) is not False for row in rows)
     except (_Unknown, TypeError, ValueError, ArithmeticError, RecursionError):
         return False
 
 
-def _evaluates(tree: sql.Expression, rows: Sequence[Row]) -> bool:
-    """Whether a check can be evaluated at all."""
+def _can_evaluate(tree: sql.Expression, rows: Sequence[Row]) -> bool:
+    """Return whether a check can be evaluated."""
     try:
         for row in rows:
             _value(tree, row)
@@ -297,7 +300,7 @@ _BRACKETED: Final = re.compile(r"(?<![\w\]])\[[A-Za-z_]")
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'")
 
 
-def _parsed(check: str) -> sql.Expression | None:
+def _parse(check: str) -> sql.Expression | None:
     if len(check) > limits.CHECK_CHARS:
         return None
     # MySQL quotes names by ` and SQL Server by [ ]; elsewhere brackets follow a word and are arrays.
@@ -310,13 +313,13 @@ def _parsed(check: str) -> sql.Expression | None:
     return tree if isinstance(tree, sql.Expression) else None
 
 
-def _plain(value: Any) -> Any:
+def _normalized(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     return Decimal(str(value)) if isinstance(value, int | float) else value
 
 
-_COMPARED: Final[dict[type[sql.Expression], Callable[[Any, Any], Any]]] = {
+_COMPARISONS: Final[dict[type[sql.Expression], Callable[[Any, Any], Any]]] = {
     sql.EQ: operator.eq,
     sql.NEQ: operator.ne,
     sql.GT: operator.gt,
@@ -324,24 +327,24 @@ _COMPARED: Final[dict[type[sql.Expression], Callable[[Any, Any], Any]]] = {
     sql.LT: operator.lt,
     sql.LTE: operator.le,
 }
-_COMPUTED: Final[dict[type[sql.Expression], Callable[[Any, Any], Any]]] = {
+_ARITHMETIC: Final[dict[type[sql.Expression], Callable[[Any, Any], Any]]] = {
     sql.Add: operator.add,
     sql.Sub: operator.sub,
     sql.Mul: operator.mul,
     sql.Mod: operator.mod,
 }
-_TEXT: Final[dict[type[sql.Expression], Callable[[str], Any]]] = {
+_TEXT_FUNCTIONS: Final[dict[type[sql.Expression], Callable[[str], Any]]] = {
     sql.Upper: str.upper,
     sql.Lower: str.lower,
     sql.Trim: str.strip,
 }
-_NULLS: Final = frozenset({"num_nonnulls", "num_nulls"})
-_LENGTHS: Final = frozenset({"cardinality", "jsonb_array_length", "json_array_length"})
+_NULL_FUNCTIONS: Final = frozenset({"num_nonnulls", "num_nulls"})
+_LENGTH_FUNCTIONS: Final = frozenset({"cardinality", "jsonb_array_length", "json_array_length"})
 _JSON_TYPES: Final = frozenset({"jsonb_typeof", "json_typeof", "json_type"})
 
 
 def _value(node: sql.Expression, row: Row) -> Any:
-    """The value of an expression; None is null or unknown. Error: `_Unknown`."""
+    """Return the value of an expression; None is null or unknown. Error: `_Unknown`."""
     if isinstance(node, sql.Cast):
         inner = _value(node.this, row)
         numeric = node.to.this in sql.DataType.NUMERIC_TYPES
@@ -352,7 +355,7 @@ def _value(node: sql.Expression, row: Row) -> Any:
         name = node.name.casefold()
         if name not in row:
             raise _Unknown
-        return _plain(row[name])
+        return _normalized(row[name])
     if isinstance(node, sql.Literal):
         return node.name if node.is_string else Decimal(node.name)
     if isinstance(node, sql.Boolean):
@@ -360,33 +363,33 @@ def _value(node: sql.Expression, row: Row) -> Any:
     if isinstance(node, sql.Null):
         return None
     if isinstance(node, sql.Connector):
-        return _connected(node, row)
+        return _connective(node, row)
     if isinstance(node, sql.Not):
         inner = _value(node.this, row)
         return None if inner is None else not inner
     if isinstance(node, sql.Is):
         left, right = _value(node.this, row), _value(node.expression, row)
-        same = left is None if right is None else left is right
-        return same is not bool(node.args.get("negate"))
-    if type(node) in _COMPARED:
+        is_same = left is None if right is None else left is right
+        return is_same is not bool(node.args.get("negate"))
+    if type(node) in _COMPARISONS:
         other = node.expression
         if not isinstance(other, sql.Any | sql.All):
-            return _pair(type(node), _value(node.this, row), _value(other, row))
+            return _compare(type(node), _value(node.this, row), _value(other, row))
         array = _without_casts(other.this)
         if not isinstance(array, sql.Array):
             raise _Unknown
         left = _value(node.this, row)
-        found = [_pair(type(node), left, _value(one, row)) for one in array.expressions]
-        wanted = isinstance(other, sql.Any)
-        return wanted if wanted in found else None if None in found else not wanted
-    if type(node) in _COMPUTED:
+        found = [_compare(type(node), left, _value(one, row)) for one in array.expressions]
+        is_any = isinstance(other, sql.Any)
+        return is_any if is_any in found else None if None in found else not is_any
+    if type(node) in _ARITHMETIC:
         left, right = _value(node.this, row), _value(node.expression, row)
-        return None if left is None or right is None else _COMPUTED[type(node)](left, right)
-    return _called(node, row)
+        return None if left is None or right is None else _ARITHMETIC[type(node)](left, right)
+    return _evaluate_function(node, row)
 
 
-def _connected(node: sql.Expression, row: Row) -> bool | None:
-    """AND, OR and XOR. What is not evaluated on one side does not matter where the other side decides."""
+def _connective(node: sql.Expression, row: Row) -> bool | None:
+    """Evaluate AND, OR and XOR. A side that cannot be evaluated is ignored if the other side decides."""
     if isinstance(node, sql.Xor):
         left, right = _value(node.this, row), _value(node.expression, row)
         return None if left is None or right is None else left != right
@@ -405,7 +408,7 @@ def _connected(node: sql.Expression, row: Row) -> bool | None:
     return None if None in found else not decisive
 
 
-def _pair(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
+def _compare(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
     if isinstance(left, date | datetime) or isinstance(right, date | datetime):
@@ -413,15 +416,15 @@ def _pair(kind: type[sql.Expression], left: Any, right: Any) -> bool | None:
             raise _Unknown
     elif isinstance(left, str) != isinstance(right, str):
         raise _Unknown
-    return bool(_COMPARED[kind](left, right))
+    return bool(_COMPARISONS[kind](left, right))
 
 
 def _case(node: sql.Case, row: Row) -> Any:
-    """The value of the first condition that is true, or of a searched value that is equal; else the default."""
+    """Evaluate CASE: the value of the first true condition or equal value; else the default."""
     for one in node.args["ifs"]:
         condition = _value(one.this, row)
         if node.this is not None:
-            condition = _pair(sql.EQ, _value(node.this, row), condition)
+            condition = _compare(sql.EQ, _value(node.this, row), condition)
         if condition is True:
             return _value(one.args["true"], row)
     default = node.args.get("default")
@@ -429,7 +432,7 @@ def _case(node: sql.Case, row: Row) -> Any:
 
 
 def _matches(node: sql.Expression, row: Row) -> bool | None:
-    """Whether a text matches a pattern of LIKE, or starts with another text."""
+    """Return whether a text matches a pattern of LIKE, or starts with another text."""
     text, pattern = _value(node.this, row), _value(node.expression, row)
     if text is None or pattern is None:
         return None
@@ -456,7 +459,7 @@ def _matches(node: sql.Expression, row: Row) -> bool | None:
 
 
 def _contains(node: sql.Expression, row: Row) -> bool | None:
-    """Whether a text matches a regular expression."""
+    """Return whether a text matches a regular expression."""
     text, pattern = _value(node.this, row), _value(node.expression, row)
     if text is None or pattern is None:
         return None
@@ -469,21 +472,21 @@ def _contains(node: sql.Expression, row: Row) -> bool | None:
 
 
 _LIKE_PARTS: Final = re.compile(r"\\.|.", re.S)
-_EXAMPLES: Final = {"%": "example", "_": "a"}
-"""What stands for the wildcards of LIKE in a constant."""
+_WILDCARD_EXAMPLES: Final = {"%": "example", "_": "a"}
+"""Replacements for the wildcards of LIKE in a constant."""
 
 
-def _called(node: sql.Expression, row: Row) -> Any:
-    """Functions, IN, BETWEEN and a minus sign."""
+def _evaluate_function(node: sql.Expression, row: Row) -> Any:
+    """Evaluate functions, IN, BETWEEN and a minus sign."""
     if isinstance(node, sql.In):
         left = _value(node.this, row)
         if not node.expressions:
             raise _Unknown
-        found = [_pair(sql.EQ, left, _value(one, row)) for one in node.expressions]
+        found = [_compare(sql.EQ, left, _value(one, row)) for one in node.expressions]
         return True if True in found else None if None in found else False
     if isinstance(node, sql.Between):
-        low = _pair(sql.GTE, _value(node.this, row), _value(node.args["low"], row))
-        high = _pair(sql.LTE, _value(node.this, row), _value(node.args["high"], row))
+        low = _compare(sql.GTE, _value(node.this, row), _value(node.args["low"], row))
+        high = _compare(sql.LTE, _value(node.this, row), _value(node.args["high"], row))
         return False if low is False or high is False else None if low is None or high is None else True
     if isinstance(node, sql.RegexpLike | sql.RegexpILike):
         return _contains(node, row)
@@ -502,7 +505,7 @@ def _called(node: sql.Expression, row: Row) -> Any:
         return None if inner is None else abs(inner)
     if isinstance(node, sql.Nullif):
         left = _value(node.this, row)
-        return None if _pair(sql.EQ, left, _value(node.expression, row)) is True else left
+        return None if _compare(sql.EQ, left, _value(node.expression, row)) is True else left
     if isinstance(node, sql.Coalesce):
         values = (_value(one, row) for one in (node.this, *node.expressions))
         return next((one for one in values if one is not None), None)
@@ -514,30 +517,30 @@ def _called(node: sql.Expression, row: Row) -> Any:
     if isinstance(node, sql.Length):
         inner = _value(node.this, row)
         return None if inner is None else Decimal(len(inner))
-    if type(node) in _TEXT:
+    if type(node) in _TEXT_FUNCTIONS:
         inner = _value(node.this, row)
-        return None if inner is None else _TEXT[type(node)](inner)
+        return None if inner is None else _TEXT_FUNCTIONS[type(node)](inner)
     if isinstance(node, sql.ArraySize):  # array_length, which is null of an empty array
-        return Decimal(len(items)) if (items := _list(node.this, row)) else None
+        return Decimal(len(items)) if (items := _array(node.this, row)) else None
     if isinstance(node, sql.JSONBContainsTopKey):
         inner, name = _value(node.this, row), _value(node.expression, row)
         return name in inner if isinstance(inner, dict | list | tuple) else None
     if isinstance(node, sql.Anonymous):
-        return _named_function(node, row)
+        return _evaluate_named_function(node, row)
     raise _Unknown
 
 
-def _named_function(node: sql.Anonymous, row: Row) -> Any:
-    """Functions of PostgreSQL that the parser has no class for."""
+def _evaluate_named_function(node: sql.Anonymous, row: Row) -> Any:
+    """Evaluate functions of PostgreSQL that have no class in the parser."""
     name, arguments = node.name.casefold(), node.expressions
-    if name in _NULLS:
+    if name in _NULL_FUNCTIONS:
         nulls = sum(_value(one, row) is None for one in arguments)
         return Decimal(nulls if name == "num_nulls" else len(arguments) - nulls)
-    if name in _LENGTHS:
-        found = _list(arguments[0], row)
+    if name in _LENGTH_FUNCTIONS:
+        found = _array(arguments[0], row)
         return None if found is None else Decimal(len(found))
     if name == "array_ndims":
-        return Decimal(1) if _list(arguments[0], row) else None
+        return Decimal(1) if _array(arguments[0], row) else None
     if name in _JSON_TYPES and isinstance(arguments[0], sql.Column):
         inner = _value(arguments[0], row)
         kinds = {dict: "object", list: "array", tuple: "array", bool: "boolean", Decimal: "number"}
@@ -545,8 +548,8 @@ def _named_function(node: sql.Anonymous, row: Row) -> Any:
     raise _Unknown
 
 
-def _list(node: sql.Expression, row: Row) -> Sequence[Any] | None:
-    """An array. Error: `_Unknown` for other values."""
+def _array(node: sql.Expression, row: Row) -> Sequence[Any] | None:
+    """Return an array. Error: `_Unknown` for other values."""
     found = _value(node, row)
     if found is not None and not isinstance(found, list | tuple):
         raise _Unknown

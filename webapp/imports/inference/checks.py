@@ -1,7 +1,7 @@
-"""What check constraints say of single columns: bounds, choices, patterns, lengths.
+"""Parse check constraints into rules for single columns: bounds, choices, patterns, lengths.
 
-Only what is read beyond doubt counts. A check that says more, or compares columns with one another, is named as not
-read, so that whoever made a template from it can be told that rows may be refused.
+Only unambiguous conditions are used. Other checks, such as those that compare columns with each other, are reported as
+unread, so that the user is warned that rows may be rejected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<quoted>\"[^\"]+\"|`[^`]+`|\[[A-Za-z_][^\]]*\])|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<word>[A-Za-z_][\w$.]*)|(?P<sign><=|>=|<>|!=|!~\*?|~~\*?|~\*?|[=<>(),\[\]+*/%|-]))"
 )
-_CASES: Final = frozenset({"upper", "lower", "ucase", "lcase", "trim", "btrim", "ltrim", "rtrim"})
+_TEXT_FUNCTIONS: Final = frozenset({"upper", "lower", "ucase", "lcase", "trim", "btrim", "ltrim", "rtrim"})
 """Functions that leave a text as it is if the check compares them with a text in that case."""
 _POSIX: Final = {
     "alnum": "A-Za-z0-9",
@@ -38,13 +38,13 @@ _POSIX: Final = {
     "word": r"\w",
 }
 """Character classes of PostgreSQL and MySQL, which Python does not have."""
-_LENGTHS: Final = frozenset(
+_LENGTH_FUNCTIONS: Final = frozenset(
     {"length", "char_length", "character_length", "len", "octet_length", "datalength", "lengthb"}
 )
-_NOW: Final = frozenset(
+_NOW_FUNCTIONS: Final = frozenset(
     {"now", "current_date", "current_timestamp", "localtimestamp", "getdate", "sysdate", "today"}
 )
-_TURNED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "<>": "<>"}
+_REVERSED_SIGNS: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "<>": "<>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Expression:
     def is_quick(self) -> bool:
         """Whether the time to match it is bounded by a low power of the text's length: it has few repetitions, and none
         of a group with a repetition or a choice in it."""
-        pieces = _PIECE.findall(self.pattern)
-        if sum(piece in "+*{" for piece in pieces) > _REPETITIONS or pieces.count("?") > _OPTIONS:
+        pieces = _PATTERN_PIECE.findall(self.pattern)
+        if sum(piece in "+*{" for piece in pieces) > _MAX_REPETITIONS or pieces.count("?") > _MAX_OPTIONS:
             return False
         ambiguous: list[bool] = []  # of each open group
         for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
@@ -73,7 +73,7 @@ class Expression:
         return True
 
     def allows(self, text: str) -> bool:
-        """Whether a value of at most `MATCHED_CHARS` satisfies it. Only for quick ones."""
+        """Return whether a value of at most `MATCHED_CHARS` satisfies the expression. Only for quick ones."""
         return (_compiled(self.pattern, self.ignore_case).search(text) is None) == self.negated
 
 
@@ -93,11 +93,11 @@ def expression(pattern: str, *, ignore_case: bool, negated: bool) -> Expression 
     return Expression(pattern, ignore_case, negated)
 
 
-_PIECE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
+_PATTERN_PIECE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
 MATCHED_CHARS: Final = 200  # chosen: longer values are not matched
-_REPETITIONS: Final = 3  # chosen: the time grows at most with this power of the length
-_OPTIONS: Final = 8  # chosen: each may double the time
-_USUAL: Final = (
+_MAX_REPETITIONS: Final = 3  # chosen: the time grows at most with this power of the length
+_MAX_OPTIONS: Final = 8  # chosen: each may double the time
+_TYPICAL_VALUES: Final = (
     "a",
     "A",
     "word",
@@ -106,12 +106,12 @@ _USUAL: Final = (
     "It's 5.5 %: a/b, (c) & d_e - f@g!",
     "Jürgen Ångström",
 )
-"""Values of which an expression that allows all of them demands nothing: "contains a letter", for example."""
+"""An expression that allows all of these values, such as "contains a letter", is not a restriction."""
 
 
 @dataclass(slots=True)
 class Rule:
-    """What checks say of one column. Bounds are numbers or texts as they stand there (dates); `now` is the present."""
+    """The rules of the checks for one column. Bounds are numbers or texts (dates); `now` is the current time."""
 
     low: Any = None
     high: Any = None
@@ -127,7 +127,7 @@ class Rule:
     excluded: list[Any] = field(default_factory=list)
 
     def restrict(self, sign: str, value: Any) -> None:
-        """Takes one comparison with a constant in."""
+        """Add a comparison with a constant."""
         if sign == "=":
             self.choose([value])
         elif sign == "<>":
@@ -138,9 +138,9 @@ class Rule:
             self.high, self.high_open = value, sign == "<"
 
     def choose(self, values: list[Any]) -> None:
-        """Only these values are left."""
-        kept = set(values)
-        self.choices = values if self.choices is None else [one for one in self.choices if one in kept]
+        """Restrict the choices to these values."""
+        allowed = set(values)
+        self.choices = values if self.choices is None else [one for one in self.choices if one in allowed]
 
 
 def _larger(a: Any, b: Any) -> bool:
@@ -149,7 +149,7 @@ def _larger(a: Any, b: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What checks say of a table's columns."""
+    """The rules of the checks for the columns of a table."""
 
     columns: dict[str, Rule]
     unread: dict[str, list[str]]
@@ -158,19 +158,19 @@ class Rules:
     """Columns whose value is not below another column's of the same row, which is named."""
 
     def of(self, column: str) -> Rule:
-        """What is said of one column."""
+        """Return the rule of one column."""
         return self.columns.get(column, Rule())
 
 
 class _Unread(Exception):
-    """A condition beyond what is read here."""
+    """A condition that the parser does not support."""
 
 
 Fact = Callable[[Rules], None]
 
 
 def read(checks: Iterable[str], columns: Iterable[str]) -> Rules:
-    """The checks of a table with these columns."""
+    """Parse the checks of a table with these columns."""
     known = {name.casefold(): name for name in columns}
     found = Rules({}, {}, {})
     for check in checks:
@@ -216,147 +216,149 @@ class _Parser:
             at = match.end()
 
     def named(self) -> list[str]:
-        """The columns that the check names."""
+        """Return the columns that the check refers to."""
         words = (text.strip('"`[]').casefold() for kind, text in self._tokens if kind in ("word", "quoted"))
         return list(dict.fromkeys(self._known[word] for word in words if word in self._known))
 
     def facts(self) -> list[Fact]:
-        """Raises `_Unread`."""
-        found = self._either()
-        if self._at != len(self._tokens) or _nothing in found:
+        """Return the facts that the check states. Raises `_Unread`."""
+        found = self._parse_or()
+        if self._at != len(self._tokens) or _is_null in found:
             raise _Unread
         return found
 
     def _peek(self, ahead: int = 0) -> str:
-        place = self._at + ahead
-        if place >= len(self._tokens):
+        index = self._at + ahead
+        if index >= len(self._tokens):
             return ""
-        kind, text = self._tokens[place]
+        kind, text = self._tokens[index]
         return text.lower() if kind in ("word", "sign") else f"{kind}:{text}"
 
-    def _take(self, *wanted: str) -> bool:
-        if self._peek() in wanted:
+    def _take(self, *expected: str) -> bool:
+        if self._peek() in expected:
             self._at += 1
             return True
         return False
 
-    def _must(self, wanted: str) -> None:
-        if not self._take(wanted):
+    def _expect(self, expected: str) -> None:
+        if not self._take(expected):
             raise _Unread
 
-    def _either(self) -> list[Fact]:
-        parts = [self._both()]
+    def _parse_or(self) -> list[Fact]:
+        parts = [self._parse_and()]
         while self._take("or"):
-            parts.append(self._both())
+            parts.append(self._parse_and())
         if len(parts) == 1:
             return parts[0]
-        told = [part for part in parts if not (len(part) == 1 and part[0] is _nothing)]
-        if len(told) == 1 and len(parts) == 2:  # null or a condition: null passes every check anyhow
-            return told[0]
+        conditions = [part for part in parts if not (len(part) == 1 and part[0] is _is_null)]
+        if len(conditions) == 1 and len(parts) == 2:  # null or a condition: null passes every check anyhow
+            return conditions[0]
         # Alternatives that each name values of the same column: one of those values.
         values: list[Any] = []
         names: set[str] = set()
-        for part in told:
-            alone = Rules({}, {}, {})
+        for part in conditions:
+            rules = Rules({}, {}, {})
             for fact in part:
-                fact(alone)
-            if len(alone.columns) != 1 or alone.later:
+                fact(rules)
+            if len(rules.columns) != 1 or rules.later:
                 raise _Unread
-            ((name, rule),) = alone.columns.items()
-            bare = rule.low is None and rule.high is None and not rule.excluded and not rule.patterns
-            if not rule.choices or not bare or rule.shortest or rule.longest is not None:
+            ((name, rule),) = rules.columns.items()
+            has_only_choices = (
+                rule.low is None and rule.high is None and not rule.excluded and not rule.patterns
+            )
+            if not rule.choices or not has_only_choices or rule.shortest or rule.longest is not None:
                 raise _Unread
             names.add(name)
             values += rule.choices
         if len(names) != 1:
             raise _Unread
-        only = names.pop()
-        return [lambda found: found.columns.setdefault(only, Rule()).choose(values)]
+        column_name = names.pop()
+        return [lambda found: found.columns.setdefault(column_name, Rule()).choose(values)]
 
-    def _both(self) -> list[Fact]:
-        found = self._term()
+    def _parse_and(self) -> list[Fact]:
+        found = self._parse_term()
         while self._take("and"):
-            found += self._term()
+            found += self._parse_term()
         return found
 
-    def _term(self) -> list[Fact]:
+    def _parse_term(self) -> list[Fact]:
         start = self._at
         if self._take("("):
             try:
-                found = self._either()
-                self._must(")")
+                found = self._parse_or()
+                self._expect(")")
                 if self._peek() in ("", "and", "or", ")"):
                     return found
             except _Unread:
                 pass
             self._at = start  # the bracket was an operand's
-        return self._comparison()
+        return self._parse_comparison()
 
-    def _comparison(self) -> list[Fact]:
+    def _parse_comparison(self) -> list[Fact]:
         if self._take("regexp_like"):
-            self._must("(")
-            left = self._operand()
-            self._must(",")
-            right = self._operand()
-            flags = self._operand() if self._take(",") else "c"
-            self._must(")")
+            self._expect("(")
+            left = self._parse_operand()
+            self._expect(",")
+            right = self._parse_operand()
+            flags = self._parse_operand() if self._take(",") else "c"
+            self._expect(")")
             if flags not in ("c", "i"):
                 raise _Unread
-            return [_matched(left, "~" if flags == "c" else "~*", right)]
-        left = self._operand()
+            return [_pattern_fact(left, "~" if flags == "c" else "~*", right)]
+        left = self._parse_operand()
         if self._take("is"):
             negated = self._take("not")
-            self._must("null")
-            return [_holds if negated else _nothing]
+            self._expect("null")
+            return [_is_not_null if negated else _is_null]
         negated = self._take("not")
         if self._take("between"):
-            low = self._operand()
-            self._must("and")
-            high = self._operand()
+            low = self._parse_operand()
+            self._expect("and")
+            high = self._parse_operand()
             if negated:
                 raise _Unread
-            return [_compared(left, ">=", low), _compared(left, "<=", high)]
+            return [_comparison_fact(left, ">=", low), _comparison_fact(left, "<=", high)]
         if self._take("in"):
-            return [_chosen(left, self._list("(", ")"), negated)]
+            return [_choice_fact(left, self._parse_list("(", ")"), negated)]
         if self._take("regexp") or self._take(
             "rlike"
         ):  # letters of another case match or not, by the collation
-            return [_matched(left, "!~*" if negated else "~", self._operand())]
+            return [_pattern_fact(left, "!~*" if negated else "~", self._parse_operand())]
         sign = self._peek()
-        if negated or sign not in (*_TURNED, "!=", *_MATCHING):
+        if negated or sign not in (*_REVERSED_SIGNS, "!=", *_PATTERN_OPERATORS):
             raise _Unread
         self._at += 1
         if sign == "=" and self._take("any"):
-            self._must("(")
+            self._expect("(")
             bracket = self._take("(")
-            self._must("array")
-            values = self._list("[", "]")
+            self._expect("array")
+            values = self._parse_list("[", "]")
             if bracket:
-                self._must(")")
-            self._must(")")
-            return [_chosen(left, values, False)]
-        right = self._operand()
-        if sign in _MATCHING:
-            return [_matched(left, sign, right)]
-        return [_compared(left, "<>" if sign == "!=" else sign, right)]
+                self._expect(")")
+            self._expect(")")
+            return [_choice_fact(left, values, False)]
+        right = self._parse_operand()
+        if sign in _PATTERN_OPERATORS:
+            return [_pattern_fact(left, sign, right)]
+        return [_comparison_fact(left, "<>" if sign == "!=" else sign, right)]
 
-    def _list(self, opened: str, closed: str) -> list[Any]:
-        self._must(opened)
-        values = [self._operand()]
+    def _parse_list(self, opened: str, closed: str) -> list[Any]:
+        self._expect(opened)
+        values = [self._parse_operand()]
         while self._take(","):
-            values.append(self._operand())
-        self._must(closed)
+            values.append(self._parse_operand())
+        self._expect(closed)
         if any(isinstance(value, _Column | _Now) for value in values):
             raise _Unread
         return values
 
-    def _operand(self) -> Any:
+    def _parse_operand(self) -> Any:
         if self._take("("):
-            found = self._operand()
-            self._must(")")
+            found = self._parse_operand()
+            self._expect(")")
             return found
         if self._take("-"):
-            found = self._operand()
+            found = self._parse_operand()
             if not isinstance(found, Decimal):
                 raise _Unread
             return -found
@@ -373,19 +375,19 @@ class _Parser:
         plain = text.strip('"`[]').casefold()
         if kind == "word" and plain in ("true", "false"):
             return plain == "true"
-        if kind == "word" and plain in _NOW and plain not in self._known:
+        if kind == "word" and plain in _NOW_FUNCTIONS and plain not in self._known:
             if self._take("("):
-                self._must(")")
+                self._expect(")")
             return _Now()
-        if kind == "word" and plain in _LENGTHS and self._take("("):
-            inner = self._operand()
-            self._must(")")
+        if kind == "word" and plain in _LENGTH_FUNCTIONS and self._take("("):
+            inner = self._parse_operand()
+            self._expect(")")
             if not isinstance(inner, _Column) or inner.length:
                 raise _Unread
             return _Column(inner.name, True)
-        if kind == "word" and plain in _CASES and plain not in self._known and self._take("("):
-            inner = self._operand()
-            self._must(")")
+        if kind == "word" and plain in _TEXT_FUNCTIONS and plain not in self._known and self._take("("):
+            inner = self._parse_operand()
+            self._expect(")")
             if not isinstance(inner, _Column) or inner.length:
                 raise _Unread
             return inner
@@ -394,17 +396,17 @@ class _Parser:
         return _Column(self._known[plain])
 
 
-def _nothing(_: Rules) -> None:
+def _is_null(_: Rules) -> None:
     """The column is null."""
 
 
-def _holds(_: Rules) -> None:
+def _is_not_null(_: Rules) -> None:
     """The column is not null: generated values are not."""
 
 
-def _compared(left: Any, sign: str, right: Any) -> Fact:
+def _comparison_fact(left: Any, sign: str, right: Any) -> Fact:
     if not isinstance(left, _Column):
-        left, right, sign = right, left, _TURNED[sign]
+        left, right, sign = right, left, _REVERSED_SIGNS[sign]
     if not isinstance(left, _Column):
         raise _Unread
     if isinstance(right, _Column):
@@ -413,12 +415,12 @@ def _compared(left: Any, sign: str, right: Any) -> Fact:
         first, last = (right, left) if sign in (">", ">=") else (left, right)
         return lambda found: found.later.__setitem__(last.name, first.name)
     if left.length:
-        return _long(left, sign, right)
+        return _length_fact(left, sign, right)
     value = "now" if isinstance(right, _Now) else right
     return lambda found: found.columns.setdefault(left.name, Rule()).restrict(sign, value)
 
 
-def _long(column: _Column, sign: str, right: Any) -> Fact:
+def _length_fact(column: _Column, sign: str, right: Any) -> Fact:
     if not isinstance(right, Decimal) or sign == "<>":
         raise _Unread
     number = int(right)
@@ -428,13 +430,13 @@ def _long(column: _Column, sign: str, right: Any) -> Fact:
         if sign in (">", ">=", "="):
             rule.shortest = max(rule.shortest, number + (sign == ">"))
         if sign in ("<", "<=", "="):
-            most = number - (sign == "<")
-            rule.longest = most if rule.longest is None else min(rule.longest, most)
+            maximum = number - (sign == "<")
+            rule.longest = maximum if rule.longest is None else min(rule.longest, maximum)
 
     return fact
 
 
-def _chosen(left: Any, values: list[Any], negated: bool) -> Fact:
+def _choice_fact(left: Any, values: list[Any], negated: bool) -> Fact:
     if not isinstance(left, _Column) or left.length:
         raise _Unread
 
@@ -448,17 +450,17 @@ def _chosen(left: Any, values: list[Any], negated: bool) -> Fact:
     return fact
 
 
-_MATCHING: Final = ("~", "~*", "!~", "!~*")
+_PATTERN_OPERATORS: Final = ("~", "~*", "!~", "!~*")
 
 
-def _matched(left: Any, sign: str, right: Any) -> Fact:
+def _pattern_fact(left: Any, sign: str, right: Any) -> Fact:
     if not isinstance(left, _Column) or left.length or not isinstance(right, str):
         raise _Unread
     found = expression(right, ignore_case=sign.endswith("*"), negated=sign.startswith("!"))
     if found is None:
         raise _Unread
-    if found.is_quick and all(map(found.allows, _USUAL)):
-        return _holds
+    if found.is_quick and all(map(found.allows, _TYPICAL_VALUES)):
+        return _is_not_null
 
     def fact(rules: Rules) -> None:
         rule = rules.columns.setdefault(left.name, Rule())

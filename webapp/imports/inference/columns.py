@@ -233,8 +233,8 @@ def _resolve_unique_conflicts(results: list[ColumnResult], vocabulary: Vocabular
             compile_plan(groups.assign(parse([one.field for one in candidates])), vocabulary)
             break
         except SpecError as error:
-            places = [re.fullmatch(r"fields\[(\d+)\]\.unique", fault.path) for fault in error.faults]
-        clashing = [candidates[int(place[1])] for place in places if place]
+            matches = [re.fullmatch(r"fields\[(\d+)\]\.unique", fault.path) for fault in error.faults]
+        clashing = [candidates[int(match[1])] for match in matches if match]
         if not clashing:
             break
         settled = [one for one in candidates if one not in clashing]

@@ -88,9 +88,9 @@ def rounded(value: Decimal, down: bool) -> Decimal:
     """Return a bound of a range rounded outwards to its first two digits."""
     if value == 0:
         return value
-    place = Decimal(1).scaleb(value.adjusted() - 1)
+    unit = Decimal(1).scaleb(value.adjusted() - 1)
     rounding = "ROUND_FLOOR" if down else "ROUND_CEILING"
-    return (value / place).to_integral_value(rounding) * place
+    return (value / unit).to_integral_value(rounding) * unit
 
 
 _PERSONAL_CATEGORIES: Final = frozenset({"person", "contact", "place", "finance", "government", "internet"})

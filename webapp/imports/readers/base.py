@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that was left out whole: a table, or a column beyond the limits ("" for all columns)."""
+    """Something that was left out: a table, or a column beyond the limits ("" for all columns)."""
 
     table: str
     column: str
@@ -72,7 +72,7 @@ class Read:
 
 
 class Unreadable(Exception):
-    """Nothing of a file could be read. The message says why, `hint` what to do."""
+    """A file cannot be read. The message says why, `hint` what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -84,49 +84,49 @@ FALLBACK: Final = "words"
 
 
 def fallback(name: str, reason: str) -> ColumnResult:
-    """A red column: text stands for it, so that it keeps its place and its name."""
+    """Return a red column, which is replaced by text and keeps its position and name."""
     return ColumnResult(
         name, definition(name, FALLBACK, {"count": 2}), "red", f"Plain text stands for it: {reason}"
     )
 
 
-_UNSEEN: Final = re.compile(
+_INVISIBLE: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
 )
 
 
 def clean(name: Any) -> str:
-    """A name as one line of visible characters, no longer than names may be."""
+    """Return a name as one line of visible characters, within the maximum length of names."""
     text = str(name)[: limits.IMPORT_NAME_BYTES]
-    return " ".join(_UNSEEN.sub(" ", text).split())[: limits.MAX_NAME_CHARS].strip()
+    return " ".join(_INVISIBLE.sub(" ", text).split())[: limits.MAX_NAME_CHARS].strip()
 
 
 def named(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], Mapping[str, str]]:
     """Return valid and unique column names in their order, and notes on the changed ones by name: empty names are
     numbered (`column_3`), duplicates get a suffix."""
     found: list[str] = []
-    told: dict[str, str] = {}
+    notes: dict[str, str] = {}
     taken: set[str] = set()
     numbers: dict[str, int] = {}
-    for place, name in enumerate(names, 1):
-        plain = clean(name)
-        made = plain or f"{otherwise}_{place}"
-        beginning = (plain or otherwise)[: limits.MAX_NAME_CHARS - 6]
-        while made in taken:
-            numbers[beginning] = numbers.get(beginning, 1) + 1
-            made = f"{beginning}_{numbers[beginning]}"
-        if not plain:
-            told[made] = "It has no name in the file."
-        elif made != plain:
-            told[made] = f'The name "{plain}" occurs more than once in the file.'
-        taken.add(made)
-        found.append(made)
-    return found, told
+    for number, name in enumerate(names, 1):
+        cleaned = clean(name)
+        unique = cleaned or f"{otherwise}_{number}"
+        base = (cleaned or otherwise)[: limits.MAX_NAME_CHARS - 6]
+        while unique in taken:
+            numbers[base] = numbers.get(base, 1) + 1
+            unique = f"{base}_{numbers[base]}"
+        if not cleaned:
+            notes[unique] = "It has no name in the file."
+        elif unique != cleaned:
+            notes[unique] = f'The name "{cleaned}" occurs more than once in the file.'
+        taken.add(unique)
+        found.append(unique)
+    return found, notes
 
 
 # Bytes of unknown encoding as text.
 
-_MARKS: Final = (
+_BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -142,22 +142,22 @@ def decoded(raw: bytes) -> tuple[str, str]:
     Detected by its byte order mark; else UTF-8; else UTF-16 if every second byte is zero; else Windows-1252, in which
     all bytes except five are valid. Raises `Unreadable` for data that is not text.
     """
-    for mark, encoding in _MARKS:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
-            return _plain(raw.decode(encoding, "replace")), ""
+            return _without_nulls(raw.decode(encoding, "replace")), ""
     head = raw[:_UTF16_SAMPLE_BYTES]
-    for place, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        zeros = head[place::2].count(0)
-        if zeros > len(head) // 3 and not head[1 - place :: 2].count(0):
-            return _plain(raw.decode(encoding, "replace")), ""
+    for offset, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        zeros = head[offset::2].count(0)
+        if zeros > len(head) // 3 and not head[1 - offset :: 2].count(0):
+            return _without_nulls(raw.decode(encoding, "replace")), ""
     if head.count(0) > len(head) // 10:
         raise Unreadable("This is no text.", "Send CSV, JSON, SQL or a schema as text, or an XLSX workbook.")
     try:
-        return _plain(raw.decode()), ""
+        return _without_nulls(raw.decode()), ""
     except UnicodeDecodeError:
-        text = _plain(raw.decode("cp1252", "replace"))
+        text = _without_nulls(raw.decode("cp1252", "replace"))
         return text, "The file is not UTF-8; it was read as Windows-1252."
 
 
-def _plain(text: str) -> str:
+def _without_nulls(text: str) -> str:
     return text.replace("\0", "") if "\0" in text else text

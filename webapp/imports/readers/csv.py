@@ -1,6 +1,6 @@
 """CSV and similar formats: any delimiter, quotes as in RFC 4180, rows of different lengths.
 
-Arrow reads the whole file, every cell as text. If a row is longer or shorter than the first one, the standard library
+Arrow reads the file, every cell as text. If a row is longer or shorter than the first one, the standard library
 reads the first rows instead, and pads or truncates them.
 """
 
@@ -24,97 +24,97 @@ from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable
 from webapp.imports.readers.values import ObservedColumn, seen
 
 
-def table(name: str, heads: Sequence[Any], columns: Iterable[pa.Array], read: Read) -> Table:
+def table(name: str, headers: Sequence[Any], columns: Iterable[pa.Array], read: Read) -> Table:
     """Return a table of texts, one array per column; exceeded limits are reported in `read`."""
-    names, told = named(heads)
-    kept = names[: limits.MAX_FIELDS]
+    names, notes = named(headers)
+    used_names = names[: limits.MAX_FIELDS]
     beyond(name, names, read)
-    found = [seen(one, texts) for one, texts in zip(kept, columns, strict=False)]
-    made = of_seen(name, found)
-    for column, text in told.items():
-        if column in kept:
-            made.note(column, text)
-    return made
+    observed = [seen(one, texts) for one, texts in zip(used_names, columns, strict=False)]
+    result = of_seen(name, observed)
+    for column, text in notes.items():
+        if column in used_names:
+            result.note(column, text)
+    return result
 
 
 def beyond(name: str, names: Sequence[str], read: Read) -> None:
     """Report columns beyond the maximum of a template."""
     text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
-    over = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
-    read.problems += [Problem(name, one, text) for one in over]
+    excess = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
+    read.problems += [Problem(name, one, text) for one in excess]
     if len(names) > limits.IMPORT_COLUMNS:
         read.problems.append(
             Problem(name, "", f"It has {len(names):,} columns; the others are not named here.")
         )
 
 
-def of_seen(name: str, found: Sequence[ObservedColumn]) -> Table:
-    """A table of columns that were read."""
-    called = clean(name) or "rows"
-    made = Table(Entity(called, (called,), tuple(one.column for one in found)))
-    sampled = [one for one in found if one.sample and one.ready is None]
+def of_seen(name: str, observed: Sequence[ObservedColumn]) -> Table:
+    """Return a table of observed columns."""
+    table_name = clean(name) or "rows"
+    result = Table(Entity(table_name, (table_name,), tuple(one.column for one in observed)))
+    sampled = [one for one in observed if one.sample and one.ready is None]
     if sampled:
         size = max(len(one.sample) for one in sampled)
-        made.sample = pa.RecordBatch.from_arrays(
+        result.sample = pa.RecordBatch.from_arrays(
             [pa.array(one.sample + [None] * (size - len(one.sample)), pa.string()) for one in sampled],
             names=[one.column.name for one in sampled],
         )
-    for one in found:
+    for one in observed:
         if one.ready is not None:
-            made.ready[one.column.name] = one.ready
+            result.ready[one.column.name] = one.ready
         elif not one.sample:
-            made.note(one.column.name, "It has no value in the file; its name decided.")
-    return made
+            result.note(one.column.name, "It has no value in the file; its name decided.")
+    return result
 
 
 DELIMITERS: Final = ",;\t|"
-_SNIFFED: Final = 50  # chosen: rows that are used to detect the delimiter
-_HEAD: Final = limits.MB  # chosen: characters that are searched for these rows
-_BLOCK: Final = 8 * limits.MB  # chosen: size of Arrow's blocks, and maximum size of a row
-_VALUE: Final = re.compile(r"[+-]?[0-9][0-9.,:/ -]*|true|false|null|\S+@\S+\.\S+", re.I)
+_SNIFFED_ROWS: Final = 50  # chosen: rows that are used to detect the delimiter
+_SNIFFED_CHARS: Final = limits.MB  # chosen: characters that are searched for these rows
+_BLOCK_BYTES: Final = 8 * limits.MB  # chosen: size of Arrow's blocks, and maximum size of a row
+_VALUE_PATTERN: Final = re.compile(r"[+-]?[0-9][0-9.,:/ -]*|true|false|null|\S+@\S+\.\S+", re.I)
 
 
 def read(source: Source) -> Read:
-    """One table. Raises `Unreadable` for a file without a row."""
-    text, told = decoded(source.raw)
+    """Read the file as one table. Raises `Unreadable` for a file without a row."""
+    text, encoding_note = decoded(source.raw)
     if not text or text.isspace():
         raise Unreadable("The file is empty.", "Send at least a row of column names.")
     delimiter = ""
-    if (said := re.match(r"sep=(.)\r?(?:\n|$)", text)) is not None:  # a line of Excel's
-        text, delimiter = text[said.end() :], said[1]
-    heads, delimiter, header = _head(text, delimiter)
+    if (separator := re.match(r"sep=(.)\r?(?:\n|$)", text)) is not None:  # a line of Excel's
+        text, delimiter = text[separator.end() :], separator[1]
+    headers, delimiter, header = _read_header(text, delimiter)
     found = Read("csv")
-    arrays = _arrow(text, delimiter, len(heads), header)
+    arrays = _read_with_arrow(text, delimiter, len(headers), header)
     ragged = arrays is None
     if arrays is None:
-        rows = _rows(text, delimiter, limits.IMPORT_ROWS + 1)[int(header) :]
-        wide = min(len(heads), limits.MAX_FIELDS)
-        even = [(row[:wide] + [""] * wide)[:wide] for row in rows]
-        arrays = [pa.array([row[place] for row in even], pa.string()) for place in range(wide)]
-    made = table(source.stem, heads if header else [""] * len(heads), arrays, found)
-    names = [one.name for one in made.entity.fields]
+        rows = _read_rows(text, delimiter, limits.IMPORT_ROWS + 1)[int(header) :]
+        width = min(len(headers), limits.MAX_FIELDS)
+        padded = [(row[:width] + [""] * width)[:width] for row in rows]
+        arrays = [pa.array([row[index] for row in padded], pa.string()) for index in range(width)]
+    result = table(source.stem, headers if header else [""] * len(headers), arrays, found)
+    names = [one.name for one in result.entity.fields]
     if not header:
         for name in names:
-            made.notes[name] = ["The first row holds values: the columns are counted."]
+            result.notes[name] = ["The first row holds values: the columns are counted."]
     if ragged and names:
-        made.note(
+        result.note(
             names[-1], "Rows are of unequal length: missing cells count as blank, surplus ones are left out."
         )
-    if told and names:
-        made.note(names[0], told)
-    found.tables.append(made)
+    if encoding_note and names:
+        result.note(names[0], encoding_note)
+    found.tables.append(result)
     return found
 
 
-def _head(text: str, delimiter: str) -> tuple[list[str], str, bool]:
-    """The cells of the first row, the delimiter, and whether they are names."""
+def _read_header(text: str, delimiter: str) -> tuple[list[str], str, bool]:
+    """Return the cells of the first row, the delimiter, and whether the cells are names."""
     csv.field_size_limit(limits.MAX_UPLOAD_BYTES)
     best: tuple[tuple[int, int], str, list[list[str]]] | None = None
     for one in delimiter or DELIMITERS:
-        rows = _rows(text[:_HEAD], one, _SNIFFED)
+        rows = _read_rows(text[:_SNIFFED_CHARS], one, _SNIFFED_ROWS)
         widths = Counter(len(row) for row in rows)
-        wide, often = widths.most_common(1)[0] if widths else (0, 0)
-        score = (often if wide > 1 else 0, wide)
+        width, frequency = widths.most_common(1)[0] if widths else (0, 0)
+        score = (frequency if width > 1 else 0, width)
         if best is None or score > best[0]:
             best = (score, one, rows)
     assert best is not None
@@ -128,31 +128,33 @@ def _head(text: str, delimiter: str) -> tuple[list[str], str, bool]:
         and all(len(row) < len(first) or not row[len(first) - 1] for row in rows)
     ):
         first.pop()  # every line ends with a delimiter
-    said = [cell for cell in first if cell]
-    header = bool(said) and not any(_VALUE.fullmatch(cell) for cell in said)
-    if not header and len(rows) > 1 and len(said) == len(set(said)):
-        below = rows[1]  # a year as a name above texts is still a name
-        values = [bool(_VALUE.fullmatch(cell.strip())) for cell in below]
-        header = sum(values) > sum(bool(_VALUE.fullmatch(cell)) for cell in said)
+    names = [cell for cell in first if cell]
+    header = bool(names) and not any(_VALUE_PATTERN.fullmatch(cell) for cell in names)
+    if not header and len(rows) > 1 and len(names) == len(set(names)):
+        second = rows[1]  # a year as a name above texts is still a name
+        values = [bool(_VALUE_PATTERN.fullmatch(cell.strip())) for cell in second]
+        header = sum(values) > sum(bool(_VALUE_PATTERN.fullmatch(cell)) for cell in names)
     return first, delimiter, header
 
 
-def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
+def _read_rows(text: str, delimiter: str, limit: int) -> list[list[str]]:
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     found: list[list[str]] = []
     with suppress(csv.Error):  # the rows that were read before are used
-        found.extend(row for row in islice(lines, most) if row)
+        found.extend(row for row in islice(lines, limit) if row)
     return found
 
 
-def _arrow(text: str, delimiter: str, wide: int, header: bool) -> list[pa.Array] | None:
+def _read_with_arrow(text: str, delimiter: str, width: int, header: bool) -> list[pa.Array] | None:
     """Return the columns, or None if the rows have different lengths."""
-    names = [str(place) for place in range(wide)]
+    names = [str(index) for index in range(width)]
     data = text.encode()
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
-            arrow_csv.ReadOptions(column_names=names, skip_rows_after_names=int(header), block_size=_BLOCK),
+            arrow_csv.ReadOptions(
+                column_names=names, skip_rows_after_names=int(header), block_size=_BLOCK_BYTES
+            ),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in data),
             arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names[: limits.MAX_FIELDS], pa.string()),

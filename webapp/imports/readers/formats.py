@@ -29,25 +29,25 @@ _ENDINGS: Final = {
     "csv": "csv", "tsv": "csv", "tab": "csv", "xlsx": "xlsx", "xlsm": "xlsx", "sql": "sql", "ddl": "sql",
     "ndjson": "ndjson", "jsonl": "ndjson", "avsc": "avro", "proto": "protobuf",
 }  # fmt: skip
-_LOOKED: Final = 100_000  # chosen: characters by which the format of a text is found
+_SNIFFED_CHARS: Final = 100_000  # chosen: characters by which the format of a text is found
 _ZIP: Final = b"PK\x03\x04"
 
 
-def read(source: Source, form: str, words: Vocabulary) -> Read:
-    """A file as tables; `form` is one of `FORMATS`. Raises `Unreadable` where nothing of it can be read."""
+def read(source: Source, form: str, vocabulary: Vocabulary) -> Read:
+    """Read a file as tables; `form` is one of `FORMATS`. Raises `Unreadable` if nothing of it can be read."""
     if not source.raw:
         raise Unreadable("The file is empty.", "Send a file that holds rows or a schema.")
-    asked = format_of(source) if form == "auto" else form
-    if source.raw.startswith(_ZIP) and asked != "xlsx":
+    format_ = format_of(source) if form == "auto" else form
+    if source.raw.startswith(_ZIP) and format_ != "xlsx":
         raise Unreadable("This is a ZIP archive, and no text.", "Send what it holds, or a workbook as xlsx.")
     readers: dict[str, Any] = {
         "csv": lambda: csv.read(source), "xlsx": lambda: workbook.read(source), "sql": lambda: sql.read(source),
-        "json": lambda: json_rows.read(source, words), "ndjson": lambda: json_rows.lines(source, words),
+        "json": lambda: json_rows.read(source, vocabulary), "ndjson": lambda: json_rows.lines(source, vocabulary),
         "json_schema": lambda: json_schema.read(source), "openapi": lambda: json_schema.of_openapi(source),
         "avro": lambda: avro.read(source), "protobuf": lambda: protobuf.read(source),
-        "mockaroo": lambda: mockaroo.read(source, words),
+        "mockaroo": lambda: mockaroo.read(source, vocabulary),
     }  # fmt: skip
-    found: Read = readers[asked]()
+    found: Read = readers[format_]()
     if not found.tables:
         raise Unreadable(
             found.problems[0].reason if found.problems else "Nothing of the file can be imported."
@@ -56,13 +56,13 @@ def read(source: Source, form: str, words: Vocabulary) -> Read:
 
 
 def format_of(source: Source) -> str:
-    """The format of a file, by what it holds first, then by its ending."""
+    """Return the format of a file, by its content, then by its file name extension."""
     if source.raw.startswith(_ZIP):
         return "xlsx"
     text, _ = decoded(source.raw)
-    head = text[:_LOOKED].lstrip("\ufeff \t\r\n")
+    head = text[:_SNIFFED_CHARS].lstrip("\ufeff \t\r\n")
     if head[:1] in ("{", "[") and _ENDINGS.get(source.ending) != "sql":  # Informix has comments in braces
-        return _of_json(text)
+        return _json_format(text)
     if source.ending in _ENDINGS:
         return _ENDINGS[source.ending]
     if re.search(r"^[ \t]*(openapi|swagger)\s*:", head, re.M):
@@ -71,14 +71,14 @@ def format_of(source: Source) -> str:
         return "json_schema"
     if re.search(r"^[ \t]*message\s+\w+\s*\{", head, re.M):
         return "protobuf"
-    if sql_script.MENTIONED.search(text[:_LOOKED]) or re.search(
+    if sql_script.MENTIONED.search(text[:_SNIFFED_CHARS]) or re.search(
         r"\bCREATE\s[\w\s]{0,80}\bTABLE\b", text, re.I
     ):
         return "sql"
     return "csv"
 
 
-def _of_json(text: str) -> str:
+def _json_format(text: str) -> str:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -99,12 +99,12 @@ def _of_json(text: str) -> str:
     if value.get("type") == "record" and isinstance(value.get("fields"), list):
         return "avro"
     parts = [value.get(one) for one in ("properties", "$defs", "definitions", "items")]
-    typed = (
+    has_type = (
         value.get("type") in ("object", "array") or "$schema" in value or "$ref" in value or "allOf" in value
     )
     return (
         "json_schema"
-        if "$schema" in value or (typed and any(isinstance(one, dict) for one in parts))
+        if "$schema" in value or (has_type and any(isinstance(one, dict) for one in parts))
         else "json"
     )
 

@@ -1,5 +1,5 @@
-"""JSON Schema and the components of OpenAPI documents: each object that is defined is a table, each property a column
-that carries its schema. Of what a reference leads to nowhere, that column alone is lost."""
+"""Read JSON Schemas and the components of OpenAPI documents: each defined object is a table, each property a column
+with its schema. If a reference cannot be resolved, only its column is lost."""
 
 from __future__ import annotations
 
@@ -16,22 +16,31 @@ from webapp.connectors.schema import Column, Entity
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
 
-_DEFINED: Final = ("definitions", "$defs")
+_DEFINITION_KEYS: Final = ("definitions", "$defs")
 
 
 def read(source: Source) -> Read:
-    """A JSON Schema. Raises `Unreadable`."""
-    whole = loaded(source)
-    title = str(whole.get("title") or source.stem or "rows")
+    """Read a JSON Schema. Raises `Unreadable`."""
+    schema = loaded(source)
+    title = str(schema.get("title") or source.stem or "rows")
     objects: dict[str, Any] = {}
-    if whole.keys() - {*_DEFINED, "$schema", "$id", "id", "title", "description", "$comment", "type"}:
-        objects[title] = whole
+    if schema.keys() - {
+        *_DEFINITION_KEYS,
+        "$schema",
+        "$id",
+        "id",
+        "title",
+        "description",
+        "$comment",
+        "type",
+    }:
+        objects[title] = schema
     else:  # it defines parts alone
-        for key in _DEFINED:
-            inner = whole.get(key)
+        for key in _DEFINITION_KEYS:
+            inner = schema.get(key)
             if isinstance(inner, dict):
                 objects.update(inner)
-    found = tables(whole, objects, "json_schema")
+    found = tables(schema, objects, "json_schema")
     if not found.tables and found.problems:
         error = document.lost_reference(found.problems[0].reason)
         raise Unreadable(error.message, error.hint or "")
@@ -44,11 +53,14 @@ def read(source: Source) -> Read:
 
 
 def of_openapi(source: Source) -> Read:
-    """The components of an OpenAPI document; where it has none, what its operations take. Raises `Unreadable`."""
-    whole = loaded(source)
-    components = whole.get("components")
-    named_ = (components.get("schemas") if isinstance(components, dict) else None) or whole.get("definitions")
-    found = tables(whole, named_ if isinstance(named_, dict) else {}, "openapi")
+    """Read the components of an OpenAPI document; without components, the request bodies of its operations. Raises
+    `Unreadable`."""
+    schema = loaded(source)
+    components = schema.get("components")
+    schemas = (components.get("schemas") if isinstance(components, dict) else None) or schema.get(
+        "definitions"
+    )
+    found = tables(schema, schemas if isinstance(schemas, dict) else {}, "openapi")
     if found.tables:
         return found
     try:
@@ -62,7 +74,7 @@ def of_openapi(source: Source) -> Read:
 
 
 def loaded(source: Source) -> Mapping[str, Any]:
-    """JSON or YAML as an object. Raises `Unreadable`."""
+    """Parse JSON or YAML to an object. Raises `Unreadable`."""
     text, _ = decoded(source.raw)
     try:
         return document.loaded(text.encode("utf-8", "replace"))
@@ -70,22 +82,22 @@ def loaded(source: Source) -> Mapping[str, Any]:
         raise Unreadable(error.message.replace("OpenAPI document", "schema"), error.hint or "") from None
 
 
-def tables(whole: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> Read:
-    """A table for each of some schemas, by their names, that is an object; the others are parts of them."""
+def tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> Read:
+    """Return a table for each of these schemas that is an object; the others are parts of them."""
     found = Read(form)
     names, _ = named(objects, "schema")
-    version = str(whole.get("openapi") or whole.get("swagger") or "")
-    shaper = Shaper(Document(whole, legacy=bool(version) and version < "3.1"))
+    version = str(schema_document.get("openapi") or schema_document.get("swagger") or "")
+    shaper = Shaper(Document(schema_document, legacy=bool(version) and version < "3.1"))
     shaper.document.left = limits.IMPORT_VISITS
     for name, schema in zip(names, objects.values(), strict=True):
         if len(found.tables) >= limits.IMPORT_TABLES:
-            told = f"At most {limits.IMPORT_TABLES} schemas are imported at once: left out."
-            found.problems.append(Problem(name, "", told))
+            reason = f"At most {limits.IMPORT_TABLES} schemas are imported at once: left out."
+            found.problems.append(Problem(name, "", reason))
             continue
         shape = shaper.shape(schema)
         if shape is None and shaper.document.left <= 0:
-            told = document.too_many_schemas().message
-            found.problems.append(Problem(name, "", told))
+            reason = document.too_many_schemas().message
+            found.problems.append(Problem(name, "", reason))
             continue
         if shape is None:
             found.problems.append(Problem(name, "", "No value was found that satisfies the schema."))
@@ -97,36 +109,38 @@ def tables(whole: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> R
 
 
 def _row(shape: Shape) -> Shape | None:
-    """The object that is a row: the value itself, or the elements of an array."""
+    """Return the object that is a row: the value itself, or the elements of an array; None if there is none."""
     if shape.get("type") == "array" and "items" in shape:
         shape = shape["items"]
     if shape.get("type") != "object":
         return None
     if "enum" in shape:  # objects that fields cannot express: those with the names of the first
         names = [name for name in shape["enum"][0] if all(name in one for one in shape["enum"])]
-        alike = [one for one in shape["enum"] if len(one) == len(names)]
+        same_shape = [one for one in shape["enum"] if len(one) == len(names)]
         return (
-            {"properties": {name: {"enum": [alike[0][name]]} for name in names}} if alike and names else None
+            {"properties": {name: {"enum": [same_shape[0][name]]} for name in names}}
+            if same_shape and names
+            else None
         )
     return shape if document.has_columns(shape) else None
 
 
 def _table(name: str, shape: Shape, read: Read) -> Table:
-    names, told = named(shape["properties"])
+    names, notes = named(shape["properties"])
     required = set(shape.get("required") or ())
-    made: list[Column] = []
-    for called, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
+    columns: list[Column] = []
+    for valid_name, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
         : limits.MAX_FIELDS
     ]:
-        column = document.column_of(called, inner, key in required)
+        column = document.column_of(valid_name, inner, key in required)
         length = column.max_length
-        whole = isinstance(length, int) and not isinstance(length, bool) and length > 0
-        if length is not None and not whole:  # a schema may say what no column can be
+        is_valid_length = isinstance(length, int) and not isinstance(length, bool) and length > 0
+        if length is not None and not is_valid_length:  # a schema may say what no column can be
             column = replace(column, max_length=None)
-        made.append(column)
+        columns.append(column)
     csv.beyond(name, names, read)
     parts = (clean(name),)
-    table = Table(Entity(parts[0], parts, tuple(made), "operation"))
-    for column_name, text in told.items():
+    table = Table(Entity(parts[0], parts, tuple(columns), "operation"))
+    for column_name, text in notes.items():
         table.note(column_name, text)
     return table

@@ -71,7 +71,7 @@ def is_one(value: Any) -> bool:
     )
 
 
-def read(source: Source, words: Vocabulary) -> Read:
+def read(source: Source, vocabulary: Vocabulary) -> Read:
     """Read the file as one table. Raises `Unreadable`."""
     value = json_rows.parsed(source)
     if not is_one(value):
@@ -79,7 +79,7 @@ def read(source: Source, words: Vocabulary) -> Read:
             "This is no schema file of Mockaroo.", 'It needs {"name": ..., "columns": [{"name", "type"}]}.'
         )
     found = Read("mockaroo")
-    schema = _Schema(value, words)
+    schema = _Schema(value, vocabulary)
     title = clean(value.get("name") or source.stem) or "rows"
     columns = schema.columns()
     table = Table(
@@ -172,8 +172,8 @@ class _Options:
 
 
 class _Schema:
-    def __init__(self, value: Mapping[str, Any], words: Vocabulary) -> None:
-        self._words = words
+    def __init__(self, value: Mapping[str, Any], vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
         self._raw: list[Mapping[str, Any]] = value["columns"][: limits.MAX_FIELDS]
         self._paths = {clean(one.get("name", "")) for one in self._raw}
         self.notes: dict[str, str] = {}
@@ -297,7 +297,7 @@ class _Schema:
             listed = listed or ["United States"]
         if not listed:
             return
-        geography = geography_of(self._words)
+        geography = geography_of(self._vocabulary)
         rows = [geography.country_row(str(one)) for one in listed]
         codes = [None if row is None else geography.countries["alpha2"][row].as_py() for row in rows]
         if kind == "country":
@@ -312,7 +312,9 @@ class _Schema:
     def _locale(self, code: str | None) -> str | None:
         if code == "US":
             return "en_US"
-        return next((one for one in sorted(self._words.locales) if code and one.endswith(f"_{code}")), None)
+        return next(
+            (one for one in sorted(self._vocabulary.locales) if code and one.endswith(f"_{code}")), None
+        )
 
     # --- Options --------------------------------------------------------------------------------------------
 
@@ -356,9 +358,9 @@ class _Schema:
         if style == "cartesian":
             self._cartesian_seen += 1
             slower = math.prod(self._cartesian[self._cartesian_seen :])
-        place = "row - 1" if slower == 1 else f"(row - 1) // {slower}"
+        position = "row - 1" if slower == 1 else f"(row - 1) // {slower}"
         cases = ", ".join(f"{number}, {_literal(one)}" for number, one in enumerate(values))
-        expression = f"switch(({place}) % {len(values)}, {cases})"
+        expression = f"switch(({position}) % {len(values)}, {cases})"
         if len(values) == 1:
             column.field = definition(column.name, "constant", {"value": values[0]})
         else:
@@ -450,7 +452,7 @@ class _Schema:
             _MAX_ROUNDS
         ):  # takes away what does not fit the other columns: formulas first, then types
             try:
-                compile_plan(parse([one.definition() for one in top[: limits.MAX_FIELDS]]), self._words)
+                compile_plan(parse([one.definition() for one in top[: limits.MAX_FIELDS]]), self._vocabulary)
             except SpecError as error:
                 changed = [self._simplify(top, fault.path, fault.message) for fault in error.faults]
                 if not any(changed):
@@ -479,10 +481,10 @@ class _Schema:
 
     def _simplify(self, top: list[_ColumnDraft], path: str, message: str) -> bool:
         column, level = None, top
-        for place in re.findall(r"fields\[(\d+)\]", path):
-            if int(place) >= len(level):
+        for index in re.findall(r"fields\[(\d+)\]", path):
+            if int(index) >= len(level):
                 break
-            column = level[int(place)]
+            column = level[int(index)]
             level = column.children
         if column is None or column.children:
             return False
@@ -531,7 +533,9 @@ class _Schema:
 
     def _is_valid(self, field: Field) -> bool:
         try:
-            compile_plan(parse([{key: one for key, one in field.items() if key != "hidden"}]), self._words)
+            compile_plan(
+                parse([{key: one for key, one in field.items() if key != "hidden"}]), self._vocabulary
+            )
         except SpecError:
             return False
         return True

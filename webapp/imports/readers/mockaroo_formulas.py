@@ -1,6 +1,6 @@
-"""Mockaroo's formulas, which are Ruby expressions, as formulas of ours.
+"""Translate formulas of Mockaroo, which are Ruby expressions, to formulas of Rowsmith.
 
-What has the same meaning in both is translated: operators, conditions, interpolated texts, and the usual methods and
+Constructs with the same meaning are translated: operators, conditions, interpolated texts, and the usual methods and
 functions. Anything else raises `Untranslatable` with the part that has no counterpart.
 """
 
@@ -18,7 +18,7 @@ class Untranslatable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _Duration:
     """A duration such as `days(3)`: the function that adds it, and how many."""
 
     function: str
@@ -33,12 +33,12 @@ _TOKEN: Final = re.compile(
     re.S,
 )
 _REGEX: Final = re.compile(r"/((?:[^/\\\n]|\\.)+)/(i?)")
-_ENDS: Final = frozenset({"then", "else", "elsif", "end", "when"})
-_SPANS: Final = {
+_END_KEYWORDS: Final = frozenset({"then", "else", "elsif", "end", "when"})
+_DURATIONS: Final = {
     "second": "add_seconds", "minute": "add_minutes", "hour": "add_hours", "day": "add_days", "month": "add_months",
     "year": "add_years",
 }  # fmt: skip
-_SAME: Final[Mapping[str, str]] = {
+_SAME_FUNCTIONS: Final[Mapping[str, str]] = {
     "upper": "upper", "lower": "lower", "concat": "concat", "round": "round", "floor": "floor", "ceil": "ceil",
     "abs": "abs", "min": "min", "max": "max", "now": "now", "today": "today", "length": "length", "sqrt": "sqrt",
     "pad": "pad_left", "upcase": "upper", "downcase": "lower",
@@ -52,18 +52,18 @@ _METHODS: Final[Mapping[str, str]] = {
     "nil?": "({0} == null)", "blank?": "is_blank({0})", "empty?": "is_blank({0})", "present?": "(not is_blank({0}))",
     "year": "year({0})", "month": "month({0})", "day": "day({0})", "hour": "hour({0})", "to_date": "date_of({0})",
 }  # fmt: skip
-_WITH_ONE: Final[Mapping[str, str]] = {
+_METHODS_WITH_ONE_ARGUMENT: Final[Mapping[str, str]] = {
     "include?": "contains({0}, {1})", "start_with?": "starts_with({0}, {1})", "end_with?": "ends_with({0}, {1})",
     "round": "round({0}, {1})", "split": "split({0}, {1})", "strftime": "format_date({0}, {1})",
     "to_s": "text({0})", "fdiv": "({0} / {1})", "join": "join({0}, {1})",
 }  # fmt: skip
-_WITH_TWO: Final[Mapping[str, str]] = {
+_METHODS_WITH_TWO_ARGUMENTS: Final[Mapping[str, str]] = {
     "rjust": "pad_left({0}, {1}, {2})", "ljust": "pad_right({0}, {1}, {2})", "gsub": "replace({0}, {1}, {2})",
 }  # fmt: skip
 
 
 def translated(source: str, name_of: Callable[[str], str | None]) -> str:
-    """A formula of ours. `name_of` says how a field is written in it, or None where there is none of that name.
+    """Return a formula of Rowsmith. `name_of` returns a field as it is written in a formula, or None if there is none.
 
     Raises `Untranslatable`.
     """
@@ -77,7 +77,7 @@ def translated(source: str, name_of: Callable[[str], str | None]) -> str:
 
 
 def text(value: str) -> str:
-    """A text as a literal."""
+    """Return a text as a literal."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -101,8 +101,8 @@ class _Parser:
             at = match.end()
 
     def peek(self, ahead: int = 0) -> str:
-        place = self.at + ahead
-        return self.tokens[place][1] if place < len(self.tokens) and self.tokens[place][0] != "text" else ""
+        index = self.at + ahead
+        return self.tokens[index][1] if index < len(self.tokens) and self.tokens[index][0] != "text" else ""
 
     def take(self, *signs: str) -> bool:
         if self.peek() and self.peek() in signs:
@@ -118,12 +118,12 @@ class _Parser:
         while self.at < len(self.tokens) and self.tokens[self.at][0] == "line":
             self.at += 1
 
-    def plain(self, found: str | _Span) -> str:
-        if isinstance(found, _Span):
+    def plain(self, found: str | _Duration) -> str:
+        if isinstance(found, _Duration):
             raise Untranslatable("a duration by itself")
         return found
 
-    def statement(self) -> str | _Span:
+    def statement(self) -> str | _Duration:
         """One expression, with a condition behind it."""
         found = self.ternary()
         while self.peek() in ("if", "unless"):
@@ -141,7 +141,7 @@ class _Parser:
         self.lines()
         return found
 
-    def ternary(self) -> str | _Span:
+    def ternary(self) -> str | _Duration:
         condition = self.either()
         if not self.take("?"):
             return condition
@@ -152,7 +152,7 @@ class _Parser:
         self.lines()
         return f"({yes} if {self.plain(condition)} else {self.plain(self.ternary())})"
 
-    def either(self) -> str | _Span:
+    def either(self) -> str | _Duration:
         found = self.both()
         while self.peek() in ("||", "or"):
             self.at += 1
@@ -160,7 +160,7 @@ class _Parser:
             found = f"({self.plain(found)} or {self.plain(self.both())})"
         return found
 
-    def both(self) -> str | _Span:
+    def both(self) -> str | _Duration:
         found = self.negated()
         while self.peek() in ("&&", "and"):
             self.at += 1
@@ -168,12 +168,12 @@ class _Parser:
             found = f"({self.plain(found)} and {self.plain(self.negated())})"
         return found
 
-    def negated(self) -> str | _Span:
+    def negated(self) -> str | _Duration:
         if self.take("!", "not"):
             return f"(not {self.plain(self.negated())})"
         return self.comparison()
 
-    def comparison(self) -> str | _Span:
+    def comparison(self) -> str | _Duration:
         found = self.sum()
         while self.peek() in ("==", "!=", "<", "<=", ">", ">=", "=~", "!~"):
             sign = self.peek()
@@ -188,21 +188,21 @@ class _Parser:
                 found = f"({self.plain(found)} {sign} {self.plain(self.sum())})"
         return found
 
-    def sum(self) -> str | _Span:
+    def sum(self) -> str | _Duration:
         found = self.product()
         while self.peek() in ("+", "-"):
             sign = self.peek()
             self.at += 1
             self.lines()
             more = self.product()
-            if isinstance(more, _Span):
+            if isinstance(more, _Duration):
                 count = more.count if sign == "+" else f"-({more.count})"
                 found = f"{more.function}({self.plain(found)}, {count})"
             else:
                 found = f"({self.plain(found)} {sign} {more})"
         return found
 
-    def product(self) -> str | _Span:
+    def product(self) -> str | _Duration:
         found = self.signed()
         while self.peek() in ("*", "/", "%", "**"):
             sign = self.peek()
@@ -210,14 +210,14 @@ class _Parser:
             found = f"({self.plain(found)} {sign} {self.plain(self.signed())})"
         return found
 
-    def signed(self) -> str | _Span:
+    def signed(self) -> str | _Duration:
         if self.take("-"):
             return f"-{self.plain(self.signed())}"
         if self.take("+"):
             return self.signed()
         return self.called()
 
-    def called(self) -> str | _Span:
+    def called(self) -> str | _Duration:
         """A value with its methods."""
         found = self.value()
         while True:
@@ -229,29 +229,31 @@ class _Parser:
             else:
                 return found
 
-    def method(self, found: str | _Span | list[str]) -> str | _Span:
+    def method(self, found: str | _Duration | list[str]) -> str | _Duration:
         name = self.peek()
         self.at += 1
-        given = self.arguments() if self.peek() == "(" else []
+        arguments = self.arguments() if self.peek() == "(" else []
         if isinstance(found, list):
-            if name == "sample" and not given and found:
+            if name == "sample" and not arguments and found:
                 return f"choose({', '.join(found)})"
-            if name == "include?" and len(given) == 1:
-                return f"({given[0]} in [{', '.join(found)}])"
+            if name == "include?" and len(arguments) == 1:
+                return f"({arguments[0]} in [{', '.join(found)}])"
             found = f"[{', '.join(found)}]"
-        if name.endswith("s") and name.rstrip("s") in _SPANS and not given:  # 3.days
-            return _Span(_SPANS[name.rstrip("s")], self.plain(found))
+        if name.endswith("s") and name.rstrip("s") in _DURATIONS and not arguments:  # 3.days
+            return _Duration(_DURATIONS[name.rstrip("s")], self.plain(found))
         subject = self.plain(found)
-        if name in ("gsub", "sub") and len(given) == 2 and given[0].startswith("\0"):
+        if name in ("gsub", "sub") and len(arguments) == 2 and arguments[0].startswith("\0"):
             if name == "sub":
                 raise Untranslatable(".sub")
-            return f"regex_replace({subject}, {given[0][1:]}, {given[1]})"
-        table = {0: _METHODS, 1: _WITH_ONE, 2: _WITH_TWO}.get(len(given), {})
-        if name == "rjust" and len(given) == 1:
-            return f"pad_left({subject}, {given[0]})"
-        if name not in table or any(one.startswith("\0") for one in given):
+            return f"regex_replace({subject}, {arguments[0][1:]}, {arguments[1]})"
+        table = {0: _METHODS, 1: _METHODS_WITH_ONE_ARGUMENT, 2: _METHODS_WITH_TWO_ARGUMENTS}.get(
+            len(arguments), {}
+        )
+        if name == "rjust" and len(arguments) == 1:
+            return f"pad_left({subject}, {arguments[0]})"
+        if name not in table or any(one.startswith("\0") for one in arguments):
             raise Untranslatable(f".{name}")
-        return table[name].format(subject, *given)
+        return table[name].format(subject, *arguments)
 
     def arguments(self) -> list[str]:
         """What is in the bracket that comes next; regular expressions begin with a zero byte."""
@@ -308,7 +310,7 @@ class _Parser:
         self.at += 1
         return -int(value) if negative else int(value)
 
-    def value(self) -> str | _Span:
+    def value(self) -> str | _Duration:
         if self.at >= len(self.tokens):
             raise Untranslatable("its end")
         kind, value = self.tokens[self.at]
@@ -329,7 +331,7 @@ class _Parser:
             return self.word(value)
         raise Untranslatable(value)
 
-    def array(self) -> str | _Span:
+    def array(self) -> str | _Duration:
         found: list[str] = []
         while not self.take("]"):
             self.lines()
@@ -346,20 +348,20 @@ class _Parser:
         if quoted[0] == "'":
             return text(re.sub(r"\\([\\'])", r"\1", body))
         parts = re.split(r"#\{([^}]*)\}", body)
-        said = [
+        literals = [
             text(re.sub(r"\\(.)", lambda one: {"n": "\n", "t": "\t"}.get(one[1], one[1]), one))
             for one in parts
         ]
         if len(parts) == 1:
-            return said[0]
+            return literals[0]
         found = [
-            (said[place] if place % 2 == 0 else translated(one, self.name_of))
-            for place, one in enumerate(parts)
-            if one or place % 2
+            (literals[index] if index % 2 == 0 else translated(one, self.name_of))
+            for index, one in enumerate(parts)
+            if one or index % 2
         ]
         return f"concat({', '.join(found)})"
 
-    def word(self, name: str) -> str | _Span:
+    def word(self, name: str) -> str | _Duration:
         plain = {"nil": "null", "null": "null", "true": "true", "false": "false", "this": "this"}
         if name in plain:
             return plain[name]
@@ -369,11 +371,13 @@ class _Parser:
             raise Untranslatable("unless")
         if name == "case":
             return self.switch()
-        if name in _ENDS:
+        if name in _END_KEYWORDS:
             raise Untranslatable(name)
         if name == "field" and self.peek() == "(":
-            given = self.arguments()
-            return self.reference(json.loads(given[0]) if len(given) == 1 and given[0][:1] == '"' else "")
+            arguments = self.arguments()
+            return self.reference(
+                json.loads(arguments[0]) if len(arguments) == 1 and arguments[0][:1] == '"' else ""
+            )
         if self.peek() == "(" and self.name_of(name) is None:
             return self.function(name)
         if name == "rand":
@@ -417,24 +421,28 @@ class _Parser:
         self.must("end")
         return f"switch({', '.join([subject, *cases, otherwise])})"
 
-    def function(self, name: str) -> str | _Span:
+    def function(self, name: str) -> str | _Duration:
         if name == "rand":
             found = [self.peek(ahead) for ahead in range(5)]
             if found[1].isdigit() and found[3].isdigit() and found[2] in ("..", "...") and found[4] == ")":
                 self.at += 5
                 return f"random_int({found[1]}, {int(found[3]) - (found[2] == '...')})"
-        given = self.arguments()
-        if name.rstrip("s") in _SPANS and len(given) == 1:
-            return _Span(_SPANS[name.rstrip("s")], given[0])
-        whole = [re.fullmatch(r"-?\d+", one) for one in given]
-        if name == "random" and len(given) == 2 and all(whole):
-            return f"random_int({given[0]}, {given[1]})"
-        if name == "rand" and len(given) == 1 and all(whole):
-            return f"random_int(0, {int(given[0]) - 1})"
-        if name == "format" and len(given) == 2 and re.fullmatch(r'".*%-?[YmdHMSyBbeIpjAa].*"', given[1]):
-            return f"format_date({given[0]}, {given[1]})"
-        if name == "format" and len(given) == 2 and (places := re.fullmatch(r'"%\.(\d)f"', given[1])):
-            return f'format_number({given[0]}, {places[1]}, "")'
-        if name in _SAME:
-            return f"{_SAME[name]}({', '.join(given)})"
+        arguments = self.arguments()
+        if name.rstrip("s") in _DURATIONS and len(arguments) == 1:
+            return _Duration(_DURATIONS[name.rstrip("s")], arguments[0])
+        integers = [re.fullmatch(r"-?\d+", one) for one in arguments]
+        if name == "random" and len(arguments) == 2 and all(integers):
+            return f"random_int({arguments[0]}, {arguments[1]})"
+        if name == "rand" and len(arguments) == 1 and all(integers):
+            return f"random_int(0, {int(arguments[0]) - 1})"
+        if (
+            name == "format"
+            and len(arguments) == 2
+            and re.fullmatch(r'".*%-?[YmdHMSyBbeIpjAa].*"', arguments[1])
+        ):
+            return f"format_date({arguments[0]}, {arguments[1]})"
+        if name == "format" and len(arguments) == 2 and (places := re.fullmatch(r'"%\.(\d)f"', arguments[1])):
+            return f'format_number({arguments[0]}, {places[1]}, "")'
+        if name in _SAME_FUNCTIONS:
+            return f"{_SAME_FUNCTIONS[name]}({', '.join(arguments)})"
         raise Untranslatable(f"{name}()")

@@ -32,12 +32,12 @@ _SCALARS: Final[Mapping[str, Mapping[str, Any]]] = {
     "google.protobuf.Int32Value": _INTEGER32, "google.protobuf.Int64Value": _INTEGER64,
     "google.protobuf.DoubleValue": {"type": "number"}, "google.protobuf.FloatValue": {"type": "number"},
 }  # fmt: skip
-_SKIPPED: Final = frozenset("option reserved extensions".split())
-_BLOCKS: Final = frozenset("extend service rpc".split())
+_SKIPPED_STATEMENTS: Final = frozenset("option reserved extensions".split())
+_SKIPPED_BLOCKS: Final = frozenset("extend service rpc".split())
 
 
 def read(source: Source) -> Read:
-    """A table for each message at the top. Raises `Unreadable`."""
+    """Read a table for each top-level message. Raises `Unreadable`."""
     text, _ = decoded(source.raw)
     parser = _Parser(text)
     parser.file()
@@ -56,7 +56,7 @@ def read(source: Source) -> Read:
 
 
 class _Parser:
-    """One file. What is not understood is passed over up to its semicolon or the end of its block."""
+    """Parses one file. Unknown statements are skipped up to their semicolon or the end of their block."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
@@ -64,10 +64,10 @@ class _Parser:
         self.named: dict[str, Any] = {}
         """Messages and enums by their full names inside the file."""
         self.tops: list[str] = []
-        self._links: list[tuple[dict[str, Any], str, str]] = []
+        self._references: list[tuple[dict[str, Any], str, str]] = []
 
     def file(self) -> None:
-        """Everything at the top."""
+        """Parse the top level."""
         while self._at < len(self._tokens):
             word = self._next()
             if word == "message":
@@ -76,27 +76,27 @@ class _Parser:
                 self._message(name, 0)
             elif word == "enum":
                 self._enum(self._next())
-            elif word in _BLOCKS:
-                self._past("{")
-                self._block()
+            elif word in _SKIPPED_BLOCKS:
+                self._skip_past("{")
+                self._skip_block()
             else:
-                self._past(";")
+                self._skip_past(";")
 
     def link(self) -> None:
-        """Turns the names of types into references: the innermost message that has one of that name."""
-        for schema, kind, scope in self._links:
+        """Resolve the names of types to references, searching from the innermost message outwards."""
+        for schema, kind, scope in self._references:
             parts = scope.split(".")
             short = kind.lstrip(".")
             names = [".".join((*parts[:size], short)) for size in range(len(parts), -1, -1)]
-            names += [".".join(short.split(".")[place:]) for place in range(1, short.count(".") + 1)]
+            names += [".".join(short.split(".")[index:]) for index in range(1, short.count(".") + 1)]
             known = next((one for one in names if one in self.named), None)
             schema["$ref"] = f"#/$defs/{known or short}"
 
     def _message(self, name: str, depth: int) -> None:
-        made: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-        self.named[name] = made
-        if depth > limits.DOCUMENT_DEPTH or not self._past("{"):
-            self._block()
+        schema: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
+        self.named[name] = schema
+        if depth > limits.DOCUMENT_DEPTH or not self._skip_past("{"):
+            self._skip_block()
             return
         while self._at < len(self._tokens):
             word = self._next()
@@ -107,49 +107,49 @@ class _Parser:
             elif word == "enum":
                 self._enum(f"{name}.{self._next()}")
             elif word == "oneof":
-                self._past("{")
+                self._skip_past("{")
                 while self._at < len(self._tokens) and (inner := self._next()) != "}":
                     if inner == "option":
-                        self._past(";")
+                        self._skip_past(";")
                     elif inner != ";":
-                        self._field(made, inner, name)
-            elif word in _BLOCKS:
-                self._past("{")
-                self._block()
-            elif word in _SKIPPED:
-                self._past(";")
+                        self._field(schema, inner, name)
+            elif word in _SKIPPED_BLOCKS:
+                self._skip_past("{")
+                self._skip_block()
+            elif word in _SKIPPED_STATEMENTS:
+                self._skip_past(";")
             elif word != ";":
-                self._field(made, word, name)
+                self._field(schema, word, name)
 
-    def _field(self, made: dict[str, Any], word: str, scope: str) -> None:
+    def _field(self, message: dict[str, Any], word: str, scope: str) -> None:
         label = word if word in ("optional", "required", "repeated") else ""
         kind = self._next() if label else word
         if kind == "map":
-            self._past(">")
+            self._skip_past(">")
             schema: dict[str, Any] = {"type": "object"}
         elif kind == "group":
-            self._past(";")
+            self._skip_past(";")
             return
         elif kind in _SCALARS:
             schema = dict(_SCALARS[kind])
         else:
             schema = {}
-            self._links.append((schema, kind, scope))
+            self._references.append((schema, kind, scope))
         name = self._next()
-        self._past(";")
+        self._skip_past(";")
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             return
-        made["properties"][name] = {"type": "array", "items": schema} if label == "repeated" else schema
+        message["properties"][name] = {"type": "array", "items": schema} if label == "repeated" else schema
         if label == "required":
-            made["required"].append(name)
+            message["required"].append(name)
 
     def _enum(self, name: str) -> None:
         words: list[str] = []
-        self._past("{")
+        self._skip_past("{")
         while self._at < len(self._tokens) and (word := self._next()) != "}":
-            if word not in (*_SKIPPED, ";"):
+            if word not in (*_SKIPPED_STATEMENTS, ";"):
                 words.append(word)
-            self._past(";")
+            self._skip_past(";")
         self.named[name] = {"type": "string", "enum": words}
 
     def _next(self) -> str:
@@ -158,7 +158,7 @@ class _Parser:
         self._at += 1
         return self._tokens[self._at - 1]
 
-    def _past(self, sign: str) -> bool:
+    def _skip_past(self, sign: str) -> bool:
         """Skip to the position after the next such token; an option in braces before a semicolon is part of it."""
         depth = 0
         while self._at < len(self._tokens):
@@ -171,8 +171,8 @@ class _Parser:
             depth += {"{": 1, "}": -1, "[": 1, "]": -1}.get(word, 0) if sign != "{" else 0
         return False
 
-    def _block(self) -> None:
-        """Behind the end of a block that has begun."""
+    def _skip_block(self) -> None:
+        """Skip to the end of the current block."""
         depth = 1
         while self._at < len(self._tokens) and depth:
             depth += {"{": 1, "}": -1}.get(self._next(), 0)

@@ -1,7 +1,8 @@
-"""SQL definitions as tables: columns, keys, references, checks; of MySQL, PostgreSQL, SQL Server, Oracle and SQLite.
+"""Read SQL definitions as tables with columns, keys, references and checks, for MySQL, PostgreSQL, SQL Server, Oracle
+and SQLite.
 
-A definition is read clause by clause: what is not known of one clause never costs another one. `sqlglot` reads types
-and expressions, in the likeliest dialect first, then in the others. What is left out is reported.
+A definition is parsed clause by clause, so that an unknown clause does not affect the others. `sqlglot` parses types
+and expressions, in the most likely dialect first, then in the others. Omitted parts are reported.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from webapp.imports.readers.sql_script import Token, listed, tokens
 
 @dataclass(slots=True)
 class TableDraft:
-    """One table on its way."""
+    """One table while its statements are read."""
 
     parts: tuple[str, ...]
     columns: dict[str, Column] = field(default_factory=dict)
@@ -42,10 +43,10 @@ class TableDraft:
     """Constraints by name in small letters: the list that contains each one, and the constraint."""
     dropped: bool = False
     folded: dict[str, str] = field(default_factory=dict)
-    """The names of columns by what they are without regard to case, as far as `own` has looked."""
+    """The names of columns by their case-folded names; a cache of `own`."""
 
     def own(self, name: str) -> str:
-        """A column's name as its definition spells it."""
+        """Return a column's name as its definition spells it."""
         if name in self.columns:
             return name
         if len(self.folded) != len(self.columns):
@@ -53,7 +54,7 @@ class TableDraft:
         return self.folded.get(name.casefold(), name)
 
 
-# Types of SQL's dialects, as columns have them here.
+# Types of the SQL dialects, and the column types for them.
 
 _T: Final = exp.DataType.Type
 _INTEGERS: Final[Mapping[Any, tuple[int, bool]]] = {
@@ -94,7 +95,7 @@ _TYPE_NAMES: Final[Mapping[str, ColumnType]] = {
 
 @dataclass(slots=True)
 class Shape:
-    """What a type says of a column: the fields of `Column`."""
+    """The attributes of `Column` that a type determines."""
 
     type: ColumnType
     declared: str
@@ -109,7 +110,7 @@ class Shape:
 
 
 def shape_of(kind: exp.DataType, dialect: str) -> Shape:
-    """The shape of a type that a dialect reads."""
+    """Return the shape of a parsed type."""
     declared = kind.sql(dialect=dialect)[:100]
     source_type = kind.this
     if source_type is _T.USERDEFINED:
@@ -163,11 +164,11 @@ _PATTERNS: Final[Sequence[tuple[str, ColumnType]]] = (
     (r"\bdate\b", "date"), (r"\btime\b", "time"), (r"\binterval\b", "interval"),
     (r"\b(uuid|guid|uniqueidentifier)\b", "uuid"), (r"\bjsonb?\b", "json"),
 )  # fmt: skip
-"""What types are by the words of their names, where no dialect reads them."""
+"""Column types by words in the type names, if no dialect can parse them."""
 
 
 def shape_by_words(declared: str) -> Shape:
-    """The shape of a type that no dialect reads, by the words of its name."""
+    """Return the shape of a type that no dialect can parse, by the words of its name."""
     plain = re.sub(r"\(.*", "", declared).strip().strip('"[]`').casefold().rpartition(".")[2]
     lower = declared.casefold().replace("timezone", "time zone")
     by_pattern: ColumnType = next((kind for pattern, kind in _PATTERNS if re.search(pattern, lower)), "other")
@@ -194,7 +195,7 @@ def _numbers(kind: exp.DataType) -> list[int]:
     return found
 
 
-logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it reports statements that nobody asked for
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it logs every unsupported statement
 _EXPRESSION_CHARS: Final = 50_000  # chosen: parsing takes about 100 ms for each 10,000
 _VERSIONED: Final = re.compile(r"/\*!\d{5,6}\s((?:[^*]++|\*(?!/))*+)\*/")
 
@@ -202,7 +203,7 @@ _BLOCK: Final = re.compile(r"(?:BEGIN|DECLARE|DO|EXEC(?:UTE)?|IF)\b", re.I)
 
 
 def read(source: Source) -> Read:
-    """A table for each CREATE TABLE. Raises `Unreadable` where there is none."""
+    """Read a table for each CREATE TABLE. Raises `Unreadable` if there is none."""
     text, _ = decoded(source.raw)
     script = _Script(text)
     if script.dialect == "mysql":  # which runs what stands in such comments
@@ -228,7 +229,7 @@ class _Malformed(Exception):
 
 
 class _Cursor:
-    """A place in the tokens of a statement."""
+    """A position in the tokens of a statement."""
 
     def __init__(self, tokens: Sequence[Token], source: str) -> None:
         self.tokens, self.source, self.at = tokens, source, 0
@@ -237,26 +238,26 @@ class _Cursor:
         return self.at < len(self.tokens)
 
     def peek(self, ahead: int = 0) -> str:
-        """A keyword or a sign, in capitals; "" for names, texts and the end."""
-        place = self.at + ahead
-        return self.tokens[place].plain if place < len(self.tokens) else ""
+        """Return a keyword or a sign, in capitals; "" for names, texts and the end."""
+        index = self.at + ahead
+        return self.tokens[index].plain if index < len(self.tokens) else ""
 
     def take(self, *words: str) -> bool:
-        """Whether these words come next, in this order; if so, they are passed."""
+        """Return whether these words come next, in this order; if so, skip them."""
         if all(self.peek(ahead) == word for ahead, word in enumerate(words)):
             self.at += len(words)
             return True
         return False
 
     def name(self) -> str:
-        """One part of a name. Raises `_Malformed`."""
+        """Return and skip one part of a name. Raises `_Malformed`."""
         if not self or self.tokens[self.at].kind not in ("word", "name"):
             raise _Malformed("a name is missing.")
         self.at += 1
         return self.tokens[self.at - 1].value
 
     def parts(self) -> tuple[str, ...]:
-        """A name with its schema, where it has one. Raises `_Malformed`."""
+        """Return and skip a name, including its schema if it has one. Raises `_Malformed`."""
         found = [self.name()]
         while self.take("."):
             if self.peek() != ".":  # SQL Server's `database..table`
@@ -264,7 +265,7 @@ class _Cursor:
         return tuple(found[-2:])
 
     def bracket(self) -> _Cursor | None:
-        """What is in the bracket that comes next, which is passed; None if none comes."""
+        """Return the content of the next bracket and skip it; None if no bracket comes next."""
         if self.peek() != "(":
             return None
         start, depth = self.at, 0
@@ -276,15 +277,15 @@ class _Cursor:
         return _Cursor(self.tokens[start + 1 :], self.source)
 
     def listed(self) -> list[_Cursor]:
-        """What is between the commas, from here to the end."""
+        """Split the rest of the statement at its commas."""
         return [_Cursor(one, self.source) for one in listed(self.tokens[self.at :])]
 
     def text(self) -> str:
-        """The source from here to the end, in one line and without comments."""
+        """Return the source from here to the end, in one line and without comments."""
         return self.between(self.at, len(self.tokens))
 
     def between(self, start: int, end: int) -> str:
-        """The source of some tokens, in one line and without comments."""
+        """Return the source of some tokens, in one line and without comments."""
         found = ""
         for before, one in zip([None, *self.tokens[start:end]], self.tokens[start:end], strict=False):
             found += (" " if before is not None and before.end < one.start else "") + one.text
@@ -317,7 +318,7 @@ def _is_clause_start(cursor: _Cursor) -> bool:
 
 
 def _take_type(cursor: _Cursor) -> str:
-    """The type that comes next, which is passed; "" where there is none."""
+    """Return the type that comes next and skip it; "" if there is none."""
     start = cursor.at
     while cursor and not (cursor.peek() in _CLAUSES if cursor.at == start else _is_clause_start(cursor)):
         if cursor.bracket() is None:
@@ -338,7 +339,7 @@ _IGNORED_CHANGES: Final = re.compile(
     r"|DISTRIBUTE|MODIFY (PARTITION|LOB|DEFAULT)|CHANGE_TRACKING|DROP STATISTICS|FLASHBACK|\*)",
     re.I,
 )  # fmt: skip
-"""Changes that say nothing of values."""
+"""Changes that do not affect values."""
 
 
 @dataclass(slots=True)
@@ -359,11 +360,11 @@ _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
     "UNIQUE": frozenset({"(", "KEY", "INDEX", "CLUSTERED", "NONCLUSTERED", "NULLS", "USING"}),
     "FULLTEXT": frozenset({"(", "KEY", "INDEX"}), "SPATIAL": frozenset({"(", "KEY", "INDEX"}),
 }  # fmt: skip
-"""How constraints begin, with what may follow."""
+"""The first words of constraints, and the words that may follow."""
 
 
 def _is_constraint(part: _Cursor) -> bool:
-    """Whether a part of a table's definition is a constraint or an index, and no column."""
+    """Return whether a part of a table's definition is a constraint or an index rather than a column."""
     word, after = part.peek(), part.peek(1)
     rest = part.tokens[part.at :]
     if word == "CONSTRAINT":
@@ -375,11 +376,11 @@ def _is_constraint(part: _Cursor) -> bool:
     if word in ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "UNIQUE"):
         if {after, part.peek(2)} & {"CLUSTERED", "NONCLUSTERED", "COLUMNSTORE"}:
             return True
-        place = next((place for place, one in enumerate(rest[:6]) if one.plain == "("), None)
-        if place is None or place + 1 >= len(rest):
+        index = next((index for index, one in enumerate(rest[:6]) if one.plain == "("), None)
+        if index is None or index + 1 >= len(rest):
             return False
-        near = place <= 2 or part.peek(2) in ("USING", "HASH") or after == "USING"
-        return near and not re.fullmatch(r"\d+|MAX", rest[place + 1].text, re.I)  # else the length of a type
+        near = index <= 2 or part.peek(2) in ("USING", "HASH") or after == "USING"
+        return near and not re.fullmatch(r"\d+|MAX", rest[index + 1].text, re.I)  # else the length of a type
     return False
 
 
@@ -388,7 +389,7 @@ def _table_key(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Script:
-    """All statements of a script."""
+    """The tables that the statements of a script define."""
 
     def __init__(self, text: str) -> None:
         self.dialects = sql_script.dialects(text)
@@ -400,7 +401,7 @@ class _Script:
         self._indexes: dict[str, tuple[str, ...]] = {}
 
     def take_carefully(self, statement: str) -> None:
-        """One statement that defines tables; one that cannot be read is reported and left out."""
+        """Read one statement that defines tables; report a statement that cannot be read."""
         if len(statement) > limits.IMPORT_STATEMENT_CHARS:
             reason = f"it is longer than {limits.IMPORT_STATEMENT_CHARS:,} characters."
         else:
@@ -414,11 +415,11 @@ class _Script:
         self.problem("", f'The statement "{clean(statement)[:60]}..." is left out: {reason}')
 
     def problem(self, table: str, text: str, state: State = "red") -> None:
-        """Reports something that is left out."""
+        """Report something that is left out."""
         self.read.problems.append(Problem(clean(table), "", text, state))
 
     def take(self, statement: str) -> None:
-        """One statement that defines tables. Raises `_Malformed`."""
+        """Read one statement that defines tables. Raises `_Malformed`."""
         cursor = _Cursor(tokens(statement, self.dialect), statement)
         word = cursor.peek()
         if word == "ALTER":
@@ -463,7 +464,7 @@ class _Script:
     # --- Types and expressions ------------------------------------------------------------------------------
 
     def _parse(self, statement: str) -> tuple[exp.Expr, str] | None:
-        """What the first dialect that reads a statement makes of it, with the dialect."""
+        """Parse a statement with the first dialect that supports it; return the tree and the dialect, or None."""
         for dialect in self.dialects:
             try:
                 tree = sqlglot.parse_one(statement, read=dialect)
@@ -474,7 +475,7 @@ class _Script:
         return None
 
     def _shape(self, declared: str) -> Shape:
-        """The shape of a type of no name of the script's own."""
+        """Return the shape of a type that the script does not define."""
         if declared not in self._shapes:
             shape = None
             found = self._parse(f"CREATE TABLE t (c {declared})") if declared else None
@@ -495,7 +496,7 @@ class _Script:
         return self._shapes[declared]
 
     def _script_type(self, declared: str) -> _ScriptType | None:
-        """The type of the script's own that is declared, if it is one."""
+        """Return the declared type if the script defines it."""
         found = tokens(declared, self.dialect)
         if not found or found[-1].kind not in ("word", "name"):
             return None
@@ -503,7 +504,7 @@ class _Script:
         return self._types.get(found[-1].value.casefold()) if plain else None
 
     def _create_domain(self, name: str, cursor: _Cursor) -> None:
-        """A type by another one, with its constraints."""
+        """Define a type by another one and its constraints."""
         cursor.take("AS") or cursor.take("FROM")
         scratch = TableDraft(("",))
         placeholder = Column("VALUE", "other", "")
@@ -590,7 +591,7 @@ class _Script:
             cursor.at += 1
 
     def _add_part(self, table: TableDraft, part: _Cursor) -> None:
-        """A column or a constraint."""
+        """Add a column or a constraint."""
         if _is_constraint(part):
             self._add_constraint(table, part)
         elif part.peek() == "LIKE" and len(part.tokens) > 1:
@@ -622,7 +623,7 @@ class _Script:
         self._read_clauses(table, name, part)
 
     def _read_clauses(self, table: TableDraft, name: str, part: _Cursor) -> None:
-        """What follows the type of a column."""
+        """Read the clauses after the type of a column."""
         constraint_name = ""
         while part:
             column = table.columns[name]
@@ -679,7 +680,7 @@ class _Script:
         return part.between(start, part.at)
 
     def _take_generated(self, part: _Cursor) -> str:
-        """`identity`, `computed`, or "" where the words say neither; passes them."""
+        """Return `identity`, `computed`, or "" if the clause is neither, and skip it."""
         if part.take("GENERATED"):
             while part and part.peek() not in ("AS", "("):
                 part.at += 1
@@ -760,7 +761,7 @@ class _Script:
             self.problem(table.parts[-1], f'"{text}" is not kept: rows may be rejected.', "yellow")
 
     def _key_columns(self, table: TableDraft, part: _Cursor) -> tuple[str, ...]:
-        """The columns in the next bracket; none where an expression is among them."""
+        """Return the columns in the next bracket; none if one of them is an expression."""
         if part.take("USING", "INDEX"):
             return self._indexes.get(part.name().casefold(), ())
         while part and part.peek() not in ("(", "REFERENCES"):
@@ -778,7 +779,7 @@ class _Script:
     # --- Later statements -----------------------------------------------------------------------------------
 
     def _find_table(self, parts: tuple[str, ...]) -> TableDraft | None:
-        """The table of a name, with its schema or without."""
+        """Return the table with a name, with or without its schema; None if there is none or several."""
         key = _table_key(parts)
         if key in self._tables:
             return self._tables[key]
@@ -803,7 +804,7 @@ class _Script:
                 self.problem(table.parts[-1], f'The change "{text[:80]}" is left out: {error}')
 
     def _apply_change(self, table: TableDraft, action: _Cursor, adding: bool) -> bool:
-        """One change of a table; answers whether what follows the next comma may be added without ADD."""
+        """Apply one change to a table; return whether the part after the next comma may omit ADD."""
         text = clean(action.between(0, len(action.tokens)))
         if action.take("ADD"):
             action.take("COLUMN")
@@ -864,7 +865,7 @@ class _Script:
             table.checks[:] = [check for check in table.checks if not word.search(check)]
 
     def _alter_column(self, table: TableDraft, action: _Cursor) -> None:
-        """A column's new definition, type, default or constraint."""
+        """Apply a column's new definition, type, default or constraint."""
         verb = action.peek()
         action.at += 1
         if verb == "ALTER" and action.peek() in ("INDEX", "CONSTRAINT"):
@@ -911,7 +912,7 @@ class _Script:
                 self._redefine_column(table, one, column)
 
     def _redefine_column(self, table: TableDraft, one: _Cursor, before: Column) -> None:
-        """`name type clauses`, or without the type; what is not said stays in Oracle only."""
+        """Apply `name type clauses`, also without the type. Only Oracle keeps the omitted attributes."""
         name = one.tokens[one.at].value
         self._add_column(table, one)
         after = table.columns[name]
@@ -950,9 +951,9 @@ class _Script:
         table.uniques[:] = [changed(one) for one in table.uniques]
         table.relations[:] = [(changed(one[0]), *one[1:]) for one in table.relations]
         for other in self._tables.values():
-            for place, (columns, parts, target_columns) in enumerate(other.relations):
+            for index, (columns, parts, target_columns) in enumerate(other.relations):
                 if self._find_table(parts) is table:
-                    other.relations[place] = (columns, parts, changed(target_columns))
+                    other.relations[index] = (columns, parts, changed(target_columns))
 
     def _create_index(self, cursor: _Cursor) -> None:
         cursor.take("CONCURRENTLY")
@@ -991,7 +992,7 @@ class _Script:
     # --- The end --------------------------------------------------------------------------------------------
 
     def finished(self) -> Read:
-        """The tables, their references by name. Raises `Unreadable`."""
+        """Return the tables, with references by name. Raises `Unreadable`."""
         drafts = list({id(one): one for one in self._tables.values()}.values())
         if not drafts:
             problem = next((one for one in self.read.problems if one.state == "red"), None)
@@ -1024,7 +1025,7 @@ class _Script:
         for one in excess:
             del draft.columns[one]
         remaining = set(draft.columns)
-        names = {one: clean(one) or f"column_{place}" for place, one in enumerate(draft.columns, 1)}
+        names = {one: clean(one) or f"column_{number}" for number, one in enumerate(draft.columns, 1)}
         keys = tuple(names[one] for one in map(draft.own, draft.keys) if one in remaining)
         uniques = [
             tuple(names[one] for one in unique)

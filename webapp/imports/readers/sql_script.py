@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-_QUIET: Final = r"""--[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"""
+_COMMENT: Final = r"""--[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"""
 _QUOTED: Final = (
     r"(?<!\w)[eE]'(?:[^'\\]++|''|\\.)*+'?"  # PostgreSQL's texts with backslashes
     r"|(?<!\w)[nN]?[qQ]'(?:\[.*?(?:\]'|\Z)|\{.*?(?:\}'|\Z)|<.*?(?:>'|\Z)|\(.*?(?:\)'|\Z)"  # Oracle's
     r"|(?P<mark>[^\s\w\[({<']).*?(?:(?P=mark)'|\Z))"
     r"|'(?:[^']++|'')*+'?"
 )
-_QUOTED_SLASHED: Final = r"'(?:[^'\\]++|''|\\.)*+'?"
-_NAMES: Final = r"""|"(?:[^"]++|"")*+"?|`(?:[^`]++|``)*+`?|\[[^\W\d][^\]\n']*\]"""
-_TOOLS: Final = (
+_MYSQL_QUOTED: Final = r"'(?:[^'\\]++|''|\\.)*+'?"
+_QUOTED_NAMES: Final = r"""|"(?:[^"]++|"")*+"?|`(?:[^`]++|``)*+`?|\[[^\W\d][^\]\n']*\]"""
+_CLIENT_COMMANDS: Final = (
     # Whole lines, whatever they contain.
     r"^[ \t]*(?:(?:PROMPT|REM|REMARK|SPOOL|WHENEVER|DOC|TTITLE|BTITLE|ACCEPT|PAUSE|HOST|UNDEFINE)\b[^\n]*"
     r"|@@?[\w./$&~-][^\n]*|\\[A-Za-z!?.][^\n]*|:(?:setvar|r|on|connect|out|error|quit|exit)\b[^\n]*"
@@ -33,18 +33,18 @@ _TOOLS: Final = (
 )
 _COPY: Final = r"^[ \t]*COPY[ \t][^;'\n]*[ \t]FROM[ \t]+STDIN\b(?:[^;'\n]|'[^'\n]*')*;[^\n]*\n"
 _GO: Final = r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$"
-_PLAIN: Final = re.compile(
-    rf"(?P<tool>{_TOOLS})|(?P<copy>{_COPY})|{_QUIET}|{_QUOTED}{_NAMES}"
+_PATTERN: Final = re.compile(
+    rf"(?P<tool>{_CLIENT_COMMANDS})|(?P<copy>{_COPY})|{_COMMENT}|{_QUOTED}{_QUOTED_NAMES}"
     rf"|\$(?P<tag>\w*)\$|(?P<end>;|{_GO}|^[ \t]*/[ \t\r]*$)",
     re.I | re.M | re.S,
 )
-_SLASHED: Final = re.compile(
-    rf"^[ \t]*DELIMITER[ \t]+(?P<delimiter>\S+)[^\n]*|(?P<tool>{_TOOLS})|{_QUIET}|\#[^\n]*+|{_QUOTED_SLASHED}{_NAMES}"
-    r"|(?P<end>;)",
+_MYSQL_PATTERN: Final = re.compile(
+    rf"^[ \t]*DELIMITER[ \t]+(?P<delimiter>\S+)[^\n]*|(?P<tool>{_CLIENT_COMMANDS})|{_COMMENT}|\#[^\n]*+"
+    rf"|{_MYSQL_QUOTED}{_QUOTED_NAMES}|(?P<end>;)",
     re.I | re.M | re.S,
 )
-_LEADING: Final = re.compile(rf"(?:\s++|{_QUIET})*+", re.S)
-_LEADING_SLASHED: Final = re.compile(rf"(?:\s++|{_QUIET}|\#[^\n]*+)*+", re.S)
+_LEADING: Final = re.compile(rf"(?:\s++|{_COMMENT})*+", re.S)
+_MYSQL_LEADING: Final = re.compile(rf"(?:\s++|{_COMMENT}|\#[^\n]*+)*+", re.S)
 _TABLE_WORDS: Final = (
     r"(?:GLOBAL\s+|LOCAL\s+|TEMP(?:ORARY)?\s+|UNLOGGED\s+|OR\s+REPLACE\s+|EXTERNAL\s+|FOREIGN\s+|COLUMN\s+|ROW\s+"
     r"|PRIVATE\s+|SHARDED\s+|DUPLICATED\s+|IMMUTABLE\s+|BLOCKCHAIN\s+|CACHED\s+|MEMORY\s+|MULTISET\s+|SET\s+)*"
@@ -55,16 +55,16 @@ BEGINNINGS: Final = (
     r"|RENAME\s+TABLE|DROP\s+TABLE|EXEC(?:UTE)?\s+(?:sys\.)?sp_addtype)\b"
 )
 WANTED: Final = re.compile(BEGINNINGS, re.I)
-"""How statements begin that define tables."""
+"""The beginnings of statements that define tables."""
 MENTIONED: Final = re.compile(r"\b" + BEGINNINGS, re.I)
 """The same within a text."""
-_NEXT: Final = re.compile(
+_STATEMENT_START: Final = re.compile(
     r"(?:CREATE|ALTER|DROP|INSERT|GRANT|REVOKE|COMMENT|EXEC(?:UTE)?|PRINT|RAISERROR|TRUNCATE|BULK|DECLARE|BACKUP)\b",
     re.I,
 )
-"""How any statement may begin that follows another one without a separator."""
-_NO_STATEMENT: Final = frozenset({",", "GRANT", "REVOKE", "ON", "FOR", "AFTER", "BEFORE"})
-"""What is before such words where they begin no statement."""
+"""The beginnings of any statements that may follow another one without a separator."""
+_NOT_BEFORE_STATEMENT: Final = frozenset({",", "GRANT", "REVOKE", "ON", "FOR", "AFTER", "BEFORE"})
+"""Tokens after which such words do not begin a statement."""
 _DIALECTS: Final = (
     ("mysql", r"`|\bENGINE\s*=|\bAUTO_INCREMENT\b|\bUNSIGNED\b|\bTINYINT\(|\bENUM\s*\(|^DELIMITER\b"),
     ("tsql", rf"{_GO}|\[[^\W\d]\w*\]|\bIDENTITY\s*\(|\bNVARCHAR\s*\(|\b(?:UNIQUEIDENTIFIER|DATETIME2|NTEXT)\b"
@@ -77,12 +77,12 @@ _DIALECTS: Final = (
                  r"|\bWITH(?:OUT)?\s+TIME\s+ZONE\b|\bCREATE\s+EXTENSION\b|\bFROM\s+STDIN\b|\bGENERATED\s+BY\s+DEFAULT\b"),
     ("sqlite", r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b|\bPRAGMA\b"),
 )  # fmt: skip
-_LOOKED: Final = 200_000  # chosen: characters by which the dialect is found
+_SNIFFED_CHARS: Final = 200_000  # chosen: characters by which the dialect is found
 
 
 def dialects(text: str) -> list[str]:
-    """The dialects, the likeliest first, by how often each one's own words occur outside comments and texts."""
-    head = re.sub(rf"{_QUIET}|'(?:[^'\n]|'')*'", " ", text[:_LOOKED])
+    """Return the dialects, most likely first, by how often their specific words occur outside comments and texts."""
+    head = re.sub(rf"{_COMMENT}|'(?:[^'\n]|'')*'", " ", text[:_SNIFFED_CHARS])
     counted = {name: len(re.findall(pattern, head, re.I | re.M)) for name, pattern in _DIALECTS}
     if not any(counted.values()):
         return ["postgres", "mysql", "oracle", "sqlite", "tsql"]  # where only standard words occur
@@ -90,29 +90,29 @@ def dialects(text: str) -> list[str]:
 
 
 def statements(text: str, dialect: str) -> Iterator[str]:
-    """The statements of a script, without comments at their beginning. Statements that follow each other without a
-    separator are separate where they define tables."""
-    for statement in _separated(text.lstrip("\ufeff"), dialect):
+    """Yield the statements of a script, without comments at their beginning. Statements without a separator between
+    them are separated if they define tables."""
+    for statement in _split_statements(text.lstrip("\ufeff"), dialect):
         first = WANTED.match(statement)
         if MENTIONED.search(statement, first.end() if first else 0) is None:
             yield statement
         else:
-            yield from _divided(statement, dialect)
+            yield from _split_definitions(statement, dialect)
 
 
-def _separated(text: str, dialect: str) -> Iterator[str]:
+def _split_statements(text: str, dialect: str) -> Iterator[str]:
     slashed = dialect == "mysql"
-    pattern, leading = (_SLASHED, _LEADING_SLASHED) if slashed else (_PLAIN, _LEADING)
+    pattern, leading = (_MYSQL_PATTERN, _MYSQL_LEADING) if slashed else (_PATTERN, _LEADING)
     start, at = 0, 0
-    begun = (-1, 0)
+    first_word_cache = (-1, 0)
     """Where `start` was when the place of the first word after it was found, and that place."""
 
     def first_word() -> int:
-        nonlocal begun
-        if begun[0] != start:
+        nonlocal first_word_cache
+        if first_word_cache[0] != start:
             found = leading.match(text, start)
-            begun = start, found.end() if found is not None else start
-        return begun[1]
+            first_word_cache = start, found.end() if found is not None else start
+        return first_word_cache[1]
 
     def between(end: int) -> Iterator[str]:
         plain = text[first_word() : end].strip()
@@ -121,36 +121,36 @@ def _separated(text: str, dialect: str) -> Iterator[str]:
 
     while (match := pattern.search(text, at)) is not None:
         at = match.end()
-        said = match.groupdict()
-        if said.get("tool") is not None or said.get("copy") is not None:
-            word = match.start() + len(match[0]) - len(match[0].lstrip(" \t"))
-            if first_word() < word:  # a line within a statement
-                at = word + 1
+        groups = match.groupdict()
+        if groups.get("tool") is not None or groups.get("copy") is not None:
+            line_start = match.start() + len(match[0]) - len(match[0].lstrip(" \t"))
+            if first_word() < line_start:  # a line within a statement
+                at = line_start + 1
                 continue
-            if said.get("copy") is not None:
+            if groups.get("copy") is not None:
                 copied = re.compile(r"^\\\.[ \t\r]*$", re.M).search(text, at)
                 at = len(text) if copied is None else copied.end()
             elif match[0].rstrip("\r").endswith("-") and not match[0].lstrip().upper().startswith(
                 ("PROMPT", "REM")
             ):
-                at = _continued(text, at)
+                at = _command_end(text, at)
             start = at
-        elif said.get("tag") is not None:  # the body of a function, up to the same mark
+        elif groups.get("tag") is not None:  # the body of a function, up to the same mark
             close_at = text.find(match[0], at)
             at = len(text) if close_at < 0 else close_at + len(match[0])
-        elif said.get("delimiter") is not None:
+        elif groups.get("delimiter") is not None:
             start = at
             if match["delimiter"] != ";":  # what is between two of these is a routine
-                back = re.compile(r"^[ \t]*DELIMITER[ \t]+;[^\n]*", re.I | re.M).search(text, at)
-                start = at = len(text) if back is None else back.end()
+                end_marker = re.compile(r"^[ \t]*DELIMITER[ \t]+;[^\n]*", re.I | re.M).search(text, at)
+                start = at = len(text) if end_marker is None else end_marker.end()
         elif match["end"]:
             yield from between(match.start())
             start = at
     yield from between(len(text))
 
 
-def _continued(text: str, at: int) -> int:
-    """The end of a SQL*Plus command whose lines end with a hyphen."""
+def _command_end(text: str, at: int) -> int:
+    """Return the end of a SQL*Plus command whose lines end with a hyphen."""
     while True:
         end = text.find("\n", at + 1)
         end = len(text) if end < 0 else end
@@ -159,33 +159,37 @@ def _continued(text: str, at: int) -> int:
         at = end
 
 
-def _divided(statement: str, dialect: str) -> Iterator[str]:
-    """A chunk with several definitions, each by itself; tables of CREATE SCHEMA get its name."""
-    found = tokens(statement, dialect)
+def _split_definitions(statement: str, dialect: str) -> Iterator[str]:
+    """Split a chunk with several definitions; tables of CREATE SCHEMA get the name of the schema."""
+    statement_tokens = tokens(statement, dialect)
     starts, depth = [0], 0
-    for place, one in enumerate(found):
+    for index, one in enumerate(statement_tokens):
         depth += {"(": 1, ")": -1}.get(one.text, 0) if one.kind == "sign" else 0
-        if place and depth <= 0 and one.kind == "word":
+        if index and depth <= 0 and one.kind == "word":
             depth = 0
-            before = found[place - 1]
-            fresh = "\n" in statement[before.end : one.start]
-            begins = WANTED.match(statement, one.start) or (fresh and _NEXT.match(statement, one.start))
-            if begins and before.plain not in _NO_STATEMENT:
+            before = statement_tokens[index - 1]
+            is_new_line = "\n" in statement[before.end : one.start]
+            begins = WANTED.match(statement, one.start) or (
+                is_new_line and _STATEMENT_START.match(statement, one.start)
+            )
+            if begins and before.plain not in _NOT_BEFORE_STATEMENT:
                 starts.append(one.start)
     schema = re.match(
         rf"CREATE\s+SCHEMA\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!AUTHORIZATION\b)({NAME})", statement, re.I
     )
     for start, end in zip(starts, [*starts[1:], len(statement)], strict=True):
-        one_of = statement[start:end].strip()
+        definition = statement[start:end].strip()
         if schema is not None and start:
-            headed = re.match(
+            header = re.match(
                 rf"((?:CREATE\s+{_TABLE_WORDS}|ALTER\s+)TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?)(?={NAME}\s*\()",
-                one_of,
+                definition,
                 re.I,
             )
-            one_of = one_of if headed is None else f"{headed[1]}{schema[1]}.{one_of[headed.end() :]}"
-        if one_of:
-            yield one_of
+            definition = (
+                definition if header is None else f"{header[1]}{schema[1]}.{definition[header.end() :]}"
+            )
+        if definition:
+            yield definition
 
 
 # --- Tokens -------------------------------------------------------------------------------------------------
@@ -225,7 +229,7 @@ class Token:
 
 
 def _token_pattern(quiet: str, quoted: str) -> re.Pattern[str]:
-    names = _NAMES.removeprefix("|")
+    names = _QUOTED_NAMES.removeprefix("|")
     return re.compile(
         rf"(?P<quiet>\s++|{quiet})|(?P<text>{quoted}|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)|(?P<name>{names})"
         r"|(?P<word>[\w$#@&]++)|(?P<sign>::|.)",
@@ -233,13 +237,13 @@ def _token_pattern(quiet: str, quoted: str) -> re.Pattern[str]:
     )
 
 
-_TOKEN: Final = _token_pattern(_QUIET, _QUOTED)
-_TOKEN_SLASHED: Final = _token_pattern(rf"{_QUIET}|\#[^\n]*+", _QUOTED_SLASHED)
+_TOKEN: Final = _token_pattern(_COMMENT, _QUOTED)
+_MYSQL_TOKEN: Final = _token_pattern(rf"{_COMMENT}|\#[^\n]*+", _MYSQL_QUOTED)
 
 
 def tokens(statement: str, dialect: str) -> list[Token]:
-    """The tokens of a statement, without comments."""
-    pattern = _TOKEN_SLASHED if dialect == "mysql" else _TOKEN
+    """Return the tokens of a statement, without comments."""
+    pattern = _MYSQL_TOKEN if dialect == "mysql" else _TOKEN
     found: list[Token] = []
     for match in pattern.finditer(statement):
         kind = next((one for one in _KINDS if match[one] is not None), None)
@@ -249,7 +253,7 @@ def tokens(statement: str, dialect: str) -> list[Token]:
 
 
 def listed(found: Sequence[Token]) -> list[list[Token]]:
-    """What is between the commas, at their own level."""
+    """Split tokens at the commas that are not inside brackets."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for one in found:

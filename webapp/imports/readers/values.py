@@ -2,7 +2,7 @@
 Arrow.
 
 Only ranges (rounded outwards), date formats, and the words of columns with a few repeated words that are not about
-people are kept. Everything else is left to `services.inference`, with a sample.
+people are used. The other columns are left to `imports.inference`, with a sample.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition, jsonable
 
 _ISO: Final = r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$"
-_MOMENT: Final = (
+_TIMESTAMP: Final = (
     r"^[0-9]{4}-[01][0-9]-[0-3][0-9][T ][0-2][0-9]:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
     r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?$"
 )
 _TIME: Final = r"^[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?$"
-_D: Final = r"[0-3]?[0-9]"
-_Y: Final = r"[12][0-9]{3}"
-# How dates are written, by what they look like: the pattern, then the ways to read it, first the likelier.
-_WAYS: Final = (
-    (rf"^{_D}\.{_D}\.{_Y}$", (("%d.%m.%Y", "DD.MM.YYYY"),)),
-    (rf"^{_D}/{_D}/{_Y}$", (("%m/%d/%Y", "MM/DD/YYYY"), ("%d/%m/%Y", "DD/MM/YYYY"))),
-    (rf"^{_D}-{_D}-{_Y}$", (("%d-%m-%Y", "DD-MM-YYYY"), ("%m-%d-%Y", "MM-DD-YYYY"))),
-    (rf"^{_Y}/{_D}/{_D}$", (("%Y/%m/%d", "YYYY/MM/DD"),)),
-    (rf"^{_D} [A-Za-z]{{3}} {_Y}$", (("%d %b %Y", "DD MMM YYYY"),)),
+_DAY: Final = r"[0-3]?[0-9]"
+_YEAR: Final = r"[12][0-9]{3}"
+# Date formats by their pattern; ambiguous patterns have several formats, the most likely first.
+_DATE_FORMATS: Final = (
+    (rf"^{_DAY}\.{_DAY}\.{_YEAR}$", (("%d.%m.%Y", "DD.MM.YYYY"),)),
+    (rf"^{_DAY}/{_DAY}/{_YEAR}$", (("%m/%d/%Y", "MM/DD/YYYY"), ("%d/%m/%Y", "DD/MM/YYYY"))),
+    (rf"^{_DAY}-{_DAY}-{_YEAR}$", (("%d-%m-%Y", "DD-MM-YYYY"), ("%m-%d-%Y", "MM-DD-YYYY"))),
+    (rf"^{_YEAR}/{_DAY}/{_DAY}$", (("%Y/%m/%d", "YYYY/MM/DD"),)),
+    (rf"^{_DAY} [A-Za-z]{{3}} {_YEAR}$", (("%d %b %Y", "DD MMM YYYY"),)),
 )
-_CLOCK: Final = r"[ T,]+[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?( ?[AaPp][Mm])?$"
-_BIRTH: Final = re.compile(r"birth|born|\bdob\b")
+_CLOCK_PATTERN: Final = r"[ T,]+[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?( ?[AaPp][Mm])?$"
+_BIRTH_NAMES: Final = re.compile(r"birth|born|\bdob\b")
 
 
 def read(name: str, texts: pa.Array, words: str) -> ColumnResult | None:
@@ -50,109 +50,117 @@ def read(name: str, texts: pa.Array, words: str) -> ColumnResult | None:
     first = texts[0].as_py()
     if len(first) > 40 or not re.search(r"[0-9]", first):
         return None
-    if _all(texts, _ISO):
-        return _found(name, "date", texts, "%Y-%m-%d", None, words)
-    if _all(texts, _MOMENT):
+    if _all_match(texts, _ISO):
+        return _date_result(name, "date", texts, "%Y-%m-%d", None, words)
+    if _all_match(texts, _TIMESTAMP):
         days, clock = pc.utf8_slice_codeunits(texts, 0, 10), first[10:]
-        form = "YYYY-MM-DD" + clock[0] + ("HH:mm:ss" if clock.count(":") >= 2 and len(clock) > 8 else "HH:mm")
+        format_ = (
+            "YYYY-MM-DD" + clock[0] + ("HH:mm:ss" if clock.count(":") >= 2 and len(clock) > 8 else "HH:mm")
+        )
         zone = re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", clock)
         part = re.search(r"\.([0-9]+)", clock)
         if part is not None:
-            form += "." + ("SSS" if len(part[1]) <= 3 else "SSSSSS")
-        form = form if zone is None else form + "Z"
-        return _found(name, "datetime", days, "%Y-%m-%d", form, "")
-    if _all(texts, _TIME):
-        form = "HH:mm:ss" if first.count(":") == 2 else "HH:mm"
+            format_ += "." + ("SSS" if len(part[1]) <= 3 else "SSSSSS")
+        format_ = format_ if zone is None else format_ + "Z"
+        return _date_result(name, "datetime", days, "%Y-%m-%d", format_, "")
+    if _all_match(texts, _TIME):
+        format_ = "HH:mm:ss" if first.count(":") == 2 else "HH:mm"
         return ColumnResult(
-            name, definition(name, "time", {"format": form}), "green", f"Times, written {form}."
+            name, definition(name, "time", {"format": format_}), "green", f"Times, written {format_}."
         )
-    for pattern, ways in _WAYS:
-        if _all(texts, pattern):
-            return _way(name, "date", texts, ways, "", words)
-        if _all(texts, pattern.removesuffix("$") + _CLOCK):
+    for pattern, formats in _DATE_FORMATS:
+        if _all_match(texts, pattern):
+            return _date_of_formats(name, "date", texts, formats, "", words)
+        if _all_match(texts, pattern.removesuffix("$") + _CLOCK_PATTERN):
             days = pc.struct_field(
                 pc.extract_regex(texts, r"^(?P<day>[^ T,]+|[0-9]+ [A-Za-z]+ [0-9]+)"), "day"
             )
             clock = " hh:mm A" if first[-1:] in "mM" else " HH:mm:ss" if first.count(":") == 2 else " HH:mm"
-            return _way(name, "datetime", days, ways, clock, words)
+            return _date_of_formats(name, "datetime", days, formats, clock, words)
     return None
 
 
 def digits(name: str, texts: pa.Array) -> ColumnResult | None:
-    """A date of eight digits."""
-    if not _all(texts, rf"^{_Y}[01][0-9][0-3][0-9]$"):
+    """Return a field for dates of eight digits; None for others."""
+    if not _all_match(texts, rf"^{_YEAR}[01][0-9][0-3][0-9]$"):
         return None
-    return _found(name, "date", texts, "%Y%m%d", "YYYYMMDD", name.lower())
+    return _date_result(name, "date", texts, "%Y%m%d", "YYYYMMDD", name.lower())
 
 
-def _all(texts: pa.Array, pattern: str) -> bool:
+def _all_match(texts: pa.Array, pattern: str) -> bool:
     """Return whether all texts match; the first ones are tested first."""
     if not pc.all(pc.match_substring_regex(texts.slice(0, 100), pattern)).as_py():
         return False
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
 
 
-def _way(name: str, kind: str, texts: pa.Array, ways: Any, clock: str, words: str) -> ColumnResult | None:
-    fit = []
-    for way, form in ways:
-        days = pc.strptime(texts, format=way, unit="s", error_is_null=True)
-        if not days.null_count:
-            fit.append((way, form))
-    if not fit:
-        return None
-    found = _found(name, kind, texts, fit[0][0], fit[0][1] + clock, words)
-    if found is not None and len(fit) > 1:
-        found.state = "yellow"
-        found.reason = f"The format could also be {fit[1][1]}; imported as {fit[0][1]}."
-    return found
-
-
-def _found(
-    name: str, kind: str, texts: pa.Array, way: str, form: str | None, words: str
+def _date_of_formats(
+    name: str, kind: str, texts: pa.Array, formats: Any, clock: str, words: str
 ) -> ColumnResult | None:
-    days = pc.strptime(texts, format=way, unit="s", error_is_null=True)
+    matching = []
+    for date_format, output_format in formats:
+        days = pc.strptime(texts, format=date_format, unit="s", error_is_null=True)
+        if not days.null_count:
+            matching.append((date_format, output_format))
+    if not matching:
+        return None
+    result = _date_result(name, kind, texts, matching[0][0], matching[0][1] + clock, words)
+    if result is not None and len(matching) > 1:
+        result.state = "yellow"
+        result.reason = f"The format could also be {matching[1][1]}; imported as {matching[0][1]}."
+    return result
+
+
+def _date_result(
+    name: str, kind: str, texts: pa.Array, date_format: str, output_format: str | None, words: str
+) -> ColumnResult | None:
+    days = pc.strptime(texts, format=date_format, unit="s", error_is_null=True)
     if days.null_count:
         return None
-    options: dict[str, Any] = {} if form is None else {"format": form}
-    message = f", written {form}" if form else ""
+    options: dict[str, Any] = {} if output_format is None else {"format": output_format}
+    message = f", written {output_format}" if output_format else ""
     ends = pc.min_max(days).as_py()
     if len(texts) >= limits.INFER_FEW:
         low, high = around(ends["min"].date(), ends["max"].date())
         options = {"min": low, "max": high, **options}
         return ColumnResult(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
-    if _BIRTH.search(words):
+    if _BIRTH_NAMES.search(words):
         options = {"min": "-32000d", "max": "-6600d", **options}
     return ColumnResult(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{message}.")
 
 
 def around(first: date, last: date) -> tuple[str, str]:
-    """The first day of the month of one date, and the last of that of another: no value itself."""
-    after = (last.replace(day=28) + timedelta(days=4)).replace(day=1) if last < date(9999, 12, 1) else None
-    end = date(9999, 12, 31) if after is None else after - timedelta(days=1)
+    """Return the first day of the month of `first` and the last day of the month of `last`, in ISO format."""
+    next_month = (
+        (last.replace(day=28) + timedelta(days=4)).replace(day=1) if last < date(9999, 12, 1) else None
+    )
+    end = date(9999, 12, 31) if next_month is None else next_month - timedelta(days=1)
     return first.replace(day=1).isoformat(), end.isoformat()
 
 
 BLANK: Final = pa.array(["", "null", "n/a", "na", "none", "nan", "nil", "\\n", "-"])
-_LONGEST: Final = 4  # characters of the longest of them
+_MAX_BLANK_CHARS: Final = 4  # characters of the longest of them
 _INTEGER: Final = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 _DECIMAL: Final = r"^[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]{1,12})?$"
-_COMMA: Final = r"^[+-]?[0-9]{1,3}(\.?[0-9]{3}){0,4},[0-9]{1,12}$"
+_DECIMAL_COMMA: Final = r"^[+-]?[0-9]{1,3}(\.?[0-9]{3}){0,4},[0-9]{1,12}$"
 _FLOAT: Final = r"^[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?$"
-_LIKE: Final = (
+_TEXT_PATTERNS: Final = (
     ("uuid", r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "UUIDs"),
     ("email", r"^[^@\s]{1,64}@[A-Za-z0-9.-]{1,200}\.[A-Za-z]{2,20}$", "e-mail addresses"),
     ("url", r"(?i)^https?://\S+$", "addresses of the web"),
     ("ipv4", r"^((25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])(\.|$)){4}$", "IPv4 addresses"),
     ("mac_address", r"(?i)^[0-9a-f]{2}(:[0-9a-f]{2}){5}$", "MAC addresses"),
 )
-_PAIRS: Final = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"))
-_KEY: Final = re.compile(
+_BOOLEAN_WORDS: Final = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"))
+_KEY_NAMES: Final = re.compile(
     r"(^|_)(id|key|code|number|num|no|nr|sku|ref|reference|uuid|guid|iban|email|e_mail|login|username|user_name|slug)$"
 )
-_PERSONAL: Final = frozenset({"person", "contact", "finance", "government", "internet"})
-_PLAIN: Final = frozenset({"job_title", "sex", "gender", "marital_status", "title", "suffix", "department"})
+_PERSONAL_CATEGORIES: Final = frozenset({"person", "contact", "finance", "government", "internet"})
+_IMPERSONAL_TYPES: Final = frozenset(
+    {"job_title", "sex", "gender", "marital_status", "title", "suffix", "department"}
+)
 """Types about people whose words do not identify anyone."""
-_COUNTED: Final = 3  # chosen: fewer consecutive numbers are not a sequence
+_MIN_SEQUENCE: Final = 3  # chosen: fewer consecutive numbers are not a sequence
 
 
 @dataclass(slots=True)
@@ -170,7 +178,7 @@ def seen(name: str, texts: pa.Array, strict: bool = False) -> ObservedColumn:
     plain = pc.utf8_trim_whitespace(texts)
     if isinstance(plain, pa.ChunkedArray):
         plain = plain.combine_chunks()
-    short = pc.utf8_lower(pc.utf8_slice_codeunits(plain, 0, _LONGEST + 1))
+    short = pc.utf8_lower(pc.utf8_slice_codeunits(plain, 0, _MAX_BLANK_CHARS + 1))
     blank = pc.or_(pc.is_null(plain), pc.is_in(short, BLANK))
     valid = plain.filter(pc.invert(blank))
     total = len(plain)
@@ -178,18 +186,18 @@ def seen(name: str, texts: pa.Array, strict: bool = False) -> ObservedColumn:
         return ObservedColumn(Column(name, "text", "text", nullable=True), [])
     # The sample is spread over the column, with its share of nulls.
     size = min(limits.INFER_SAMPLE_ROWS, total)
-    wanted = max(1, round(size * len(valid) / total))
-    places = [place * len(valid) // wanted for place in range(wanted)]
+    count = max(1, round(size * len(valid) / total))
+    indices = [index * len(valid) // count for index in range(count)]
     sample: list[Any] = [
-        text[: limits.IMPORT_CELL_CHARS] for text in valid.take(pa.array(places)).to_pylist()
+        text[: limits.IMPORT_CELL_CHARS] for text in valid.take(pa.array(indices)).to_pylist()
     ]
-    sample += [None] * (size - wanted)
-    one = ObservedColumn(Column(name, "text", "text", nullable=len(valid) < total), sample)
-    _settle(one, _NonBlankValues(name, valid, total), strict)
-    made = None if one.ready is None else one.ready.field
-    if made is not None and len(valid) < total and total >= limits.INFER_FEW and not made.get("unique"):
-        made["percent_blank"] = min(95, round(100 * (total - len(valid)) / total, 1))
-    return one
+    sample += [None] * (size - count)
+    observed = ObservedColumn(Column(name, "text", "text", nullable=len(valid) < total), sample)
+    _detect(observed, _NonBlankValues(name, valid, total), strict)
+    field = None if observed.ready is None else observed.ready.field
+    if field is not None and len(valid) < total and total >= limits.INFER_FEW and not field.get("unique"):
+        field["percent_blank"] = min(95, round(100 * (total - len(valid)) / total, 1))
+    return observed
 
 
 @dataclass(slots=True)
@@ -202,7 +210,7 @@ class _NonBlankValues:
 
     def like(self, pattern: str) -> bool:
         """Return whether all values match."""
-        return _all(self.valid, pattern)
+        return _all_match(self.valid, pattern)
 
     @property
     def enough(self) -> bool:
@@ -219,109 +227,115 @@ class _NonBlankValues:
         return "_".join(names.split(self.name))
 
 
-def _settle(one: ObservedColumn, looks: _NonBlankValues, strict: bool) -> None:
-    name = looks.name
-    if not strict and (_boolean(one, looks) or _whole(one, looks) or _fraction(one, looks)):
+def _detect(observed: ObservedColumn, values: _NonBlankValues, strict: bool) -> None:
+    name = values.name
+    if not strict and (
+        _detect_boolean(observed, values)
+        or _detect_integer(observed, values)
+        or _detect_fraction(observed, values)
+    ):
         return
-    if (found := read(name, looks.valid, looks.words)) is not None:
-        one.ready = found
+    if (result := read(name, values.valid, values.words)) is not None:
+        observed.ready = result
         return
-    for kind, pattern, told in _LIKE:
-        if looks.like(pattern):
-            unique = kind == "email" and looks.enough and looks.distinct() == len(looks.valid) == looks.total
-            one.ready = ColumnResult(
-                name, definition(name, kind, unique=unique), "green", f"All values are {told}."
+    for kind, pattern, reason in _TEXT_PATTERNS:
+        if values.like(pattern):
+            unique = (
+                kind == "email" and values.enough and values.distinct() == len(values.valid) == values.total
+            )
+            observed.ready = ColumnResult(
+                name, definition(name, kind, unique=unique), "green", f"All values are {reason}."
             )
             return
-    words = _choices(looks)
+    words = _choices(values)
     if words is not None:
-        many = len(words["options"]["values"])
-        told = (
-            f"One of {many} texts, each as often as in the file."
-            if many > 1
+        count = len(words["options"]["values"])
+        reason = (
+            f"One of {count} texts, each as often as in the file."
+            if count > 1
             else "The same text in every row."
         )
-        one.ready = ColumnResult(name, words, "green", told)
+        observed.ready = ColumnResult(name, words, "green", reason)
     elif (
-        len(looks.valid) == looks.total
-        and looks.enough
-        and _KEY.search(looks.words)
-        and looks.distinct() == len(looks.valid)
+        len(values.valid) == values.total
+        and values.enough
+        and _KEY_NAMES.search(values.words)
+        and values.distinct() == len(values.valid)
     ):
-        one.column = replace(one.column, unique=True)
+        observed.column = replace(observed.column, unique=True)
 
 
-def _boolean(one: ObservedColumn, looks: _NonBlankValues) -> bool:
-    if not looks.like(r"(?i)^(true|false|t|f|yes|no|y|n)$"):
+def _detect_boolean(observed: ObservedColumn, values: _NonBlankValues) -> bool:
+    if not values.like(r"(?i)^(true|false|t|f|yes|no|y|n)$"):
         return False
-    counted = pc.value_counts(looks.valid)
+    counted = pc.value_counts(values.valid)
     share = {row["values"].as_py(): row["counts"].as_py() for row in counted}
-    pair = next((two for two in _PAIRS if {word.lower() for word in share} <= set(two)), None)
+    pair = next((two for two in _BOOLEAN_WORDS if {word.lower() for word in share} <= set(two)), None)
     if pair is None:
         return False
-    name = looks.name
+    name = values.name
     if pair[0] == "true":
         true = sum(number for word, number in share.items() if word.lower() == "true")
-        options = {"probability": round(true / len(looks.valid), 2)} if looks.enough else {}
-        one.ready = ColumnResult(name, definition(name, "boolean", options), "green", "True or false.")
+        options = {"probability": round(true / len(values.valid), 2)} if values.enough else {}
+        observed.ready = ColumnResult(name, definition(name, "boolean", options), "green", "True or false.")
         return True
     first = next(iter(share))
-    yes, no = (_cased(word, first) for word in pair)
-    made = definition(name, "boolean", {"truthy": yes, "falsy": no})
-    one.ready = ColumnResult(name, made, "green", f"True or false, written {yes} and {no}.")
+    yes, no = (_in_case_of(word, first) for word in pair)
+    field = definition(name, "boolean", {"truthy": yes, "falsy": no})
+    observed.ready = ColumnResult(name, field, "green", f"True or false, written {yes} and {no}.")
     return True
 
 
-def _cased(word: str, like: str) -> str:
-    return word.upper() if like.isupper() else word.capitalize() if like[:1].isupper() else word
+def _in_case_of(word: str, example: str) -> str:
+    return word.upper() if example.isupper() else word.capitalize() if example[:1].isupper() else word
 
 
-def _whole(one: ObservedColumn, looks: _NonBlankValues) -> bool:
-    if not looks.like(_INTEGER):
+def _detect_integer(observed: ObservedColumn, values: _NonBlankValues) -> bool:
+    if not values.like(_INTEGER):
         return False
-    name = looks.name
-    if re.search(r"date|day", looks.words) and (found := digits(name, looks.valid)) is not None:
-        one.ready = found
+    name = values.name
+    if re.search(r"date|day", values.words) and (result := digits(name, values.valid)) is not None:
+        observed.ready = result
         return True
-    numbers = pc.cast(pc.utf8_ltrim(looks.valid, "+"), pa.int64())
+    numbers = pc.cast(pc.utf8_ltrim(values.valid, "+"), pa.int64())
     ends = pc.min_max(numbers).as_py()
     low, high = ends["min"], ends["max"]
     if not -limits.MAX_INTEGER <= low <= high <= limits.MAX_INTEGER:
-        made = definition(name, "regexp", {"string": "[1-9][0-9]{17}"})
-        one.ready = ColumnResult(
-            name, made, "yellow", "Numbers too long for JSON parsers: imported as digits."
+        field = definition(name, "regexp", {"string": "[1-9][0-9]{17}"})
+        observed.ready = ColumnResult(
+            name, field, "yellow", "Numbers too long for JSON parsers: imported as digits."
         )
         return True
-    one.column = replace(
-        one.column, type="integer", declared="integer", bits=32 if max(high, -low) < 2**31 else 64
+    observed.column = replace(
+        observed.column, type="integer", declared="integer", bits=32 if max(high, -low) < 2**31 else 64
     )
-    # The sample has the least and the largest value, in place of its first two.
-    plain = [value for value in one.sample if value is not None]
-    blanks = len(one.sample) - len(plain)
-    shown = [str(low), str(high)] if len(plain) > 1 else [str(low)]
-    one.sample = [*shown, *plain[2:], *([None] * blanks)]
-    whole = len(numbers) == looks.total
-    if whole and len(numbers) >= _COUNTED and (counted := _counted(numbers)) is not None:
-        one.ready = ColumnResult(
+    # The minimum and the maximum replace the first two values of the sample.
+    plain = [value for value in observed.sample if value is not None]
+    blanks = len(observed.sample) - len(plain)
+    ends_as_text = [str(low), str(high)] if len(plain) > 1 else [str(low)]
+    observed.sample = [*ends_as_text, *plain[2:], *([None] * blanks)]
+    has_no_blanks = len(numbers) == values.total
+    if has_no_blanks and len(numbers) >= _MIN_SEQUENCE and (counted := _sequence(numbers)) is not None:
+        observed.ready = ColumnResult(
             name, {"name": name, **counted}, "green", f"Counts from {low:,}, as in the file."
         )
-    elif looks.words == "id" and whole:
-        one.ready = ColumnResult(
+    elif values.words == "id" and has_no_blanks:
+        observed.ready = ColumnResult(
             name, definition(name, "row_number"), "green", "The key of the row, counted from 1."
         )
     elif (
-        whole
-        and looks.enough
-        and _KEY.search(looks.words)
+        has_no_blanks
+        and values.enough
+        and _KEY_NAMES.search(values.words)
         and pc.count_distinct(numbers).as_py() == len(numbers)
     ):
         options = {"min": low, "max": max(high, low + 10 * len(numbers))}
-        made = definition(name, "number", options, unique=True)
-        one.ready = ColumnResult(name, made, "green", f"Numbers from {low:,} on, none of them twice.")
+        field = definition(name, "number", options, unique=True)
+        observed.ready = ColumnResult(name, field, "green", f"Numbers from {low:,} on, none of them twice.")
     return True
 
 
-def _counted(numbers: pa.Array) -> Field | None:
+def _sequence(numbers: pa.Array) -> Field | None:
     steps = pc.min_max(pc.pairwise_diff(numbers).slice(1)).as_py()
     if steps["min"] != steps["max"] or steps["min"] <= 0:
         return None
@@ -331,35 +345,35 @@ def _counted(numbers: pa.Array) -> Field | None:
     return {"type": "sequence", "options": {"start": start, "step": step}}
 
 
-def _fraction(one: ObservedColumn, looks: _NonBlankValues) -> bool:
-    if looks.like(_DECIMAL):
-        return _decimal(one, looks, looks.valid)
-    if looks.like(_COMMA):
-        point = pc.replace_substring(pc.replace_substring(looks.valid, ".", ""), ",", ".")
-        _decimal(one, replace(looks, valid=point), point)
+def _detect_fraction(observed: ObservedColumn, values: _NonBlankValues) -> bool:
+    if values.like(_DECIMAL):
+        return _detect_decimal(observed, values, values.valid)
+    if values.like(_DECIMAL_COMMA):
+        point = pc.replace_substring(pc.replace_substring(values.valid, ".", ""), ",", ".")
+        _detect_decimal(observed, replace(values, valid=point), point)
         message = "The file uses a decimal comma; generated values have a decimal point."
-        if one.ready is not None:
-            one.ready = ColumnResult(looks.name, one.ready.field, "yellow", message)
+        if observed.ready is not None:
+            observed.ready = ColumnResult(values.name, observed.ready.field, "yellow", message)
         return True
-    if not looks.like(_FLOAT):
+    if not values.like(_FLOAT):
         return False
-    numbers = pc.min_max(pc.cast(looks.valid, pa.float64())).as_py()
+    numbers = pc.min_max(pc.cast(values.valid, pa.float64())).as_py()
     if max(-numbers["min"], numbers["max"]) >= limits.MAX_UNITS:
         return False
     low, high = (round(float(numbers[end]), 2) for end in ("min", "max"))
-    made = definition(looks.name, "number", {"min": low, "max": max(high, low + 0.01), "decimals": 2})
-    one.ready = ColumnResult(looks.name, made, "green", f"Numbers from {low:g} to {high:g}.")
+    field = definition(values.name, "number", {"min": low, "max": max(high, low + 0.01), "decimals": 2})
+    observed.ready = ColumnResult(values.name, field, "green", f"Numbers from {low:g} to {high:g}.")
     return True
 
 
-def _decimal(one: ObservedColumn, looks: _NonBlankValues, texts: pa.Array) -> bool:
+def _detect_decimal(observed: ObservedColumn, values: _NonBlankValues, texts: pa.Array) -> bool:
     rest = pc.struct_field(pc.extract_regex(texts, r"\.(?P<rest>[0-9]+)$"), "rest")
     scale = pc.max(pc.utf8_length(rest)).as_py() or 0
     places = min(scale, limits.MAX_DECIMALS)
     numbers = pc.min_max(pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())).as_py()
     ends = [Decimal(repr(numbers[end])) for end in ("min", "max")]
-    if not looks.enough:
-        one.column = replace(one.column, type="decimal", declared="number", scale=places)
+    if not values.enough:
+        observed.column = replace(observed.column, type="decimal", declared="number", scale=places)
         return True
     step = Decimal(1).scaleb(-places)
     low = max(imports_texts.rounded(ends[0], down=True), -limits.MAX_UNITS * step)
@@ -368,27 +382,27 @@ def _decimal(one: ObservedColumn, looks: _NonBlankValues, texts: pa.Array) -> bo
         high = Decimal(1)
     low, high = low.quantize(step, "ROUND_FLOOR"), high.quantize(step, "ROUND_CEILING")
     options = {"min": jsonable(low), "max": jsonable(high), "decimals": places}
-    made = definition(looks.name, "number", options)
+    field = definition(values.name, "number", options)
     message = f"Numbers from {low.normalize():f} to {high.normalize():f} with {places} decimals."
-    one.ready = ColumnResult(looks.name, made, "green", message)
+    observed.ready = ColumnResult(values.name, field, "green", message)
     return True
 
 
-def _choices(looks: _NonBlankValues) -> Field | None:
-    """A field of the few words that a column holds over and over."""
-    if not looks.enough:
+def _choices(values: _NonBlankValues) -> Field | None:
+    """Return a field of the words of a column that repeats a few of them; None for others."""
+    if not values.enough:
         return None
-    if pc.count_distinct(looks.valid.slice(0, 1_000)).as_py() > limits.IMPORT_CHOICES:
+    if pc.count_distinct(values.valid.slice(0, 1_000)).as_py() > limits.IMPORT_CHOICES:
         return None
-    kind = find(guess.type_of(looks.name))
-    if kind is not None and kind.category in _PERSONAL and kind.name not in _PLAIN:
+    kind = find(guess.type_of(values.name))
+    if kind is not None and kind.category in _PERSONAL_CATEGORIES and kind.name not in _IMPERSONAL_TYPES:
         return None
-    counted = pc.value_counts(looks.valid)
-    if len(counted) > limits.IMPORT_CHOICES or len(looks.valid) < limits.INFER_REPEATS * len(counted):
+    counted = pc.value_counts(values.valid)
+    if len(counted) > limits.IMPORT_CHOICES or len(values.valid) < limits.INFER_REPEATS * len(counted):
         return None
     share = {row["values"].as_py(): row["counts"].as_py() for row in counted}
     if max(map(len, share)) > limits.INFER_WORD_CHARS:
         return None
     words = sorted(share)
-    weights = [max(1, round(1_000 * share[word] / len(looks.valid))) for word in words]
-    return definition(looks.name, "enum", {"values": words, "weights": weights})
+    weights = [max(1, round(1_000 * share[word] / len(values.valid))) for word in words]
+    return definition(values.name, "enum", {"values": words, "weights": weights})

@@ -1,5 +1,5 @@
-"""XLSX: each sheet with a row of names is a table. A workbook is a ZIP archive whose parts may unpack to any size:
-each is unpacked only so far as the limits allow. Formulas are their last results, links and macros are nothing."""
+"""Read XLSX: each sheet with a row of names is a table. A workbook is a ZIP archive whose parts may unpack to any size;
+each is unpacked only up to the limits. Formulas are read as their last results; links and macros are ignored."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from webapp.files import workbooks
 from webapp.imports.readers import csv
 from webapp.imports.readers.base import Problem, Read, Source, Unreadable, clean
 
-_TOO_MUCH: Final = "Its unpacked size exceeds the limit."
+_TOO_LARGE: Final = "Its unpacked size exceeds the limit."
 
 
 def read(source: Source) -> Read:
-    """A table for each sheet that holds rows. Raises `Unreadable`."""
+    """Read a table for each sheet that has rows. Raises `Unreadable`."""
     found = Read("xlsx")
     try:
         file = io.BytesIO(source.raw)
         with workbooks.opened(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
             for sheet in book.worksheets[: limits.IMPORT_TABLES]:
-                _sheet(sheet, found)
+                _read_sheet(sheet, found)
     except workbooks.MemberTooLargeError:
         raise Unreadable(
             "The workbook unpacks to more than is read here.", "Send its sheets as CSV."
@@ -39,12 +39,12 @@ def read(source: Source) -> Read:
         raise Unreadable("The workbook holds no rows.", "Its first row must have the names of the columns.")
     if len(found.tables) == 1 and source.stem and found.tables[0].entity.name.casefold().startswith("sheet"):
         one = found.tables[0]
-        called = clean(source.stem)
-        one.entity = one.entity.__class__(called, (called,), one.entity.fields)
+        name = clean(source.stem)
+        one.entity = one.entity.__class__(name, (name,), one.entity.fields)
     return found
 
 
-def _sheet(sheet: Any, found: Read) -> None:
+def _read_sheet(sheet: Any, found: Read) -> None:
     name = clean(sheet.title) or "sheet"
     rows: list[list[Any]] = []
     cells = 0
@@ -58,21 +58,21 @@ def _sheet(sheet: Any, found: Read) -> None:
             if cells > limits.IMPORT_SHEET_CELLS:
                 break
     except (workbooks.MemberTooLargeError, zipfile.BadZipFile, ValueError, KeyError) as error:
-        told = _TOO_MUCH if isinstance(error, workbooks.MemberTooLargeError) else "It is damaged."
-        found.problems.append(Problem(name, "", f"The sheet cannot be read: {told}"))
+        reason = _TOO_LARGE if isinstance(error, workbooks.MemberTooLargeError) else "It is damaged."
+        found.problems.append(Problem(name, "", f"The sheet cannot be read: {reason}"))
         return
-    wide = max(
-        (place + 1 for row in rows for place, cell in enumerate(row) if cell not in (None, "")), default=0
+    width = max(
+        (index + 1 for row in rows for index, cell in enumerate(row) if cell not in (None, "")), default=0
     )
-    if not wide:
+    if not width:
         return
-    heads = [_text(cell) or "" for cell in (rows[0] + [None] * wide)[:wide]]
+    headers = [_text(cell) or "" for cell in (rows[0] + [None] * width)[:width]]
     body = rows[1:]
     arrays = [
-        pa.array([_text(row[place]) if place < len(row) else None for row in body], pa.string())
-        for place in range(wide)
+        pa.array([_text(row[index]) if index < len(row) else None for row in body], pa.string())
+        for index in range(width)
     ]
-    found.tables.append(csv.table(name, heads, arrays, found))
+    found.tables.append(csv.table(name, headers, arrays, found))
 
 
 def _text(value: Any) -> str | None:
@@ -94,5 +94,5 @@ def _text(value: Any) -> str | None:
 
 
 def clean_cell(text: str) -> str:
-    """A cell without the characters that no text may hold."""
+    """Return the text of a cell without invalid characters."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""Imports that a worker does, because reading a large document takes longer than a request may.
+"""Imports that run in a worker, because reading a large document takes longer than a request may.
 
-The document is stored, the worker reads it within larger limits and tells how many tables are finished, and its result
-is stored as JSON. Both files are deleted with the row a day after the end.
+The document is stored, the worker reads it within larger limits and reports how many tables are finished, and the
+result is stored as JSON. Both files are deleted with the row a day after the end.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def start(
 
 
 def _check_quota(workspace_id: str) -> None:
-    """Raise quota_exceeded for a workspace with the most open imports. Its row is locked, so that the number holds."""
+    """Raise quota_exceeded if a workspace has too many open imports. Its row is locked to keep the count valid."""
     db.session.get_one(Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True)
     of_workspace = ImportJob.workspace_id == workspace_id, ImportJob.status.not_in(END_STATES)
     count = db.session.scalar(select(func.count()).where(*of_workspace)) or 0
@@ -99,7 +99,7 @@ def _chunks(document: bytes | IO[bytes]) -> Iterator[bytes]:
 
 
 def get(actor: Actor, import_id: str, *, lock: bool = False) -> ImportJob:
-    """Error: not_found."""
+    """Return an import. Error: not_found."""
     return tenancy.get(actor, ImportJob, import_id, "write", lock=lock)
 
 
@@ -120,7 +120,7 @@ def as_json(job: ImportJob) -> dict[str, Any]:
 
 
 def result(job: ImportJob) -> ImportResult | None:
-    """Return what a completed import made; None of any other, and if the result has been deleted."""
+    """Return the result of a completed import; None for any other, and if the result has been deleted."""
     if job.result_key is None:
         return None
     try:
@@ -161,7 +161,7 @@ def cancel(actor: Actor, job: ImportJob) -> ImportJob:
 
 
 class Order:
-    """What a worker does for one import."""
+    """One import in a worker."""
 
     def __init__(self, import_id: str) -> None:
         with reading() as session:
@@ -198,7 +198,7 @@ class Order:
 
 @contextmanager
 def progress_file() -> Iterator[Path]:
-    """Yield the place of a file in which the process that reads a document tells its progress."""
+    """Yield the path of a file to which the process that reads a document writes its progress."""
     folder = tempfile.mkdtemp(prefix="rowsmith-import-")
     try:
         yield Path(folder) / "progress"
@@ -223,7 +223,7 @@ def settle(import_id: str) -> None:
 
 
 def purge(now: datetime) -> int:
-    """Delete imports that ended a day ago, and those that no worker took for a week, with their files. Called by the
+    """Delete imports that ended a day ago, and those that no worker started for a week, with their files. Called by the
     sweeper."""
     expired = or_(
         ImportJob.finished_at < now - timedelta(hours=limits.IMPORT_HOURS),

@@ -1,4 +1,4 @@
-"""Templates and field types from a description, by a model that gets the catalogue.
+"""Create templates from a description, with a model that receives the catalogue.
 
 The output of a model is untrusted input: it is parsed and compiled like any template, its errors are sent back to the
 model once, and a field that is still invalid becomes plain text with a note in the report.
@@ -33,7 +33,7 @@ Field = dict[str, Any]
 TEXT: Final = "words"
 _KEYS: Final = ("name", "type", "options", "unique", "percent_blank", "description")
 _MAX_OPTIONS: Final = 8
-# They read what a description does not have: other templates, connections, fields inside fields.
+# They need what a description does not contain: other templates, connections, nested fields.
 _UNAVAILABLE_TYPES: Final = frozenset(
     "reference aggregate template foreign_key dataset_column db_response api_response ai"
     " position_in_parent nested null".split()
@@ -64,15 +64,15 @@ _ANSWER_SCHEMA: Final = {
 
 @dataclass(slots=True)
 class Draft:
-    """One field of a described template. `state`: green, as the model had it; yellow, without its options; red, text
-    in place of what did not fit."""
+    """One field of a described template. `state`: green, as the model proposed it; yellow, without its options; red,
+    replaced by text."""
 
     field: Field
     state: str = "green"
     reason: str = ""
 
     def told(self) -> dict[str, Any]:
-        """Its line in the report."""
+        """Return the entry for the report."""
         kind = find(self.field["type"])
         label = f"Made as {kind.label if kind else self.field['type']}."
         return {
@@ -115,8 +115,7 @@ def template(
 
 
 def model_of(actor: Actor, connection_id: str | None) -> Connection:
-    """The model that was named, or the only one there is. Errors: not_found, forbidden, provider_missing,
-    validation_error."""
+    """Return the selected model, or the only one. Errors: not_found, forbidden, provider_missing, validation_error."""
     if connection_id is None:
         return ai_values.only_model(actor)
     connection = tenancy.get(actor, Connection, connection_id, "write")
@@ -151,7 +150,7 @@ class opened:  # noqa: N801 - reads as a verb where it is used
 
 @lru_cache(maxsize=1)
 def types_told() -> str:
-    """The catalogue for a model: a line for each type that a description can lead to."""
+    """Return the catalogue for a model: a line for each type that can be used for a description."""
     lines = []
     for kind in REGISTRY:
         if kind.name in _UNAVAILABLE_TYPES:
@@ -165,7 +164,7 @@ def types_told() -> str:
 
 
 def _request_template(channel: AiChannel, description: str) -> tuple[str, list[Field]]:
-    """Name and fields as the model has them at last. Raises ConnectorError."""
+    """Return the name and fields that the model proposes; invalid ones are sent back once. Raises ConnectorError."""
     system = f"{_SYSTEM_PROMPT}\n\nThe types:\n{types_told()}"
     first = channel.ask(
         Prompt(
@@ -239,8 +238,8 @@ def _supported_keys(raw: Mapping[str, Any]) -> Field:
 def faults(fields: Sequence[Field]) -> list[Fault]:
     """Return the errors of fields as a separate template."""
     unavailable = [
-        Fault(f"fields[{place}].type", "not_available", f"Fields of type {one['type']} cannot be described.")
-        for place, one in enumerate(fields)
+        Fault(f"fields[{index}].type", "not_available", f"Fields of type {one['type']} cannot be described.")
+        for index, one in enumerate(fields)
         if (kind := find(one["type"])) is not None and kind.name in _UNAVAILABLE_TYPES
     ]
     if unavailable:
@@ -253,7 +252,7 @@ def faults(fields: Sequence[Field]) -> list[Fault]:
 
 
 def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
-    """Fields that fit: first without the options that do not, then as text."""
+    """Return drafts that are valid: invalid fields first lose their options, then become text."""
     drafts = [Draft(one) for one in fields]
     for _ in range(2 * len(drafts) + 1):  # each field goes two steps at most
         found = faults([one.field for one in drafts])
@@ -261,13 +260,13 @@ def _valid_drafts(fields: Sequence[Field]) -> list[Draft]:
             return drafts
         first_faults: dict[int, Fault] = {}
         for fault in found:
-            place = re.match(r"fields\[(\d+)\]", fault.path)
-            if place:
-                first_faults.setdefault(int(place[1]), fault)
+            match = re.match(r"fields\[(\d+)\]", fault.path)
+            if match:
+                first_faults.setdefault(int(match[1]), fault)
         if not first_faults:
             break
-        for index, fault in first_faults.items():
-            draft, field = drafts[index], drafts[index].field
+        for position, fault in first_faults.items():
+            draft, field = drafts[position], drafts[position].field
             known = fault.code not in ("unknown_type", "not_available")
             if draft.state == "green" and set(field) - {"name", "type"} and known:
                 draft.field = {"name": field["name"], "type": field["type"], "options": {}}

@@ -32,7 +32,7 @@ Report = list[dict[str, Any]]
 
 
 def drafted(
-    read: Read, words: Vocabulary, rows: int, tell: Callable[[int], None] = lambda done: None
+    read: Read, vocabulary: Vocabulary, rows: int, tell: Callable[[int], None] = lambda done: None
 ) -> list[Draft]:
     """Return a draft for each table, linked with the drafts that it refers to. `rows`: of each template. `tell` is
     called with the number of finished tables."""
@@ -41,22 +41,22 @@ def drafted(
     drafts: list[Draft] = []
     for one in read.tables:
         tell(len(drafts))
-        drafts.append(of_table(one, entities, words, rows, named.get(one.entity.name, ())))
+        drafts.append(of_table(one, entities, vocabulary, rows, named.get(one.entity.name, ())))
     tell(len(drafts))
-    tables.settled(drafts, words)
+    tables.settled(drafts, vocabulary)
     for draft in drafts:
-        tables.limit_rows(draft, words, rows)
+        tables.limit_rows(draft, vocabulary, rows)
     return drafts
 
 
 def of_table(
-    table: Table, together: Sequence[Any], words: Vocabulary, rows: int, named: Sequence[Relation] = ()
+    table: Table, together: Sequence[Any], vocabulary: Vocabulary, rows: int, named: Sequence[Relation] = ()
 ) -> Draft:
     """Return the draft of one table; see `tables.settled` and `tables.drafted`. A column without a field is blank if
     that is allowed, else text."""
     unsettled = [one for one in named if not {*one.columns} & table.ready.keys()]
     draft = tables.drafted(
-        table.entity, table.sample, together, {}, None, words, rows, table.ready, named=unsettled
+        table.entity, table.sample, together, {}, None, vocabulary, rows, table.ready, named=unsettled
     )
     for one in draft.found:
         column = table.entity.column(one.column)
@@ -102,23 +102,23 @@ _EXAMPLES: Final = 3  # chosen: values of each column that a review shows
 _EXAMPLE_CHARS: Final = 60
 
 
-def chosen(drafts: Sequence[Draft], types: Sequence[str], words: Vocabulary) -> list[Fault]:
+def chosen(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocabulary) -> list[Fault]:
     """Give columns the types that a person chose, by their place in the report; empty ones stay as they are. Return
     what is wrong with the choices."""
     faults: list[Fault] = []
-    places = [(draft, one) for draft in drafts for one in draft.found]
-    for place, (type_name, (draft, one)) in enumerate(zip(types, places, strict=False)):
+    targets = [(draft, one) for draft in drafts for one in draft.found]
+    for index, (type_name, (draft, one)) in enumerate(zip(types, targets, strict=False)):
         kind = find(type_name) if type_name.strip() else None
         if kind is None and type_name.strip():
             text = f'"{type_name[: limits.MAX_NAME_CHARS]}" is not a field type.'
-            faults.append(Fault(f"types[{place}]", "unknown_type", text, "Choose one of the list."))
+            faults.append(Fault(f"types[{index}]", "unknown_type", text, "Choose one of the list."))
         if kind is None or (one.field is not None and one.field["type"] == kind.name):
             continue
         unique = one.field is not None and one.field.get("unique") is True
-        field, fault = of_type(one.column, kind.name, unique, words)
+        field, fault = of_type(one.column, kind.name, unique, vocabulary)
         if field is None:
             hint = "Keep the suggested type, and change it in the template."
-            faults.append(Fault(f"types[{place}]", "not_possible", f"{one.column}: {fault}", hint))
+            faults.append(Fault(f"types[{index}]", "not_possible", f"{one.column}: {fault}", hint))
             continue
         one.field, one.state, one.guessed, one.reason = field, "green", False, "You chose this type."
         for table in list(draft.waits):
@@ -127,13 +127,15 @@ def chosen(drafts: Sequence[Draft], types: Sequence[str], words: Vocabulary) -> 
     return faults
 
 
-def of_type(column: str, kind: str, unique: bool, words: Vocabulary) -> tuple[dict[str, Any] | None, str]:
+def of_type(
+    column: str, kind: str, unique: bool, vocabulary: Vocabulary
+) -> tuple[dict[str, Any] | None, str]:
     """Return a field of a type with its default options, unique if it can be, or None and the reason."""
     fault = ""
     for one in dict.fromkeys((unique, False)):
         field = definition(column, kind, unique=one)
         try:
-            compile_plan(parse([field]), words)
+            compile_plan(parse([field]), vocabulary)
         except SpecError as error:
             fault = error.faults[0].message
         else:
@@ -143,22 +145,22 @@ def of_type(column: str, kind: str, unique: bool, words: Vocabulary) -> tuple[di
 
 def examples(column: str, kind: str) -> tuple[list[str], str]:
     """Return values of a field of this type with its default options, or the reason why there are none."""
-    words = compilation.vocabulary()
-    field, fault = of_type(column, kind, False, words)
+    vocabulary = compilation.vocabulary()
+    field, fault = of_type(column, kind, False, vocabulary)
     if field is None:
         return [], fault
-    bound = BoundPlan(compile_plan(parse([field]), words), GenerationContext("review", clock.now()))
+    bound = BoundPlan(compile_plan(parse([field]), vocabulary), GenerationContext("review", clock.now()))
     if faults := bound.row_faults(_EXAMPLES):
         return [], faults[0].message
     (values,) = bound.block(0, _EXAMPLES)
     return [_as_line(value) for value in values.to_pylist()], ""
 
 
-def shown(drafts: Sequence[Draft], read: Read, words: Vocabulary) -> list[dict[str, Any]]:
+def shown(drafts: Sequence[Draft], read: Read, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """Return for each column of the report, in its order: the declared type, values of the source, generated values."""
     found = []
     for draft, table in zip(drafts, read.tables, strict=True):
-        rows = tables.sampled(draft, words, True)[:_EXAMPLES]
+        rows = tables.sampled(draft, vocabulary, True)[:_EXAMPLES]
         for one in draft.found:
             column = table.entity.column(one.column)
             source: list[Any] = []

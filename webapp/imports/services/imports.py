@@ -1,4 +1,4 @@
-"""Templates from a file or a schema: shown, or saved with their report; several tables as a dataset."""
+"""Create templates from a file or a schema: as a preview, or saved with a report; several tables as a dataset."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def create(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a worker reads a document: within larger limits than a request, and telling its progress."""
+    """Options of a worker that reads a document within larger limits than a request and reports its progress."""
 
     progress: str
     """A file, see `process.drafted`."""
@@ -193,7 +193,7 @@ def _as_json(draft: Draft, quantity: int) -> dict[str, Any]:
 
 
 def _create_dataset(actor: Actor, sent: Sent, template_drafts: Sequence[Draft]) -> dict[str, Any] | None:
-    """The dataset of several templates, parents first; None for one, and for more than a dataset takes."""
+    """Create a dataset of several templates, parents first; return None for one, or for too many."""
     if not 1 < len(template_drafts) <= limits.MAX_DATASET_TABLES:
         return None
     tables = ", ".join(one.entity.name for one in template_drafts[:3]) + (

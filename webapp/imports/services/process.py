@@ -1,7 +1,7 @@
-"""What an import does in a document process: from the bytes of a file to drafts of templates, all of it.
+"""The part of an import that runs in a document process: from the bytes of a file to drafts of templates.
 
-Each function gets the document as a file and answers JSON. Error of all: validation_error (`unreadable`), where
-nothing of the file can be read.
+Each function gets the document as a file and returns JSON. Error of all: validation_error (`unreadable`) if the file
+cannot be read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def drafted(
     samples: bool = False,
     progress: str = "",
 ) -> dict[str, Any]:
-    """A draft for each table: `format`, `drafts`, `report`, and with `samples` the `shown` values (see `drafts.shown`).
+    """Return a draft for each table: `format`, `drafts`, `report`, with `samples` also `shown` (see `drafts.shown`).
 
     `rows`: of each template. `types`: those that a person chose, by the place of the column in the report.
     `progress`: a file in which the number of finished tables and of all tables are written. Error: validation_error.
@@ -91,13 +91,13 @@ def compared(
     return {"format": read.format, "draft": draft.to_json(), "report": report}
 
 
-def _read_document(file: IO[bytes], name: str, form: str, words: Vocabulary) -> Read:
+def _read_document(file: IO[bytes], name: str, form: str, vocabulary: Vocabulary) -> Read:
     try:
-        return formats.read(Source(file.read(), name), form, words)
+        return formats.read(Source(file.read(), name), form, vocabulary)
     except Unreadable as error:
         raise unreadable(name, str(error), error.hint) from None
 
 
 def unreadable(name: str, message: str, hint: str) -> Exception:
-    """The error for a document that cannot be read; `name` is that of the file, "" for a text."""
+    """Return the error for a document that cannot be read; `name` is that of the file, "" for a text."""
     return validation_error([Fault("file" if name else "content", "unreadable", message, hint)])

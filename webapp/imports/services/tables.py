@@ -1,8 +1,8 @@
-"""Templates from the tables of a connection: one for each, linked as the tables' foreign keys link them.
+"""Create templates from the tables of a connection: one for each, linked like the tables by foreign keys.
 
-A foreign key becomes references to the template of the other table, where that is made in the same call or was made
-before from the same connection; else fields of type foreign_key, which draw from the rows that exist, where the kind of
-connection can read them; else the columns are generated on their own. Keys of several columns become one group.
+A foreign key becomes references to the template of the other table, if that is created in the same call or was created
+before from the same connection; else fields of type foreign_key, which take values of existing rows, if the connection
+can read them; else the columns are generated independently. Keys of several columns become one group.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ HERE: Final = "entity:"
 
 @dataclass(slots=True)
 class Draft:
-    """The template of one table on its way. `waits` are tables of the same call that it refers to."""
+    """A template of one table before it is saved. `waits` are tables of the same call that it refers to."""
 
     entity: Entity
     found: list[ColumnResult]
     waits: dict[str, bool] = field(default_factory=dict)
-    """By table: whether the reference may be left out at first."""
+    """By table: whether the template can be saved first without the reference."""
     made: dict[str, Any] | None = None
     rows: int | None = None
-    """How many rows the template makes, where its unique fields have fewer values than requested."""
+    """The number of rows, if the unique fields have fewer values than the requested number; else None."""
 
     def to_json(self) -> dict[str, Any]:
-        """What saving needs, for another process; `from_json` takes it back."""
+        """Return what another process needs to save the draft; see `from_json`."""
         found = [[one.column, one.field, one.state, one.reason, one.guessed] for one in self.found]
         return {
             "name": self.entity.name,
@@ -78,14 +78,14 @@ class Draft:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Draft:
-        """A draft from `to_json`. Its entity has no columns."""
+        """Create a draft from the result of `to_json`. Its entity has no columns."""
         entity = Entity(stored["name"], (stored["name"],), (), comment=stored["comment"])
         found = [ColumnResult(*one) for one in stored["found"]]
         return cls(entity, found, dict(stored["waits"]), rows=stored["rows"])
 
     @property
     def fields(self) -> list[Field]:
-        """The field definitions, in the order of the columns."""
+        """Return the field definitions, in the order of the columns."""
         return [one.field for one in self.found if one.field is not None]
 
 
@@ -95,21 +95,23 @@ def drafted(
     together: Sequence[Entity],
     known: Mapping[str, str],
     connection_id: str | None,
-    words: Vocabulary,
+    vocabulary: Vocabulary,
     rows: int = limits.DEFAULT_QUANTITY,
     ready: Mapping[str, ColumnResult] | None = None,
     samples: Mapping[str, pa.RecordBatch] | None = None,
     named: Sequence[Relation] = (),
 ) -> Draft:
-    """The fields for one table. `together` are the tables of the same call, `known` the templates made before, `rows`
-    how many the template makes when none are asked for; `ready` are columns that are settled already, foreign keys
-    apart; `samples` are rows of the tables by name, as far as they were read. `connection_id` is the connection whose
-    existing keys fields of type foreign_key draw, or None. `named` are references without a foreign key, to tables of
-    the same call or with a template."""
+    """Return the draft for one table.
+
+    `together` are the tables of the same call, `known` the existing templates by table, `rows` the default number of
+    rows; `ready` are columns with a known result, except foreign keys; `samples` are rows of the tables by name, if
+    they were read. `connection_id` is the connection from which fields of type foreign_key take existing keys, or None.
+    `named` are references without a foreign key, to tables of the same call or with a template.
+    """
     if entity.kind == "operation":
-        return Draft(entity, json_schema.columns(entity, words, rows))
+        return Draft(entity, json_schema.columns(entity, vocabulary, rows))
     entity, flags = _with_unique_indexes(entity)
-    draft = Draft(entity, imports_columns.columns(entity, sample, words, rows))
+    draft = Draft(entity, imports_columns.columns(entity, sample, vocabulary, rows))
     if ready:
         draft.found = [ready.get(one.column, one) for one in draft.found]
     links = _Links(draft, {one.name: one for one in together}, known, connection_id, samples or {})
@@ -118,7 +120,7 @@ def drafted(
         links.take(relation)
     for relation in named:
         links.take_named(relation)
-    _apply_composite_keys(draft, words)
+    _apply_composite_keys(draft, vocabulary)
     _separate_references(draft)
     for one in draft.found:
         if one.column in flags and one.field is not None:
@@ -198,7 +200,7 @@ class _Links:
         )
         self._samples = samples
         self._rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
-        self._positions = {one.column: place for place, one in enumerate(draft.found)}
+        self._positions = {one.column: index for index, one in enumerate(draft.found)}
         self._used_columns: set[str] = set()
         self._groups: Counter[str] = Counter()
 
@@ -275,7 +277,7 @@ class _Links:
             self._set_field(name, {"type": "reference", "options": options, "group": group}, state, reason)
 
     def _allowed_filter(self, relation: Relation) -> str:
-        """A condition for the rows that a check allows a foreign key to refer to, if such rows exist; else empty."""
+        """Return a condition for the rows that a check allows a foreign key to refer to; "" without such rows."""
         if len(relation.columns) != 1 or self._connection_id is None:
             return ""
         choices, target_column = self._rules.of(relation.columns[0]).choices, relation.entity_columns[0]
@@ -344,7 +346,7 @@ class _Links:
         result.state, result.reason = state, reason
 
 
-def _apply_composite_keys(draft: Draft, words: Vocabulary) -> None:
+def _apply_composite_keys(draft: Draft, vocabulary: Vocabulary) -> None:
     """Make the fields of composite keys unique together if that is possible; else make only one of them unique."""
     by_name = {one.column: one for one in draft.found}
     taken: set[str] = set()
@@ -369,10 +371,10 @@ def _apply_composite_keys(draft: Draft, words: Vocabulary) -> None:
             own[0].guessed = False
             continue
         can_combine = all(
-            one.field is not None and imports_columns.countable(one.field, words) for one in members
+            one.field is not None and imports_columns.countable(one.field, vocabulary) for one in members
         )
         if taken & set(names) or not can_combine:
-            _make_one_unique(draft, members, taken, words, names)
+            _make_one_unique(draft, members, taken, vocabulary, names)
             continue
         number += 1
         taken.update(names)
@@ -386,7 +388,11 @@ _WIDE_BITS: Final = 32
 
 
 def _make_one_unique(
-    draft: Draft, members: Sequence[ColumnResult], taken: set[str], words: Vocabulary, names: Sequence[str]
+    draft: Draft,
+    members: Sequence[ColumnResult],
+    taken: set[str],
+    vocabulary: Vocabulary,
+    names: Sequence[str],
 ) -> None:
     """Keep a key of several columns by one of them that never repeats: a reference takes each row once."""
     for one in members:
@@ -404,7 +410,7 @@ def _make_one_unique(
                 taken.update(relation.columns)
                 return
             continue
-        if one.column not in taken and is_reference and imports_columns.countable(one.field, words):
+        if one.column not in taken and is_reference and imports_columns.countable(one.field, vocabulary):
             one.field.pop("percent_blank", None)
             one.field["unique"] = True
             one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
@@ -428,7 +434,7 @@ def _make_one_unique(
         if (
             one.column not in taken
             and not isinstance((one.field or {}).get("unique"), str)
-            and _make_unique(draft, one, words)
+            and _make_unique(draft, one, vocabulary)
         ):
             one.reason += f" It never repeats, so that ({', '.join(names)}) does not either."
             taken.add(one.column)
@@ -440,7 +446,7 @@ def _make_one_unique(
 _MANY_VALUES: Final = 100_000  # chosen: a column with that many values may be unique alone
 
 
-def _make_unique(draft: Draft, one: ColumnResult, words: Vocabulary) -> bool:
+def _make_unique(draft: Draft, one: ColumnResult, vocabulary: Vocabulary) -> bool:
     """Make a field unique if it has enough values."""
     assert one.field is not None
     field = {key: value for key, value in one.field.items() if key != "percent_blank"} | {"unique": True}
@@ -455,7 +461,7 @@ def _make_unique(draft: Draft, one: ColumnResult, words: Vocabulary) -> bool:
     if field["type"] in (*_REFERENCE_TYPES, "enum", "constant", "boolean", "null", "nested", "date_relative"):
         return False
     try:
-        space = compile_plan(parse([field]), words).layer.columns[one.column].type.space()
+        space = compile_plan(parse([field]), vocabulary).layer.columns[one.column].type.space()
     except SpecError:
         return False
     if space is None or space < _MANY_VALUES:
@@ -519,7 +525,7 @@ def create(
     parents = (relation.entity for one in entities for relation in one.relations)
     names = list(dict.fromkeys([*(one.name for one in entities), *parents]))
     samples = inspection.samples(connection, names, limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
-    words = compilation.vocabulary()
+    vocabulary = compilation.vocabulary()
     keys_connection_id = connection_id if KINDS[connection.type].can.tables else None
 
     def draft(tables: Sequence[Entity]) -> list[Draft]:
@@ -532,7 +538,7 @@ def create(
                 tables,
                 known,
                 keys_connection_id,
-                words,
+                vocabulary,
                 quantity,
                 samples=samples,
                 named=named.get(one.name, ()),
@@ -542,8 +548,8 @@ def create(
 
     drafts = draft(entities)
     unneeded: list[dict[str, str]] = []
-    existing_values = _read_existing(connection, drafts, samples, words) if existing is not None else {}
-    full = _without_existing_values(drafts, existing_values, words, quantity)
+    existing_values = _read_existing(connection, drafts, samples, vocabulary) if existing is not None else {}
+    full = _without_existing_values(drafts, existing_values, vocabulary, quantity)
     if existing is not None and (unneeded := _unneeded_tables(drafts, samples, existing, full)):
         unneeded_names = {one["table"] for one in unneeded}
         entities = [
@@ -555,13 +561,13 @@ def create(
             text = "No table needs rows: " + unneeded[0]["message"]
             raise validation_error([Fault("tables", "nothing_to_fill", text, "Choose other tables.")])
         drafts = draft(entities)
-        _without_existing_values(drafts, existing_values, words, quantity)
+        _without_existing_values(drafts, existing_values, vocabulary, quantity)
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
     else:
-        settled(drafts, words)
+        settled(drafts, vocabulary)
         for one in drafts:
-            limit_rows(one, words, quantity)
+            limit_rows(one, vocabulary, quantity)
     skipped = save(
         actor, drafts, lambda one: f'Rows for the table "{one.name}" of {name}', quantity, connection_id
     )
@@ -583,21 +589,21 @@ def create(
     )
 
 
-def limit_rows(draft: Draft, words: Vocabulary, rows: int) -> None:
+def limit_rows(draft: Draft, vocabulary: Vocabulary, rows: int) -> None:
     """Let a template make as many rows as its unique fields have values, if that is fewer than `rows`."""
     for one in draft.found:
         if one.field is None or one.field["type"] in _REFERENCE_TYPES or one.field.get("unique") is not True:
             continue
-        space = _value_count(one.field, words)
+        space = _value_count(one.field, vocabulary)
         if space is not None and 0 < space < min(rows, draft.rows or rows):
             draft.rows = space
 
 
-def _value_count(field: Field, words: Vocabulary) -> int | None:
+def _value_count(field: Field, vocabulary: Vocabulary) -> int | None:
     """Return how many values a field has by itself; None if that is unknown or unlimited."""
     ungrouped = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
     try:
-        return compile_plan(parse([ungrouped]), words).layer.columns[field["name"]].type.space()
+        return compile_plan(parse([ungrouped]), vocabulary).layer.columns[field["name"]].type.space()
     except (SpecError, KeyError):
         return None
 
@@ -622,7 +628,10 @@ _MAX_VALUES: Final = 20_000  # chosen: values of a column that are read, more th
 
 
 def _read_existing(
-    connection: Connection, drafts: Sequence[Draft], samples: Mapping[str, pa.RecordBatch], words: Vocabulary
+    connection: Connection,
+    drafts: Sequence[Draft],
+    samples: Mapping[str, pa.RecordBatch],
+    vocabulary: Vocabulary,
 ) -> dict[str, _Existing]:
     """Read what the unique columns of tables contain. Samples are sufficient where they are all rows of their table.
     Errors: those of connections."""
@@ -639,7 +648,7 @@ def _read_existing(
             one.column
             for one in unique
             if sample.num_rows and one.field is not None and one.field["unique"] is True
-            if one.field["type"] not in _REFERENCE_TYPES and _has_few_values(one.field, words)
+            if one.field["type"] not in _REFERENCE_TYPES and _has_few_values(one.field, vocabulary)
         ]
     requests = {
         name: {"highest": numbers[name], "values": texts[name]}
@@ -680,7 +689,7 @@ def _counts_up(draft: Draft, one: ColumnResult) -> bool:
 
 
 def _without_existing_values(
-    drafts: Sequence[Draft], existing_by_table: Mapping[str, _Existing], words: Vocabulary, rows: int
+    drafts: Sequence[Draft], existing_by_table: Mapping[str, _Existing], vocabulary: Vocabulary, rows: int
 ) -> dict[str, int]:
     """Leave out the values that a table already has: where a unique field has few, so that the rest of a half-filled
     lookup table can be filled, and numbers up to the highest one. Return the tables that have all values of such a
@@ -692,7 +701,7 @@ def _without_existing_values(
             continue
         for one in draft.found:
             if one.column in existing.values and one.field is not None:
-                values, known = _all_values(one.field, words), existing.values[one.column]
+                values, known = _all_values(one.field, vocabulary), existing.values[one.column]
                 free = [value for value in values if str(value).casefold() not in known]
                 if not values or len(free) == len(values):
                     continue
@@ -743,17 +752,17 @@ def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
             one.field["options"] = {**options, "min": minimum, "max": maximum}
 
 
-def _has_few_values(field: Field, words: Vocabulary) -> bool:
+def _has_few_values(field: Field, vocabulary: Vocabulary) -> bool:
     """Return whether a unique field has at most `_FEW_VALUES` values."""
-    space = _value_count(field, words)
+    space = _value_count(field, vocabulary)
     return space is not None and space <= _FEW_VALUES
 
 
-def _all_values(field: Field, words: Vocabulary) -> list[str | int]:
+def _all_values(field: Field, vocabulary: Vocabulary) -> list[str | int]:
     """Return all texts or integers of a unique field that has few; else none."""
     ungrouped = {key: value for key, value in field.items() if key not in ("group", "percent_blank")}
     try:
-        plan = compile_plan(parse([ungrouped]), words)
+        plan = compile_plan(parse([ungrouped]), vocabulary)
         space = plan.layer.columns[field["name"]].type.space()
         if space is None or space > _FEW_VALUES:
             return []
@@ -810,11 +819,11 @@ def _redirect_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Col
 
 
 def chosen(entities: Iterable[Entity], names: Sequence[str], path: str = "entities") -> list[Entity]:
-    """The tables of these names, each once. Error: validation_error, naming every one that is not there."""
+    """Return the tables with these names, each once. Error: validation_error with every unknown name."""
     known = {one.name: one for one in entities}
     folded = {name.casefold(): one for name, one in known.items()}
     found, faults = {}, []
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         entity = known.get(name) or folded.get(name.casefold())
         if entity is None:
             text = f'There is no table "{name}" in this connection.'
@@ -822,7 +831,7 @@ def chosen(entities: Iterable[Entity], names: Sequence[str], path: str = "entiti
                 did_you_mean(name, known)
                 or "GET the connection's metadata with refresh=true for what is new."
             )
-            faults.append(Fault(f"{path}[{place}]", "unknown_entity", text, hint))
+            faults.append(Fault(f"{path}[{index}]", "unknown_entity", text, hint))
         else:
             found[entity.name] = entity
     if faults:
@@ -831,7 +840,7 @@ def chosen(entities: Iterable[Entity], names: Sequence[str], path: str = "entiti
 
 
 def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
-    """The templates of the project that were made from tables of this connection: ids by table, the newest win."""
+    """Return the newest templates of the project that were created from tables of this connection: ids by table."""
     statement = (
         select(Template.id, Template.made_from_entity)
         .where(
@@ -851,7 +860,7 @@ _MAX_ROUNDS: Final = 8  # chosen: a field takes two steps at most, and faults co
 _FIELD_INDEX: Final = re.compile(r"fields\[(\d+)\]")
 
 
-def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
+def settled(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
     """Return the drafts so that each of them can be saved: what does not fit is simplified in steps and reported."""
     by_table = {one.entity.name: one for one in drafts}
     for draft in drafts:  # references to columns that are not made become what plain text can be
@@ -877,12 +886,12 @@ def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
             name = draft.entity.fields[0].name if draft.entity.fields else "id"
             draft.found.append(fallback(name, "nothing else of the table can be made."))
         for _ in range(_MAX_ROUNDS):
-            found = _faults(draft, words)
+            found = _faults(draft, vocabulary)
             if not found:
                 break
             generated = [one for one in draft.found if one.field is not None]
-            for place, fault in found.items():
-                _simplify(draft, generated[place], fault)
+            for index, fault in found.items():
+                _simplify(draft, generated[index], fault)
         else:
             for one in draft.found:
                 if one.field is not None and one.field["type"] != "reference":
@@ -890,12 +899,12 @@ def settled(drafts: list[Draft], words: Vocabulary) -> list[Draft]:
                     one.reason = "Plain text stands for it: the fields did not fit together."
             continue
         with processor_time.of_one_table():
-            _obey_letter_cases(draft, words)
-            _obey_checks(draft, words)
+            _obey_letter_cases(draft, vocabulary)
+            _obey_checks(draft, vocabulary)
     return drafts
 
 
-def _obey_letter_cases(draft: Draft, words: Vocabulary) -> None:
+def _obey_letter_cases(draft: Draft, vocabulary: Vocabulary) -> None:
     """Convert texts to the case that a check demands, such as `name = lower(name)`, where their type allows it."""
     cases = {
         name: case for check in draft.entity.checks for name, case in check_search.letter_cases(check).items()
@@ -906,7 +915,7 @@ def _obey_letter_cases(draft: Draft, words: Vocabulary) -> None:
             continue
         before = one.field
         one.field = {**before, "text_case": case}
-        if _faults(draft, words):
+        if _faults(draft, vocabulary):
             one.field = before
 
 
@@ -914,11 +923,11 @@ _REFERENCE_TYPES: Final = ("reference", "foreign_key")
 _SAMPLE_ROWS: Final = 64  # chosen: rows that check constraints are tried with
 
 
-def _obey_checks(draft: Draft, words: Vocabulary) -> None:
+def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
     """Leave columns null, or fix them to one value, where generated rows would fail a check constraint."""
     if not draft.entity.checks:
         return
-    rows, filled, options = sampled(draft, words, True), sampled(draft, words, False), {}
+    rows, filled, options = sampled(draft, vocabulary, True), sampled(draft, vocabulary, False), {}
     if not rows or not filled:
         return
     for one in draft.found:
@@ -966,9 +975,9 @@ def _obey_checks(draft: Draft, words: Vocabulary) -> None:
         ):
             draft.waits.pop(template_id.removeprefix(HERE), None)
     _drop_single_keys(draft)
-    if _faults(draft, words):  # the constants did not fit after all
-        for place, fault in _faults(draft, words).items():
-            _simplify(draft, [one for one in draft.found if one.field is not None][place], fault)
+    if _faults(draft, vocabulary):  # the constants did not fit after all
+        for index, fault in _faults(draft, vocabulary).items():
+            _simplify(draft, [one for one in draft.found if one.field is not None][index], fault)
 
 
 _EXAMPLE_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "example", "boolean": "true"}
@@ -988,7 +997,7 @@ def _constants(column: Column) -> tuple[Any, ...]:
     return () if value is None else (value,)
 
 
-def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
+def sampled(draft: Draft, vocabulary: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
     """Generated rows by column in lower case, without `blanks` none of them null where a field generates values;
     references are numbers. Columns without a field have their default, which is left out if it is no constant, or are
     null."""
@@ -1001,7 +1010,7 @@ def sampled(draft: Draft, words: Vocabulary, blanks: bool) -> list[dict[str, Any
             field.pop("percent_blank", None)
         fields.append(field)
     try:
-        plan = compile_plan(groups.assign(parse(fields)), words)
+        plan = compile_plan(groups.assign(parse(fields)), vocabulary)
         bound = BoundPlan(plan, GenerationContext("checks", clock.now()))
         count = next(rows for rows in (_SAMPLE_ROWS, 8, 2, 1, 0) if not bound.row_faults(rows))
         block = bound.block(0, count)
@@ -1028,7 +1037,7 @@ def refers(one: ColumnResult, template_id: str) -> bool:
     return one.field is not None and one.field["options"].get("template_id") == template_id
 
 
-def _faults(draft: Draft, words: Vocabulary) -> dict[int, Fault]:
+def _faults(draft: Draft, vocabulary: Vocabulary) -> dict[int, Fault]:
     """Return the first fault of each invalid field, by the index of the field. References are treated as numbers."""
     fields = []
     for one in draft.fields:
@@ -1038,13 +1047,13 @@ def _faults(draft: Draft, words: Vocabulary) -> dict[int, Fault]:
         else:
             fields.append(one)
     try:
-        compile_plan(field_ids.finished(parse(fields)), words)
+        compile_plan(field_ids.finished(parse(fields)), vocabulary)
     except SpecError as error:
         found: dict[int, Fault] = {}
         for fault in error.faults:
-            place = _FIELD_INDEX.match(fault.path)
-            if place is not None:
-                found.setdefault(int(place[1]), fault)
+            match = _FIELD_INDEX.match(fault.path)
+            if match is not None:
+                found.setdefault(int(match[1]), fault)
         return found or {0: error.faults[0]}
     return {}
 
@@ -1079,10 +1088,10 @@ def save(
     seconds: float | None = None,
 ) -> list[dict[str, str]]:
     """Save the templates, parents first, within `seconds` of processor time (None: the limit of a request). Return the
-    tables whose template cannot be saved, with the reason, `{table, code, message, hint}`; their drafts stay without
-    `made`, and no template refers to them.
+    tables whose template cannot be saved, with the reason, `{table, code, message, hint}`; `made` of their drafts
+    stays None, and no template refers to them.
 
-    Where tables refer to each other in a ring, one is saved without its reference at first and completed at the end.
+    If tables refer to each other in a circle, one is saved first without its reference and completed at the end.
     Errors other than of one template (a quota, say) undo everything, also `too_slow`: a template is compiled with
     those that it refers to, so many wide tables in a chain could take hours.
     """
@@ -1158,8 +1167,8 @@ def _skipped(table: str, error: ApiError) -> dict[str, str]:
 
 
 def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
-    """The fields, with the ids of templates where tables are named; references to tables that have no template yet are
-    left out, and with them what other fields say about them."""
+    """Return the fields, with the ids of templates instead of the names of tables. References to tables without a
+    template are left out, as are options of other fields that depend on them."""
     found: list[Field] = []
     for one in draft.fields:
         template_id = one["options"].get("template_id", "")
@@ -1175,19 +1184,19 @@ def linked(draft: Draft, ready: Mapping[str, str]) -> list[Field]:
         for one in found
     ]
     templates = {one["name"]: one["options"].get("template_id") for one in found}
-    for place, one in enumerate(found):
+    for index, one in enumerate(found):
         other = one["options"].get("differs_from")
         if other is not None and templates.get(other) != templates[one["name"]]:
             options = {key: value for key, value in one["options"].items() if key != "differs_from"}
-            found[place] = {**one, "options": options}
+            found[index] = {**one, "options": options}
     return found or [{"name": "id", "type": "row_number", "options": {}}]
 
 
 def _check_has_fields(drafts: Sequence[Draft]) -> None:
     """Raise `validation_error` for tables without any field."""
     faults = [
-        Fault(f"entities[{place}]", "nothing_to_make", f'No column of "{one.entity.name}" can be made.', "")
-        for place, one in enumerate(drafts)
+        Fault(f"entities[{index}]", "nothing_to_make", f'No column of "{one.entity.name}" can be made.', "")
+        for index, one in enumerate(drafts)
         if not one.fields
     ]
     if faults:

@@ -138,8 +138,8 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
         return Compared(templates.show(template), name, schema.format, found, report)
     names = [one.column for one in found]
     faults = [
-        Fault(f"accept[{place}]", "unknown_column", f'"{one}" does not differ.', did_you_mean(one, names))
-        for place, one in enumerate(accept)
+        Fault(f"accept[{index}]", "unknown_column", f'"{one}" does not differ.', did_you_mean(one, names))
+        for index, one in enumerate(accept)
         if one not in names
     ]
     if faults:
@@ -215,6 +215,6 @@ def _apply_changes(
     for change in changes:
         if change.change == "added" and change.column in linked:
             preceding = set(order[: order.index(change.column)])
-            places = [place + 1 for place, one in enumerate(fields) if one["name"] in preceding]
-            fields.insert(max(places, default=0), linked[change.column])
+            positions = [index + 1 for index, one in enumerate(fields) if one["name"] in preceding]
+            fields.insert(max(positions, default=0), linked[change.column])
     return templates.change(actor, template, {"fields": fields})

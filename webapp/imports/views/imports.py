@@ -123,7 +123,7 @@ _UPDATE_FORM: Final = FormSpec(
 
 
 def _form(spec: FormSpec, error: ApiError | None = None) -> PageForm:
-    """The submitted form of a source. A long text is not sent back."""
+    """Return the form of a source with the submitted values. A long text is not sent back."""
     sent = multipart.form_of(request) if request.method == "POST" else None
     form = spec.draw(sent=sent, error=error)
     if len(form["content"].data or "") >= limits.IMPORT_ECHO_CHARS:
@@ -262,8 +262,8 @@ def create(actor: Actor, body: ImportIn) -> Response:
 def _result_response(
     result: imports.ImportResult, saved: bool, echo: str = "", name: str = "", job: Any = None
 ) -> Response:
-    """The result of an import, as JSON or as a part of the page. `echo`: the document, for a browser without
-    JavaScript; `job`: of a worker."""
+    """Return the result of an import, as JSON or as a part of the page. `echo`: the document, for a browser without
+    JavaScript; `job`: the import of a worker."""
     data = _as_json(result)
     if g.face == "program":
         return reply(data, status=201 if saved else 200)
@@ -337,22 +337,22 @@ def sample(actor: Actor) -> Response:
 
 
 def _review_tables(result: imports.ImportResult) -> list[dict[str, Any]]:
-    """The tables of a review, each with its columns: what is shown, the type, and its place in the report."""
+    """Return the tables of a review with their columns: values, type and index in the report."""
     found: dict[str, dict[str, Any]] = {}
     columns = zip(result.report, [*result.shown, *({} for _ in result.report)], strict=False)
-    for place, (row, values) in enumerate(columns):
+    for index, (row, values) in enumerate(columns):
         if not values:
             continue
-        empty = {"name": row["table"], "place": place, "columns": [], "counts": Counter()}
+        empty = {"name": row["table"], "place": index, "columns": [], "counts": Counter()}
         table = found.setdefault(row["table"], empty)
         kind = find(row["type"]) if row["type"] else None
-        table["columns"].append({**row, **values, "place": place, "label": kind.label if kind else ""})
+        table["columns"].append({**row, **values, "place": index, "label": kind.label if kind else ""})
         table["counts"][row["confidence"]] += 1
     return list(found.values())
 
 
 def _echo(sent: Sent) -> str:
-    """The text of a small uploaded file, which a browser without JavaScript would otherwise have to send again."""
+    """Return the text of a small uploaded file, so that a browser without JavaScript need not send it again."""
     if request.headers.get("HX-Request") or isinstance(sent.document, bytes):
         return ""
     sent.document.seek(0)
@@ -478,6 +478,6 @@ def helpers() -> dict[str, Any]:
 
 
 def _last_import(template_id: str) -> Any:
-    """The newest import onto a template, for its page."""
+    """Return the newest import into a template, for its page."""
     template = db.session.get(Template, template_id)
     return None if template is None else imports.last(template)
