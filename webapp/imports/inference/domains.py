@@ -134,10 +134,10 @@ def commented(evidence: ColumnEvidence) -> list[str]:
     numbered = list(dict.fromkeys(_NUMBERED_CODES.findall(comment)))
     if len(numbered) > 1 and numbered[0] in ("0", "1"):
         return numbered
-    listed = _LISTED_VALUES.search(comment)
-    if listed:
-        quoted = re.findall(r"['\"]([\w -]{1,30})['\"]", listed[1])
-        plain = quoted or re.findall(r"[\w-]+", listed[1].split(".")[0]) if "," in listed[1] else quoted
+    match = _LISTED_VALUES.search(comment)
+    if match:
+        quoted = re.findall(r"['\"]([\w -]{1,30})['\"]", match[1])
+        plain = quoted or re.findall(r"[\w-]+", match[1].split(".")[0]) if "," in match[1] else quoted
         plain = [one for one in plain if one not in ("or", "and")]
         return list(dict.fromkeys(plain)) if 1 < len(plain) <= 20 else []
     return []
@@ -183,9 +183,9 @@ def choices(evidence: ColumnEvidence) -> Iterator[Field]:
     if is_flag(words) and longest is not None and longest <= _FLAG_WORD_CHARS:
         yes, no = _truth_values(evidence, longest)
         yield definition(name, "boolean", {"truthy": yes, "falsy": no, "probability": flag_share(words)})
-    bare = re.sub(r"_(code|key|name)$", "", words)
+    base_name = re.sub(r"_(code|key|name)$", "", words)
     for pattern, plain, letters in _DOMAINS:
-        if any(re.search(pattern, one) for one in (words, f"{table}.{words}", bare)):
+        if any(re.search(pattern, one) for one in (words, f"{table}.{words}", base_name)):
             if re.search(r"(^|_)size|(^|_)level|channel|source|grade", pattern) and "." in words:
                 continue
             yield from _choice_fields(evidence, plain, letters)

@@ -90,14 +90,14 @@ class _Fields:
         name, kind = column.name, shape.get("type")
         if "enum" in shape:
             values = shape["enum"]
-            listed = definition(name, "enum", {"values": values})
+            choice = definition(name, "enum", {"values": values})
             if len(values) == 1:
                 yield ColumnResult(name, _fixed_value(name, values[0]), "green", "The only accepted value.")
             elif isinstance(values[0], dict | list):
                 reason = "One of some valid examples: its schema is more than fields can express."
-                yield ColumnResult(name, listed, "yellow", reason)
+                yield ColumnResult(name, choice, "yellow", reason)
             else:
-                yield ColumnResult(name, listed, "green", "One of the accepted values.")
+                yield ColumnResult(name, choice, "green", "One of the accepted values.")
         elif kind == "object":
             yield self._object(column, shape, depth)
         elif kind == "array":
@@ -221,8 +221,8 @@ class _Fields:
             )
         except SpecError:
             return bool(field.get("group") and field["type"] != "formula")
-        listed = field["type"] == "enum" and shape.get("type") in ("object", "array")
-        if field["type"] in ("nested", "array", "constant") or listed or "pattern" in shape:
+        is_fixed_choice = field["type"] == "enum" and shape.get("type") in ("object", "array")
+        if field["type"] in ("nested", "array", "constant") or is_fixed_choice or "pattern" in shape:
             return True
         bound = BoundPlan(plan, GenerationContext("schema", _NOW))
         if bound.row_faults(_CHECKED_ROWS):

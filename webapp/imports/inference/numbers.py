@@ -51,8 +51,8 @@ def integer_(evidence: ColumnEvidence) -> Field | None:
         and (column.bits or _DEFAULT_BITS) >= _DEFAULT_BITS
     ):
         # MySQL's `int(11)` and `bigint(10)` hold seconds.
-        wide = column.bits == _WIDE_BITS and not re.search(r"\(1?\d\)", column.declared)
-        return definition(column.name, "epoch", {"unit": "milliseconds"} if wide else {})
+        is_wide = column.bits == _WIDE_BITS and not re.search(r"\(1?\d\)", column.declared)
+        return definition(column.name, "epoch", {"unit": "milliseconds"} if is_wide else {})
     if _CODE_NAMES.search(words):
         default = column.default or ""
         first = int(default) if re.fullmatch(r"\d", default) else 1

@@ -163,9 +163,9 @@ def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
             evidence.notes.append(f"It is unique and short: at most {36**size:,} rows.")
         yield definition(name, "regexp", {"string": f"[A-Z0-9]{{{size}}}"}, unique=True)
         return
-    coded = _CODE_NAMES.search(domains.words_of(evidence)) if meaning.type == "words" else None
+    code_match = _CODE_NAMES.search(domains.words_of(evidence)) if meaning.type == "words" else None
     if (
-        (coded is not None or _is_abbreviated(evidence))
+        (code_match is not None or _is_abbreviated(evidence))
         and (longest is None or longest >= _CODE_CHARS)
         and rule.shortest <= 1
     ):
@@ -173,7 +173,7 @@ def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
         yield definition(
             name,
             "regexp",
-            {"string": "[1-9][0-9]{7}" if coded and coded[2] == "number" else "[A-Z]{2}[0-9]{6}"},
+            {"string": "[1-9][0-9]{7}" if code_match and code_match[2] == "number" else "[A-Z]{2}[0-9]{6}"},
         )
     if (
         meaning.type == "words"

@@ -47,12 +47,12 @@ def read(source: Source, form: str, vocabulary: Vocabulary) -> Read:
         "avro": lambda: avro.read(source), "protobuf": lambda: protobuf.read(source),
         "mockaroo": lambda: mockaroo.read(source, vocabulary),
     }  # fmt: skip
-    found: Read = readers[format_]()
-    if not found.tables:
+    result: Read = readers[format_]()
+    if not result.tables:
         raise Unreadable(
-            found.problems[0].reason if found.problems else "Nothing of the file can be imported."
+            result.problems[0].reason if result.problems else "Nothing of the file can be imported."
         )
-    return found
+    return result
 
 
 def format_of(source: Source) -> str:

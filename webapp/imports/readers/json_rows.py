@@ -47,11 +47,11 @@ def read(source: Source, vocabulary: Vocabulary) -> Read:
 
 def of_value(value: Any, source: Source, vocabulary: Vocabulary) -> Read:
     """See `read`."""
-    found = Read("json")
+    result = Read("json")
     if isinstance(value, dict) and value and all(_are_rows(one) for one in value.values()):
         for name, rows in list(value.items())[: limits.IMPORT_TABLES]:
-            found.tables.append(_table(str(name), rows, found, vocabulary))
-        return found
+            result.tables.append(_table(str(name), rows, result, vocabulary))
+        return result
     if isinstance(value, dict):  # the envelope of an API's answer
         row_lists = [one for one in value.values() if _are_rows(one)]
         plain = all(
@@ -68,8 +68,8 @@ def of_value(value: Any, source: Source, vocabulary: Vocabulary) -> Read:
     rows = [value] if isinstance(value, dict) else value
     if not _are_rows(rows):
         raise Unreadable("This JSON holds no rows.", "Send an object, or an array of objects.")
-    found.tables.append(_table(source.stem, rows, found, vocabulary))
-    return found
+    result.tables.append(_table(source.stem, rows, result, vocabulary))
+    return result
 
 
 def lines(source: Source, vocabulary: Vocabulary) -> Read:
@@ -92,13 +92,13 @@ def lines(source: Source, vocabulary: Vocabulary) -> Read:
             invalid, first = invalid + 1, first or number
     if not rows:
         raise Unreadable("No line of the file is a JSON object.", "Send one object a line.")
-    found = Read("ndjson")
-    found.tables.append(_table(source.stem, rows, found, vocabulary))
-    names = [one.name for one in found.tables[0].entity.fields]
+    result = Read("ndjson")
+    result.tables.append(_table(source.stem, rows, result, vocabulary))
+    names = [one.name for one in result.tables[0].entity.fields]
     if invalid and names:
         message = f"{invalid:,} lines are no JSON objects, the first of them line {first:,}: left out."
-        found.tables[0].note(names[0], message)
-    return found
+        result.tables[0].note(names[0], message)
+    return result
 
 
 def _are_rows(value: Any) -> bool:

@@ -40,16 +40,16 @@ def read(source: Source) -> Read:
             inner = schema.get(key)
             if isinstance(inner, dict):
                 objects.update(inner)
-    found = tables(schema, objects, "json_schema")
-    if not found.tables and found.problems:
-        error = document.lost_reference(found.problems[0].reason)
+    result = tables(schema, objects, "json_schema")
+    if not result.tables and result.problems:
+        error = document.lost_reference(result.problems[0].reason)
         raise Unreadable(error.message, error.hint or "")
-    if not found.tables:
+    if not result.tables:
         raise Unreadable(
             "The schema defines no object with properties.",
             'It needs {"type": "object", "properties": {...}}.',
         )
-    return found
+    return result
 
 
 def of_openapi(source: Source) -> Read:
@@ -60,17 +60,17 @@ def of_openapi(source: Source) -> Read:
     schemas = (components.get("schemas") if isinstance(components, dict) else None) or schema.get(
         "definitions"
     )
-    found = tables(schema, schemas if isinstance(schemas, dict) else {}, "openapi")
-    if found.tables:
-        return found
+    result = tables(schema, schemas if isinstance(schemas, dict) else {}, "openapi")
+    if result.tables:
+        return result
     try:
         entities = document.metadata(document.read(source.raw), "").entities
     except ConnectorError as error:
         raise Unreadable(error.message, error.hint or "") from None
-    found.tables = [Table(one) for one in entities[: limits.IMPORT_TABLES]]
-    if not found.tables:
+    result.tables = [Table(one) for one in entities[: limits.IMPORT_TABLES]]
+    if not result.tables:
         raise Unreadable("The document has neither components nor operations that take rows.", "")
-    return found
+    return result
 
 
 def loaded(source: Source) -> Mapping[str, Any]:
@@ -84,28 +84,28 @@ def loaded(source: Source) -> Mapping[str, Any]:
 
 def tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> Read:
     """Return a table for each of these schemas that is an object; the others are parts of them."""
-    found = Read(form)
+    result = Read(form)
     names, _ = named(objects, "schema")
     version = str(schema_document.get("openapi") or schema_document.get("swagger") or "")
     shaper = Shaper(Document(schema_document, legacy=bool(version) and version < "3.1"))
     shaper.document.left = limits.IMPORT_VISITS
     for name, schema in zip(names, objects.values(), strict=True):
-        if len(found.tables) >= limits.IMPORT_TABLES:
+        if len(result.tables) >= limits.IMPORT_TABLES:
             reason = f"At most {limits.IMPORT_TABLES} schemas are imported at once: left out."
-            found.problems.append(Problem(name, "", reason))
+            result.problems.append(Problem(name, "", reason))
             continue
         shape = shaper.shape(schema)
         if shape is None and shaper.document.left <= 0:
             reason = document.too_many_schemas().message
-            found.problems.append(Problem(name, "", reason))
+            result.problems.append(Problem(name, "", reason))
             continue
         if shape is None:
-            found.problems.append(Problem(name, "", "No value was found that satisfies the schema."))
+            result.problems.append(Problem(name, "", "No value was found that satisfies the schema."))
         elif LEFT_OUT in shape:
-            found.problems.append(Problem(name, "", shape[LEFT_OUT]))
+            result.problems.append(Problem(name, "", shape[LEFT_OUT]))
         elif (row := _row(shape)) is not None:
-            found.tables.append(_table(name, row, found))
-    return found
+            result.tables.append(_table(name, row, result))
+    return result
 
 
 def _row(shape: Shape) -> Shape | None:

@@ -78,7 +78,7 @@ def read(source: Source, vocabulary: Vocabulary) -> Read:
         raise Unreadable(
             "This is no schema file of Mockaroo.", 'It needs {"name": ..., "columns": [{"name", "type"}]}.'
         )
-    found = Read("mockaroo")
+    result = Read("mockaroo")
     schema = _Schema(value, vocabulary)
     title = clean(value.get("name") or source.stem) or "rows"
     columns = schema.columns()
@@ -89,9 +89,9 @@ def read(source: Source, vocabulary: Vocabulary) -> Read:
     for name, text in schema.notes.items():
         if name in table.ready:
             table.note(name, text)
-    csv.beyond(title, named(one.get("name", "") for one in value["columns"])[0], found)
-    found.tables.append(table)
-    return found
+    csv.beyond(title, named(one.get("name", "") for one in value["columns"])[0], result)
+    result.tables.append(table)
+    return result
 
 
 @dataclasses.dataclass(slots=True)
@@ -292,16 +292,16 @@ class _Schema:
 
     def _restrict_countries(self, column: _ColumnDraft, kind: str, options: _Options) -> None:
         """Restrict a type to countries: to a list of them, or to the locale of the only one."""
-        listed = _parse_list(options.take("countries", "country"))
+        countries = _parse_list(options.take("countries", "country"))
         if options.take("onlyUSPlaces", "onlyUsPlaces") is True:
-            listed = listed or ["United States"]
-        if not listed:
+            countries = countries or ["United States"]
+        if not countries:
             return
         geography = geography_of(self._vocabulary)
-        rows = [geography.country_row(str(one)) for one in listed]
+        rows = [geography.country_row(str(one)) for one in countries]
         codes = [None if row is None else geography.countries["alpha2"][row].as_py() for row in rows]
         if kind == "country":
-            column.field = definition(column.name, "enum", {"values": listed})
+            column.field = definition(column.name, "enum", {"values": countries})
         elif kind == "country_code" and None not in codes:
             column.field = definition(column.name, "enum", {"values": codes})
         elif len(codes) == 1 and (locale := self._locale(codes[0])) is not None:
@@ -415,8 +415,8 @@ class _Schema:
         own = column.path.split(".")[:-1] if self._nested else []
 
         def name_of(name: str) -> str | None:
-            near = ".".join([*own, name])
-            path = near if near in paths else name if name in paths else None
+            sibling = ".".join([*own, name])
+            path = sibling if sibling in paths else name if name in paths else None
             if path is None or path == column.path:
                 return None
             parts = path.split(".") if self._nested else [path]
@@ -551,8 +551,8 @@ def _option_warning(option: str, source: Any, why: str) -> str:
 def _parse_list(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [one.strip() for one in value.split(",") if one.strip()]
-    listed = value if isinstance(value, list) else []
-    return [json.dumps(one) if isinstance(one, list | dict) else one for one in listed if one is not None]
+    items = value if isinstance(value, list) else []
+    return [json.dumps(one) if isinstance(one, list | dict) else one for one in items if one is not None]
 
 
 def _parse_weight(value: Any) -> float:
@@ -672,10 +672,10 @@ def _number(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
 def _count(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     """Set the count to the largest number."""
     minimum, maximum = options.number("min", "min_paragraphs"), options.number("max", "max_paragraphs")
-    ends = [one for one in (minimum, maximum) if one is not None]
-    if ends:
-        column.field["options"]["count"] = max(1, min(int(max(ends)), limits.MAX_WORDS))
-    if minimum is not None and minimum != max(ends):
+    numbers = [one for one in (minimum, maximum) if one is not None]
+    if numbers:
+        column.field["options"]["count"] = max(1, min(int(max(numbers)), limits.MAX_WORDS))
+    if minimum is not None and minimum != max(numbers):
         options.lose("min", "min_paragraphs")
 
 
@@ -738,8 +738,8 @@ def _money(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
 
 def _card_types(schema: _Schema, column: _ColumnDraft, options: _Options) -> None:
     names = ("cardTypes", "card_types", "types", "issuer", "cardType")
-    listed = [re.sub(r"[^a-z]", "", str(one).casefold()) for one in _parse_list(options.take(*names))]
-    issuers = [_ISSUERS.get(one, one) for one in listed]
+    types = [re.sub(r"[^a-z]", "", str(one).casefold()) for one in _parse_list(options.take(*names))]
+    issuers = [_ISSUERS.get(one, one) for one in types]
     if issuers and set(issuers) <= set(_ISSUERS.values()):
         column.field["options"]["issuer"] = list(dict.fromkeys(issuers))
     elif issuers:

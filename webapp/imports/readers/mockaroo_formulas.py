@@ -88,8 +88,8 @@ class _Parser:
         at = 0
         while at < len(source):
             regex = _REGEX.match(source, at)
-            before = self.tokens[-1] if self.tokens else ("sign", "(")
-            if regex is not None and before[0] == "sign" and before[1] not in (")", "]"):
+            previous = self.tokens[-1] if self.tokens else ("sign", "(")
+            if regex is not None and previous[0] == "sign" and previous[1] not in (")", "]"):
                 self.tokens.append(("regex", ("(?i)" if regex[2] else "") + regex[1].replace(r"\/", "/")))
                 at = regex.end()
                 continue
@@ -194,12 +194,12 @@ class _Parser:
             sign = self.peek()
             self.at += 1
             self.lines()
-            more = self.product()
-            if isinstance(more, _Duration):
-                count = more.count if sign == "+" else f"-({more.count})"
-                found = f"{more.function}({self.plain(found)}, {count})"
+            right = self.product()
+            if isinstance(right, _Duration):
+                count = right.count if sign == "+" else f"-({right.count})"
+                found = f"{right.function}({self.plain(found)}, {count})"
             else:
-                found = f"({self.plain(found)} {sign} {more})"
+                found = f"({self.plain(found)} {sign} {right})"
         return found
 
     def product(self) -> str | _Duration:

@@ -48,11 +48,11 @@ def read(source: Source) -> Read:
             "Send a .proto file, such as message Order { int64 id = 1; }.",
         )
     parser.link()
-    found = json_schema.tables({"$defs": parser.named}, tops, "protobuf")
-    if not found.tables:
-        reason = found.problems[0].reason if found.problems else "No message of this file has fields."
+    result = json_schema.tables({"$defs": parser.named}, tops, "protobuf")
+    if not result.tables:
+        reason = result.problems[0].reason if result.problems else "No message of this file has fields."
         raise Unreadable(reason, "")
-    return found
+    return result
 
 
 class _Parser:
@@ -144,13 +144,13 @@ class _Parser:
             message["required"].append(name)
 
     def _enum(self, name: str) -> None:
-        words: list[str] = []
+        values: list[str] = []
         self._skip_past("{")
         while self._at < len(self._tokens) and (word := self._next()) != "}":
             if word not in (*_SKIPPED_STATEMENTS, ";"):
-                words.append(word)
+                values.append(word)
             self._skip_past(";")
-        self.named[name] = {"type": "string", "enum": words}
+        self.named[name] = {"type": "string", "enum": values}
 
     def _next(self) -> str:
         if self._at >= len(self._tokens):

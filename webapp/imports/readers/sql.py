@@ -287,8 +287,8 @@ class _Cursor:
     def between(self, start: int, end: int) -> str:
         """Return the source of some tokens, in one line and without comments."""
         found = ""
-        for before, one in zip([None, *self.tokens[start:end]], self.tokens[start:end], strict=False):
-            found += (" " if before is not None and before.end < one.start else "") + one.text
+        for previous, one in zip([None, *self.tokens[start:end]], self.tokens[start:end], strict=False):
+            found += (" " if previous is not None and previous.end < one.start else "") + one.text
         return found
 
 
@@ -307,14 +307,14 @@ _ATTRIBUTES: Final = frozenset(
 
 
 def _is_clause_start(cursor: _Cursor) -> bool:
-    word = cursor.peek()
-    if word == "WITH":  # a part of the type in TIMESTAMP WITH TIME ZONE
+    keyword = cursor.peek()
+    if keyword == "WITH":  # a part of the type in TIMESTAMP WITH TIME ZONE
         return cursor.peek(1) not in ("TIME", "TIMEZONE", "LOCAL")
-    if word in ("CHARACTER", "CHAR"):
+    if keyword in ("CHARACTER", "CHAR"):
         return cursor.peek(1) == "SET"
-    if word == "FOR":  # a part of the type in CHAR FOR BIT DATA
+    if keyword == "FOR":  # a part of the type in CHAR FOR BIT DATA
         return cursor.peek(1) != "BIT"
-    return word in _CLAUSES or word in _ATTRIBUTES
+    return keyword in _CLAUSES or keyword in _ATTRIBUTES
 
 
 def _take_type(cursor: _Cursor) -> str:
@@ -365,22 +365,24 @@ _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
 
 def _is_constraint(part: _Cursor) -> bool:
     """Return whether a part of a table's definition is a constraint or an index rather than a column."""
-    word, after = part.peek(), part.peek(1)
+    keyword, next_keyword = part.peek(), part.peek(1)
     rest = part.tokens[part.at :]
-    if word == "CONSTRAINT":
+    if keyword == "CONSTRAINT":
         return len(rest) > 1
-    if word == "DEFAULT":  # SQL Server: ADD DEFAULT value FOR column
+    if keyword == "DEFAULT":  # SQL Server: ADD DEFAULT value FOR column
         return any(one.plain == "FOR" for one in rest)
-    if word in _KEYWORDS and after in _KEYWORDS[word]:
+    if keyword in _KEYWORDS and next_keyword in _KEYWORDS[keyword]:
         return True
-    if word in ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "UNIQUE"):
-        if {after, part.peek(2)} & {"CLUSTERED", "NONCLUSTERED", "COLUMNSTORE"}:
+    if keyword in ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "UNIQUE"):
+        if {next_keyword, part.peek(2)} & {"CLUSTERED", "NONCLUSTERED", "COLUMNSTORE"}:
             return True
         index = next((index for index, one in enumerate(rest[:6]) if one.plain == "("), None)
         if index is None or index + 1 >= len(rest):
             return False
-        near = index <= 2 or part.peek(2) in ("USING", "HASH") or after == "USING"
-        return near and not re.fullmatch(r"\d+|MAX", rest[index + 1].text, re.I)  # else the length of a type
+        is_near = index <= 2 or part.peek(2) in ("USING", "HASH") or next_keyword == "USING"
+        return is_near and not re.fullmatch(
+            r"\d+|MAX", rest[index + 1].text, re.I
+        )  # else the length of a type
     return False
 
 
@@ -421,24 +423,24 @@ class _Script:
     def take(self, statement: str) -> None:
         """Read one statement that defines tables. Raises `_Malformed`."""
         cursor = _Cursor(tokens(statement, self.dialect), statement)
-        word = cursor.peek()
-        if word == "ALTER":
+        keyword = cursor.peek()
+        if keyword == "ALTER":
             self._alter(cursor)
-        elif word == "COMMENT":
+        elif keyword == "COMMENT":
             self._set_comment(cursor)
-        elif word == "RENAME":
+        elif keyword == "RENAME":
             cursor.take("RENAME", "TABLE")
             for one in cursor.listed():
                 table = self._find_table(one.parts())
                 if table is not None and one.take("TO"):
                     self._rename_table(table, one.parts())
-        elif word == "DROP":
+        elif keyword == "DROP":
             cursor.take("DROP", "TABLE")
             cursor.take("IF", "EXISTS")
             for one in cursor.listed():
                 if (table := self._tables.get(_table_key(one.parts()))) is not None:
                     table.dropped = True
-        elif word.startswith("EXEC"):  # EXEC sp_addtype name, 'type', 'NOT NULL'
+        elif keyword.startswith("EXEC"):  # EXEC sp_addtype name, 'type', 'NOT NULL'
             while cursor and cursor.peek() != "SP_ADDTYPE":
                 cursor.at += 1
             cursor.at += 1
@@ -451,9 +453,9 @@ class _Script:
                 cursor.at += 1
             kind = cursor.peek()
             cursor.at += 1
-            fresh = not cursor.take("IF", "NOT", "EXISTS")
+            report_duplicate = not cursor.take("IF", "NOT", "EXISTS")
             if kind == "TABLE":
-                self._create_table(cursor, fresh)
+                self._create_table(cursor, report_duplicate)
             elif kind == "INDEX":
                 self._create_index(cursor)
             elif kind == "DOMAIN":
@@ -533,7 +535,7 @@ class _Script:
 
     # --- Tables ---------------------------------------------------------------------------------------------
 
-    def _create_table(self, cursor: _Cursor, fresh: bool) -> None:
+    def _create_table(self, cursor: _Cursor, report_duplicate: bool) -> None:
         parts = cursor.parts()
         if parts[-1].startswith("#"):
             return  # of one session
@@ -558,7 +560,7 @@ class _Script:
         key = _table_key(parts)
         existing = self._tables.get(key)
         if existing is not None and not existing.dropped:
-            if fresh:
+            if report_duplicate:
                 self.problem(parts[-1], "It is created twice: the first definition counts.", "yellow")
             return None
         if existing is None and len(self._tables) >= limits.IMPORT_TABLES:
@@ -827,9 +829,9 @@ class _Script:
                 self._rename_table(table, action.parts())
                 return False
             action.take("COLUMN")
-            before = table.own(action.name())
-            if action.take("TO") and before in table.columns:
-                self._rename_column(table, before, action.name())
+            old_name = table.own(action.name())
+            if action.take("TO") and old_name in table.columns:
+                self._rename_column(table, old_name, action.name())
         elif adding and len(action.tokens) > 1 and not _IGNORED_CHANGES.match(text):
             self._add_part(table, action)
             return True
@@ -861,8 +863,8 @@ class _Script:
             table.keys = () if name in table.keys else table.keys
             table.uniques[:] = [unique for unique in table.uniques if name not in unique]
             table.relations[:] = [relation for relation in table.relations if name not in relation[0]]
-            word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
-            table.checks[:] = [check for check in table.checks if not word.search(check)]
+            pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.I)
+            table.checks[:] = [check for check in table.checks if not pattern.search(check)]
 
     def _alter_column(self, table: TableDraft, action: _Cursor) -> None:
         """Apply a column's new definition, type, default or constraint."""
@@ -880,9 +882,9 @@ class _Script:
             if column is None:
                 raise _Malformed(f'there is no column "{own}".')
             if verb == "CHANGE":
-                after = one.tokens[one.at].value if one else own
-                self._rename_column(table, own, after)
-                self._redefine_column(table, one, table.columns[after])
+                new_name = one.tokens[one.at].value if one else own
+                self._rename_column(table, own, new_name)
+                self._redefine_column(table, one, table.columns[new_name])
             elif one.take("TYPE") or one.take("SET", "DATA", "TYPE"):
                 declared = _take_type(one)
                 defined = self._script_type(declared)
@@ -911,24 +913,24 @@ class _Script:
                 one.at -= 1
                 self._redefine_column(table, one, column)
 
-    def _redefine_column(self, table: TableDraft, one: _Cursor, before: Column) -> None:
+    def _redefine_column(self, table: TableDraft, one: _Cursor, old_column: Column) -> None:
         """Apply `name type clauses`, also without the type. Only Oracle keeps the omitted attributes."""
         name = one.tokens[one.at].value
         self._add_column(table, one)
-        after = table.columns[name]
-        if before.name != name:  # the same name in another case
+        new_column = table.columns[name]
+        if old_column.name != name:  # the same name in another case
             del table.columns[name]
-        nullable, default = after.nullable, after.default
-        if self.dialect == "oracle" or not after.declared:
-            nullable, default = nullable and before.nullable, default or before.default
-        if not after.declared:
-            after = replace(before, generated=after.generated or before.generated)
-        table.columns[before.name] = replace(
-            after,
-            name=before.name,
+        nullable, default = new_column.nullable, new_column.default
+        if self.dialect == "oracle" or not new_column.declared:
+            nullable, default = nullable and old_column.nullable, default or old_column.default
+        if not new_column.declared:
+            new_column = replace(old_column, generated=new_column.generated or old_column.generated)
+        table.columns[old_column.name] = replace(
+            new_column,
+            name=old_column.name,
             nullable=nullable,
             default=default,
-            comment=after.comment or before.comment,
+            comment=new_column.comment or old_column.comment,
         )
 
     def _rename_table(self, table: TableDraft, parts: tuple[str, ...]) -> None:

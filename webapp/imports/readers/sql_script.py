@@ -167,12 +167,12 @@ def _split_definitions(statement: str, dialect: str) -> Iterator[str]:
         depth += {"(": 1, ")": -1}.get(one.text, 0) if one.kind == "sign" else 0
         if index and depth <= 0 and one.kind == "word":
             depth = 0
-            before = statement_tokens[index - 1]
-            is_new_line = "\n" in statement[before.end : one.start]
+            previous = statement_tokens[index - 1]
+            is_new_line = "\n" in statement[previous.end : one.start]
             begins = WANTED.match(statement, one.start) or (
                 is_new_line and _STATEMENT_START.match(statement, one.start)
             )
-            if begins and before.plain not in _NOT_BEFORE_STATEMENT:
+            if begins and previous.plain not in _NOT_BEFORE_STATEMENT:
                 starts.append(one.start)
     schema = re.match(
         rf"CREATE\s+SCHEMA\s+(?:IF\s+NOT\s+EXISTS\s+)?(?!AUTHORIZATION\b)({NAME})", statement, re.I

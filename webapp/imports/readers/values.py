@@ -119,9 +119,9 @@ def _date_result(
         return None
     options: dict[str, Any] = {} if output_format is None else {"format": output_format}
     message = f", written {output_format}" if output_format else ""
-    ends = pc.min_max(days).as_py()
+    bounds = pc.min_max(days).as_py()
     if len(texts) >= limits.INFER_FEW:
-        low, high = around(ends["min"].date(), ends["max"].date())
+        low, high = around(bounds["min"].date(), bounds["max"].date())
         options = {"min": low, "max": high, **options}
         return ColumnResult(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
     if _BIRTH_NAMES.search(words):
@@ -247,15 +247,15 @@ def _detect(observed: ObservedColumn, values: _NonBlankValues, strict: bool) -> 
                 name, definition(name, kind, unique=unique), "green", f"All values are {reason}."
             )
             return
-    words = _choices(values)
-    if words is not None:
-        count = len(words["options"]["values"])
+    field = _choices(values)
+    if field is not None:
+        count = len(field["options"]["values"])
         reason = (
             f"One of {count} texts, each as often as in the file."
             if count > 1
             else "The same text in every row."
         )
-        observed.ready = ColumnResult(name, words, "green", reason)
+        observed.ready = ColumnResult(name, field, "green", reason)
     elif (
         len(values.valid) == values.total
         and values.enough
@@ -298,8 +298,8 @@ def _detect_integer(observed: ObservedColumn, values: _NonBlankValues) -> bool:
         observed.ready = result
         return True
     numbers = pc.cast(pc.utf8_ltrim(values.valid, "+"), pa.int64())
-    ends = pc.min_max(numbers).as_py()
-    low, high = ends["min"], ends["max"]
+    bounds = pc.min_max(numbers).as_py()
+    low, high = bounds["min"], bounds["max"]
     if not -limits.MAX_INTEGER <= low <= high <= limits.MAX_INTEGER:
         field = definition(name, "regexp", {"string": "[1-9][0-9]{17}"})
         observed.ready = ColumnResult(
@@ -371,14 +371,14 @@ def _detect_decimal(observed: ObservedColumn, values: _NonBlankValues, texts: pa
     scale = pc.max(pc.utf8_length(rest)).as_py() or 0
     places = min(scale, limits.MAX_DECIMALS)
     numbers = pc.min_max(pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())).as_py()
-    ends = [Decimal(repr(numbers[end])) for end in ("min", "max")]
+    bounds = [Decimal(repr(numbers[end])) for end in ("min", "max")]
     if not values.enough:
         observed.column = replace(observed.column, type="decimal", declared="number", scale=places)
         return True
     step = Decimal(1).scaleb(-places)
-    low = max(imports_texts.rounded(ends[0], down=True), -limits.MAX_UNITS * step)
-    high = min(imports_texts.rounded(ends[1], down=False), limits.MAX_UNITS * step)
-    if ends[0] >= 0 and ends[1] <= 1 < high:
+    low = max(imports_texts.rounded(bounds[0], down=True), -limits.MAX_UNITS * step)
+    high = min(imports_texts.rounded(bounds[1], down=False), limits.MAX_UNITS * step)
+    if bounds[0] >= 0 and bounds[1] <= 1 < high:
         high = Decimal(1)
     low, high = low.quantize(step, "ROUND_FLOOR"), high.quantize(step, "ROUND_CEILING")
     options = {"min": jsonable(low), "max": jsonable(high), "decimals": places}

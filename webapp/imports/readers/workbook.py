@@ -20,12 +20,12 @@ _TOO_LARGE: Final = "Its unpacked size exceeds the limit."
 
 def read(source: Source) -> Read:
     """Read a table for each sheet that has rows. Raises `Unreadable`."""
-    found = Read("xlsx")
+    result = Read("xlsx")
     try:
         file = io.BytesIO(source.raw)
         with workbooks.opened(file, limits.IMPORT_SHEET_BYTES, limits.IMPORT_STRINGS_BYTES) as book:
             for sheet in book.worksheets[: limits.IMPORT_TABLES]:
-                _read_sheet(sheet, found)
+                _read_sheet(sheet, result)
     except workbooks.MemberTooLargeError:
         raise Unreadable(
             "The workbook unpacks to more than is read here.", "Send its sheets as CSV."
@@ -35,16 +35,20 @@ def read(source: Source) -> Read:
     except Exception:  # a damaged workbook can raise any exception
         message = "The workbook cannot be read: it is damaged, protected, or no XLSX."
         raise Unreadable(message, "Save it again as XLSX, or send CSV.") from None
-    if not found.tables and not found.problems:
+    if not result.tables and not result.problems:
         raise Unreadable("The workbook holds no rows.", "Its first row must have the names of the columns.")
-    if len(found.tables) == 1 and source.stem and found.tables[0].entity.name.casefold().startswith("sheet"):
-        one = found.tables[0]
+    if (
+        len(result.tables) == 1
+        and source.stem
+        and result.tables[0].entity.name.casefold().startswith("sheet")
+    ):
+        one = result.tables[0]
         name = clean(source.stem)
         one.entity = one.entity.__class__(name, (name,), one.entity.fields)
-    return found
+    return result
 
 
-def _read_sheet(sheet: Any, found: Read) -> None:
+def _read_sheet(sheet: Any, result: Read) -> None:
     name = clean(sheet.title) or "sheet"
     rows: list[list[Any]] = []
     cells = 0
@@ -59,7 +63,7 @@ def _read_sheet(sheet: Any, found: Read) -> None:
                 break
     except (workbooks.MemberTooLargeError, zipfile.BadZipFile, ValueError, KeyError) as error:
         reason = _TOO_LARGE if isinstance(error, workbooks.MemberTooLargeError) else "It is damaged."
-        found.problems.append(Problem(name, "", f"The sheet cannot be read: {reason}"))
+        result.problems.append(Problem(name, "", f"The sheet cannot be read: {reason}"))
         return
     width = max(
         (index + 1 for row in rows for index, cell in enumerate(row) if cell not in (None, "")), default=0
@@ -72,7 +76,7 @@ def _read_sheet(sheet: Any, found: Read) -> None:
         pa.array([_text(row[index]) if index < len(row) else None for row in body], pa.string())
         for index in range(width)
     ]
-    found.tables.append(csv.table(name, headers, arrays, found))
+    result.tables.append(csv.table(name, headers, arrays, result))
 
 
 def _text(value: Any) -> str | None:

@@ -61,12 +61,16 @@ def create(
     Columns that cannot be converted are red in the report, and become text. Error: validation_error (`unreadable`) if
     nothing of the file can be read, unavailable.
     """
-    read = opened("drafted", sent, form, quantity, reading, types=list(types), samples=samples)
-    template_drafts = [Draft.from_json(one) for one in read["drafts"]]
-    report = read["report"]
+    result = opened("drafted", sent, form, quantity, reading, types=list(types), samples=samples)
+    template_drafts = [Draft.from_json(one) for one in result["drafts"]]
+    report = result["report"]
     if not save:
         return ImportResult(
-            read["format"], [_as_json(one, quantity) for one in template_drafts], None, report, read["shown"]
+            result["format"],
+            [_as_json(one, quantity) for one in template_drafts],
+            None,
+            report,
+            result["shown"],
         )
     before_saving()
     seconds = None if reading is None else limits.IMPORT_CPU_SECONDS
@@ -87,11 +91,11 @@ def create(
     for one in template_drafts:
         assert one.made is not None
         name = one.entity.name
-        keep(one.made, read["format"], sent, name, drafts.told_of(report, name), columns_of(one))
+        keep(one.made, result["format"], sent, name, drafts.told_of(report, name), columns_of(one))
         saved.append({key: one.made[key] for key in ("id", "name", "quantity", "version", "fields")})
     db.session.commit()
     return ImportResult(
-        read["format"], saved, _create_dataset(actor, sent, template_drafts), report, read["shown"]
+        result["format"], saved, _create_dataset(actor, sent, template_drafts), report, result["shown"]
     )
 
 
@@ -106,7 +110,7 @@ class Reading:
 
 
 def opened(
-    function: str, sent: Sent, form: str, rows: int, reading: Reading | None = None, **more: Any
+    function: str, sent: Sent, form: str, rows: int, reading: Reading | None = None, **extra: Any
 ) -> dict[str, Any]:
     """Run a function of `process` on a document, without holding a database session. Error: validation_error,
     unavailable."""
@@ -117,7 +121,7 @@ def opened(
         "form": form,
         "vocabulary_folder": str(vocabularies.home()),
         "rows": rows,
-        **more,
+        **extra,
     }
     function_path = f"webapp.imports.services.process:{function}"
     try:

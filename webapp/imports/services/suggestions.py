@@ -85,10 +85,10 @@ def _as_column(values: Sequence[Any]) -> tuple[ColumnType, pa.Array]:
         ("date", date.fromisoformat),
         ("timestamp", datetime.fromisoformat),
     )
-    for column_type, read in readers:
+    for column_type, parse in readers:
         try:
             if all(len(one) >= 10 for one in texts):
-                parsed = [read(one) for one in texts]
+                parsed = [parse(one) for one in texts]
                 plain = [one.replace(tzinfo=None) if isinstance(one, datetime) else one for one in parsed]
                 return column_type, pa.array(plain)
         except ValueError:

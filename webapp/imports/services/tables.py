@@ -451,10 +451,10 @@ def _make_unique(draft: Draft, one: ColumnResult, vocabulary: Vocabulary) -> boo
     assert one.field is not None
     field = {key: value for key, value in one.field.items() if key != "percent_blank"} | {"unique": True}
     column = draft.entity.column(one.column)
-    wide = column is not None and column.type == "integer" and (column.bits or 0) >= _WIDE_BITS
-    if wide and one.guessed and field["type"] == "number":
+    is_wide = column is not None and column.type == "integer" and (column.bits or 0) >= _WIDE_BITS
+    if is_wide and one.guessed and field["type"] == "number":
         field["options"] = {"min": 1, "max": 2**31 - 1}
-    elif wide and field["type"] == "number":
+    elif is_wide and field["type"] == "number":
         rule = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields]).of(one.column)
         if rule.low is None and rule.high is None and rule.choices is None and not rule.excluded:
             field["options"] = {"min": 1, "max": _MANY_VALUES}
@@ -913,10 +913,10 @@ def _obey_letter_cases(draft: Draft, vocabulary: Vocabulary) -> None:
         case = cases.get(one.column.casefold())
         if case is None or one.field is None or one.field["type"] in _REFERENCE_TYPES:
             continue
-        before = one.field
-        one.field = {**before, "text_case": case}
+        previous = one.field
+        one.field = {**previous, "text_case": case}
         if _faults(draft, vocabulary):
-            one.field = before
+            one.field = previous
 
 
 _REFERENCE_TYPES: Final = ("reference", "foreign_key")
@@ -1111,7 +1111,7 @@ def save(
             one = free or min(
                 waiting.values(),
                 key=lambda draft: (
-                    not all(loose for name, loose in draft.waits.items() if name not in ready),
+                    not all(is_optional for name, is_optional in draft.waits.items() if name not in ready),
                     len(draft.waits.keys() - ready.keys()),
                 ),
             )
@@ -1156,12 +1156,12 @@ def save(
 def _skipped(table: str, error: ApiError) -> dict[str, str]:
     """Return why a table has no template: the first fault of its fields."""
     faults = error.details.get("fields") or [{"code": error.code, "message": error.message}]
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    suffix = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     first = faults[0]
     return {
         "table": table,
         "code": first["code"],
-        "message": f"{first['message']}{more}",
+        "message": f"{first['message']}{suffix}",
         "hint": first.get("hint") or "",
     }
 

@@ -93,7 +93,7 @@ class OpenUpdate:
 def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str | None) -> OpenUpdate:
     """The table of a schema that a template stands for. Takes seconds: call it before the template is locked. Error:
     validation_error for a file that cannot be read or a table that is not in it, unavailable."""
-    before = imports.last(template)
+    last_import = imports.last(template)
     statement = (
         select(TemplateImport.entity, TemplateImport.template_id)
         .join(Template, Template.id == TemplateImport.template_id)
@@ -110,30 +110,30 @@ def opened(actor: Actor, template: Template, sent: Sent, form: str, table: str |
     used = {one["options"].get("template_id") for one in spec["fields"]}
     # A template that this one refers to stands for its table, also where a newer one was imported from it.
     known = {**dict(imported), **{table: one for table, one in imported if one in used}}
-    likely = [name for name in (before.entity if before else "", template.name) if name]
-    read = imports.opened(
+    likely = [name for name in (last_import.entity if last_import else "", template.name) if name]
+    result = imports.opened(
         "compared", sent, form, spec["quantity"], table=table, likely=likely, known=list(known)
     )
-    return OpenUpdate(Draft.from_json(read["draft"]), read["format"], read["report"], known, sent)
+    return OpenUpdate(Draft.from_json(result["draft"]), result["format"], result["report"], known, sent)
 
 
 def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequence[str] | None) -> Compared:
     """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
     applied as the next version (commits). Error: validation_error for an unknown column."""
-    before = imports.last(template)
+    last_import = imports.last(template)
     draft, known, report = schema.draft, schema.known, schema.report
     name = draft.entity.name
     current = templates.version_of(template).spec["fields"]
     tables = {one: table for table, one in known.items()}
     base: dict[str, Any]
-    if before is None:
+    if last_import is None:
         base = {one["name"]: _schema_attributes(one, tables) for one in current}
     else:
         base = {
             column: None if one is None else _schema_attributes(one, tables)
-            for column, one in before.columns.items()
+            for column, one in last_import.columns.items()
         }
-    found = list(_find_changes(draft, current, base, tables, before is not None))
+    found = list(_find_changes(draft, current, base, tables, last_import is not None))
     if accept is None:
         return Compared(templates.show(template), name, schema.format, found, report)
     names = [one.column for one in found]

@@ -195,7 +195,7 @@ class AgainOut(Output):
     accepted: list[str] | None
 
 
-def _multipart_schema(**more: Any) -> dict[str, Any]:
+def _multipart_schema(**extra: Any) -> dict[str, Any]:
     text = {"type": "string"}
     return {
         "type": "object",
@@ -204,7 +204,7 @@ def _multipart_schema(**more: Any) -> dict[str, Any]:
             "content": text,
             "format": {"type": "string", "enum": list(formats.FORMATS), "default": "auto"},
             "name": text,
-            **more,
+            **extra,
         },
     }
 
