@@ -66,7 +66,7 @@ class BoundPlan:
 
     def __init__(self, plan: Plan, env: GenerationContext, overrides: dict[str, Any] | None = None) -> None:
         self.plan, self.env, self.layer, self.name = plan, env, plan.layer, plan.spec.name
-        self.overrides = self._fixed(overrides or {})
+        self.overrides = self._fixed_columns(overrides or {})
         self.warnings = list(plan.warnings)
         self.keys: dict[str, np.uint64] = {}
         self.states: dict[str, Any] = {}
@@ -90,7 +90,7 @@ class BoundPlan:
         if self.bad is not None:
             self.schema = self.bad.schema(self.schema)
 
-    def _fixed(self, overrides: dict[str, Any]) -> dict[str, pa.Array]:
+    def _fixed_columns(self, overrides: dict[str, Any]) -> dict[str, pa.Array]:
         columns = self.plan.layer.columns
         faults = unknown_overrides(overrides, columns)
         if faults:
@@ -117,8 +117,8 @@ class BoundPlan:
             self.keys[f"{prefix}group:{group}:{kind}"] = compiled.key(self.env.seed, prefix)
             fixed = {}
             if not prefix:
-                given = [name for name in compiled.fields if name in self.overrides]
-                fixed = {name: self.overrides[name][0].as_py() for name in given}
+                overridden = [name for name in compiled.fields if name in self.overrides]
+                fixed = {name: self.overrides[name][0].as_py() for name in overridden}
             state, unmet = compiled.prepare(self.env, fixed)
             self.states[f"{prefix}group:{group}:{kind}"] = state
             self.warnings.extend(unmet)
@@ -130,10 +130,12 @@ class BoundPlan:
             inner = getattr(column.type, "layer", None)
             if inner is not None:
                 self._bind(inner, f"{path}.")
-        for made, _ in layer.together.values():
-            place = f"{prefix}together:{made.name}"
-            self.keys[place] = made.key(self.env.seed, prefix)
-            self.states[place] = made.bound(layer, lambda name: self.states[f"{prefix}{name}"])
+        for combination, _ in layer.together.values():
+            path_of_combination = f"{prefix}together:{combination.name}"
+            self.keys[path_of_combination] = combination.key(self.env.seed, prefix)
+            self.states[path_of_combination] = combination.bound(
+                layer, lambda name: self.states[f"{prefix}{name}"]
+            )
 
     def check(self, offset: int, count: int) -> None:
         """Check that unique fields have enough values for ``count`` rows after ``offset``. Raises `SpecError`."""
@@ -153,18 +155,18 @@ class BoundPlan:
     def block(self, start: int, count: int) -> list[pa.Array]:
         """The visible columns of rows ``start`` to ``start + count - 1``, in schema order. Raises `TooLarge` where
         they exceed the budget of a block."""
-        made = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
-        columns = {name: made.column(name) for name in self.plan.layer.visible}
+        generated = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
+        columns = {name: generated.column(name) for name in self.plan.layer.visible}
         if self.watch is not None:
-            self.watch.check(made.rows, columns)
-        return list(columns.values()) if self.bad is None else self.bad.columns(made, columns)
+            self.watch.check(generated.rows, columns)
+        return list(columns.values()) if self.bad is None else self.bad.columns(generated, columns)
 
     def composed_block(self, start: int, count: int) -> list[pa.Array | Composed]:
         """Like `block`, with texts that are still in parts: for formats that put them together in the row."""
         if self.watch is not None or self.bad is not None or count <= text_parts.FEW_ROWS:
             return self.block(start, count)
-        made = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
-        return [made.composed(name) for name in self.plan.layer.visible]
+        block = Block(self, self.plan.layer, np.arange(start, start + count, dtype=np.uint64))
+        return [block.composed(name) for name in self.plan.layer.visible]
 
     def at(self, rows: np.ndarray, meter: Meter | None = None) -> Block:
         """The template's fields at any rows (``uint64[n]``), computed on demand. ``meter`` is that of the
@@ -205,11 +207,11 @@ class BoundPlan:
                 size, growth = max(1, size // limits.BLOCK_STEP), 2
                 continue
             processor_time.check()
-            fitting = 3 * limits.BLOCK_BYTES // 4 * size // max(1, sum(map(budget.size_of, columns)))
+            rows_in_budget = 3 * limits.BLOCK_BYTES // 4 * size // max(1, sum(map(budget.size_of, columns)))
             yield columns
             del columns  # release it before the next block is generated
             row += size
-            size = max(1, min(self.block_rows, size * growth, fitting))
+            size = max(1, min(self.block_rows, size * growth, rows_in_budget))
 
 
 class _RelatedBoundPlan(BoundPlan):
@@ -232,10 +234,10 @@ class Block:
     __slots__ = (
         "__weakref__",
         "_columns",
-        "_elsewhere",
         "_first",
         "_groups",
-        "_kin",
+        "_other_rows",
+        "_related_rows",
         "bound",
         "layer",
         "meter",
@@ -260,8 +262,8 @@ class Block:
         self.meter = Meter() if meter is None else meter
         self._columns: dict[str, pa.Array] = {}
         self._groups: dict[tuple[str, str], Any] = {}
-        self._kin: dict[str, RelatedRows] = {}
-        self._elsewhere: dict[bytes, Block] = {}
+        self._related_rows: dict[str, RelatedRows] = {}
+        self._other_rows: dict[bytes, Block] = {}
         self._first: weakref.ref[Block] | None = None
 
     def at_rows(self, rows: np.ndarray, keep: bool = True) -> Block:
@@ -275,50 +277,50 @@ class Block:
         if not keep:
             return self._copy(rows, False)
         first = (self._first and self._first()) or self
-        place = rows.tobytes()
-        if place == first.rows.tobytes():
+        key = rows.tobytes()
+        if key == first.rows.tobytes():
             return first
-        made = first._elsewhere.get(place)
-        if made is None:
-            made = first._elsewhere[place] = first._copy(rows, True)
-            made._first = weakref.ref(
+        block = first._other_rows.get(key)
+        if block is None:
+            block = first._other_rows[key] = first._copy(rows, True)
+            block._first = weakref.ref(
                 first
             )  # a strong one would close a circle, which only the collector frees
-        return made
+        return block
 
     def _copy(self, rows: np.ndarray, keep: bool) -> Block:
-        around = None if self.parent is None else self.parent.at_rows(rows, keep)
-        return Block(self.bound, self.layer, rows, self.prefix, around, meter=self.meter if keep else None)
+        parent = None if self.parent is None else self.parent.at_rows(rows, keep)
+        return Block(self.bound, self.layer, rows, self.prefix, parent, meter=self.meter if keep else None)
 
     def column(self, name: str) -> pa.Array:
         """The finished column ``name``: one of this level, else of the level around it."""
-        made = self._columns.get(name)
-        if made is None:
+        values = self._columns.get(name)
+        if values is None:
             processor_time.check()
             compiled = self.layer.columns.get(name)
             before = self.meter.used
             try:
                 if compiled is not None:
-                    made = self._make(compiled, self.prefix + name)
+                    values = self._make(compiled, self.prefix + name)
                 elif self.parent is None:
                     # A name of this level or a level around it: what is left is the related template's.
                     assert self.layer.relation is not None
-                    made = self.related(self.layer.relation).column(name.removeprefix(PARENT))
+                    values = self.related(self.layer.relation).column(name.removeprefix(PARENT))
                 else:
-                    made = self.parent.column(name)
+                    values = self.parent.column(name)
                     if self.owner is not None:
-                        made = budget.taken(made, pa.array(self.owner))
-                size = budget.size_of(made)
+                        values = budget.taken(values, pa.array(self.owner))
+                size = budget.size_of(values)
                 # Objects and arrays consist of columns that are counted already.
-                self.meter.add(max(0, size - (self.meter.used - before)) if made.type.num_fields else size)
+                self.meter.add(max(0, size - (self.meter.used - before)) if values.type.num_fields else size)
             except TooLarge as error:
                 path = name if compiled is None else compiled.spec.path
                 raise TooLarge(error.size, error.path or path, self.rows.size) from None
             except pa.ArrowCapacityError:  # an array of more than 2 GB
                 path = name if compiled is None else compiled.spec.path
                 raise TooLarge(2**31, path, self.rows.size) from None
-            self._columns[name] = made
-        return made
+            self._columns[name] = values
+        return values
 
     def composed(self, name: str) -> pa.Array | Composed:
         """The finished column ``name`` of this level, in parts if that is all its values need."""
@@ -339,69 +341,73 @@ class Block:
 
     def related(self, group: str) -> RelatedRows:
         """The rows of another template that the group of references takes."""
-        found = self._kin.get(group)
+        found = self._related_rows.get(group)
         if found is None:
-            things = self.group(group, RELATION)
+            parents = self.group(group, RELATION)
             kind = self.layer.groups[group, RELATION].kind
             assert isinstance(kind, Relation)
             assert kind.address is not None  # else it did not compile
             bound = self.bound.relatives[kind.address]
-            found = self._kin[group] = RelatedRows(bound, things.rows, things.valid, things.among, self.meter)
+            found = self._related_rows[group] = RelatedRows(
+                bound, parents.rows, parents.valid, parents.among, self.meter
+            )
         return found
 
     def _make(self, column: Column, path: str) -> pa.Array:
         override = self.bound.overrides.get(path)
         if override is not None:
             return pa.DictionaryArray.from_arrays(pa.array(np.zeros(self.rows.size, np.int32)), override)
-        longest = column.type.max_length
-        most = 2 * limits.BLOCK_BYTES  # few texts are as long as the longest may be
-        if longest is not None and longest * self.rows.size > most and not column.type.measures:
-            raise TooLarge(longest * self.rows.size)
+        max_length = column.type.max_length
+        maximum = 2 * limits.BLOCK_BYTES  # few texts are as long as the longest may be
+        if max_length is not None and max_length * self.rows.size > maximum and not column.type.measures:
+            raise TooLarge(max_length * self.rows.size)
         view = ColumnContext(self, column, path)
         if self.layer.together and (column.name,) in self.layer.together:
-            filled = column.type.fill_unique(
+            values = column.type.fill_unique(
                 PermutedContext(self, column, path, self.together((column.name,)))
             )
         else:
-            filled = column.type.fill_unique(view) if column.spec.common.unique else column.type.fill(view)
+            values = column.type.fill_unique(view) if column.spec.common.unique else column.type.fill(view)
         if column.agreement is not None:
-            filled = column.agreement.apply(view, filled)
+            values = column.agreement.apply(view, values)
         if column.formula is not None:
-            filled = column.formula.column(view, filled)
+            values = column.formula.column(view, values)
         if column.after is not None:
-            filled = column.after.apply(filled)
+            values = column.after.apply(values)
         if column.blank is not None:
             key = engine_random.derive(self.bound.keys[path], engine_random.BLANK_SALT)
-            filled = postprocess.blanked(filled, engine_random.blanks(key, self.rows, *column.blank))
-        return filled
+            values = postprocess.blanked(values, engine_random.blanks(key, self.rows, *column.blank))
+        return values
 
     def group(self, name: str, kind: str) -> Any:
         """The things (people, places ...) that the group's fields share in these rows."""
-        made = self._groups.get((name, kind))
-        if made is None:
+        values = self._groups.get((name, kind))
+        if values is None:
             path = f"{self.prefix}group:{name}:{kind}"
             source = RandomStream(self.bound.keys[path], self.rows)
             compiled = self.layer.groups[name, kind]
             if self.layer.together and (name, kind) in self.layer.together:
                 assert isinstance(compiled.kind, Relation | ExistingRow)  # no others are unique together
-                made = compiled.kind.taking(self.together((name, kind)))
+                values = compiled.kind.taking(self.together((name, kind)))
             else:
-                made = compiled.draw(source, self.bound.states[path])
+                values = compiled.draw(source, self.bound.states[path])
             if isinstance(compiled.kind, Relation) and compiled.kind.differs_from is not None:
-                assert isinstance(made, ParentRows)
-                made = compiled.kind.apart(made, self.group(compiled.kind.differs_from, RELATION))
-            self._groups[name, kind] = made
-        return made
+                assert isinstance(values, ParentRows)
+                values = compiled.kind.apart(values, self.group(compiled.kind.differs_from, RELATION))
+            self._groups[name, kind] = values
+        return values
 
     def together(self, member_key: tuple[str, ...]) -> np.ndarray:
         """``uint64[n]``: which of its values a field, or a group of references, takes as its part of a combination
         that no other row has."""
-        made, place = self.layer.together[member_key]
-        kept = ("", made.name)
-        found = self._groups.get(kept)
+        combination, place = self.layer.together[member_key]
+        cache_key = ("", combination.name)
+        found = self._groups.get(cache_key)
         if found is None:
-            at = f"{self.prefix}together:{made.name}"
-            found = self._groups[kept] = made.indices(self, self.bound.keys[at], self.bound.states[at])
+            path = f"{self.prefix}together:{combination.name}"
+            found = self._groups[cache_key] = combination.indices(
+                self, self.bound.keys[path], self.bound.states[path]
+            )
         return found[place]
 
 
@@ -484,12 +490,12 @@ class PermutedContext(ColumnContext):
 
 def source_faults(bound: BoundPlan, offset: int, count: int) -> list[Fault]:
     """Return the errors for ``count`` rows after ``offset`` of a template whose source has fewer rows."""
-    taken = bound.plan.taken
-    if taken is None or offset + count <= taken.real.rows:
+    source = bound.plan.taken
+    if source is None or offset + count <= source.real.rows:
         return []
-    most = taken.real.rows
-    text = f"The source has only {most:,} rows; row {offset + count:,} was requested."
-    return [Fault("source", "not_enough_rows", text, f"Request at most {max(0, most - offset):,} rows.")]
+    maximum = source.real.rows
+    text = f"The source has only {maximum:,} rows; row {offset + count:,} was requested."
+    return [Fault("source", "not_enough_rows", text, f"Request at most {max(0, maximum - offset):,} rows.")]
 
 
 def check_capacity(
@@ -499,15 +505,15 @@ def check_capacity(
     inside it: values that never repeat, children, rows that a type has values for."""
     last = (offset + count) * (layer.expansion // bound.layer.expansion)
     for group in layer.groups.values():
-        most = group.kind.most_rows()
-        if most is not None and offset + count > most:
-            limit = f"Only {most:,} rows are available (limited by the number of parent rows)"
+        maximum = group.kind.most_rows()
+        if maximum is not None and offset + count > maximum:
+            limit = f"Only {maximum:,} rows are available (limited by the number of parent rows)"
             text = f"{limit}; row {offset + count:,} was requested."
-            hint = f"Request at most {max(0, most - offset):,} rows, or raise the cardinality or the parent's rows."
+            hint = f"Request at most {max(0, maximum - offset):,} rows, or raise the cardinality or the parent's rows."
             faults.append(Fault(group.kind.fields[0].path, "not_enough_rows", text, hint))
-    together = {made.name: made for made, _ in layer.together.values()}
-    for made in together.values():
-        fault = made.fault(last, bound.states[f"{prefix}together:{made.name}"])
+    together = {combination.name: combination for combination, _ in layer.together.values()}
+    for combination in together.values():
+        fault = combination.fault(last, bound.states[f"{prefix}together:{combination.name}"])
         if fault is not None:
             faults.append(fault)
     for name, column in layer.columns.items():
@@ -547,8 +553,8 @@ class RelatedRows:
         among: int = 0,
         meter: Meter | None = None,
     ) -> None:
-        scattered = among * limits.DRAWN_REPEATS > rows.size
-        distinct, self._take = (rows, None) if scattered else distinct_of(rows)
+        hardly_repeats = among * limits.DRAWN_REPEATS > rows.size
+        distinct, self._take = (rows, None) if hardly_repeats else distinct_of(rows)
         self._block, self._valid = bound.at(distinct, meter), valid
 
     def column(self, name: str) -> pa.Array:
@@ -580,33 +586,35 @@ def distinct_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 def reach_faults(bound: BoundPlan, rows: int) -> list[Fault]:
     """Return the values that the templates around ``bound`` lack for its first ``rows`` rows; the path of each error is
     the field that reads them."""
-    most = {"": rows}
-    waiting = [("", rows, "")]
+    required_rows = {"": rows}
+    pending = [("", rows, "")]
     found: dict[tuple[str, str], Fault] = {}
-    while waiting:
-        address, wanted, path = waiting.pop()
-        here = bound.relatives[address]
+    while pending:
+        address, row_count, path = pending.pop()
+        bound_plan = bound.relatives[address]
         if path:
-            for fault in here.row_faults(wanted):
-                text = f'"{here.name}" has too little: {fault.message}'
+            for fault in bound_plan.row_faults(row_count):
+                text = f'"{bound_plan.name}" has too little: {fault.message}'
                 found.setdefault((address, fault.path), Fault(path, fault.code, text, fault.hint))
-        for where, reached, further in _reached(here.layer, wanted, here.layer.expansion):
-            if further > most.get(reached, 0):
-                most[reached] = further
-                waiting.append((reached, further, path or where))
+        for reader_path, other_address, more_rows in _reads_of_templates(
+            bound_plan.layer, row_count, bound_plan.layer.expansion
+        ):
+            if more_rows > required_rows.get(other_address, 0):
+                required_rows[other_address] = more_rows
+                pending.append((other_address, more_rows, path or reader_path))
     return list(found.values())
 
 
-def _reached(layer: Layer, rows: int, base: int) -> Iterator[tuple[str, str, int]]:
+def _reads_of_templates(layer: Layer, rows: int, base: int) -> Iterator[tuple[str, str, int]]:
     """(path of the reader, address, rows) of the other templates that a level reads."""
     for group in layer.groups.values():
         kind = group.kind
         if isinstance(kind, Relation) and kind.address is not None and kind.parents:
             yield kind.fields[0].path, kind.address, kind.parents
     for column in layer.columns.values():
-        further = column.type.reaches(rows * (layer.expansion // base))
-        if further is not None:
-            yield column.spec.path, *further
+        address_and_rows = column.type.reaches(rows * (layer.expansion // base))
+        if address_and_rows is not None:
+            yield column.spec.path, *address_and_rows
         inner = getattr(column.type, "layer", None)
         if inner is not None:
-            yield from _reached(inner, rows, base)
+            yield from _reads_of_templates(inner, rows, base)

@@ -73,13 +73,13 @@ def size_of(column: pa.Array | pa.Scalar | Composed) -> int:
     if isinstance(column, pa.Scalar):
         return len(column.as_buffer()) if column.is_valid else 0
     if pa.types.is_dictionary(column.type):
-        return _coded(column)
+        return _dictionary_size(column)
     size = column.get_total_buffer_size()
     # The buffers of a slice are those of the whole array.
     return size if size <= _SMALL else column.nbytes
 
 
-def _coded(column: pa.DictionaryArray) -> int:
+def _dictionary_size(column: pa.DictionaryArray) -> int:
     pool, n = column.dictionary, len(column)
     if not pa.types.is_string(pool.type):
         return n * 16 if pool.type.num_fields == 0 else column.dictionary_decode().nbytes
@@ -87,11 +87,11 @@ def _coded(column: pa.DictionaryArray) -> int:
         return n * pool.get_total_buffer_size()
     ends = np.frombuffer(pool.buffers()[1], np.int32)[pool.offset : pool.offset + len(pool) + 1]
     if len(pool) <= 4 * n:
-        most = n * int(np.diff(ends).max())
-        if most <= _SMALL:
-            return most
-    places = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    return int((ends[1:].take(places) - ends.take(places)).sum(dtype=np.int64)) + 4 * n
+        maximum = n * int(np.diff(ends).max())
+        if maximum <= _SMALL:
+            return maximum
+    indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return int((ends[1:].take(indices) - ends.take(indices)).sum(dtype=np.int64)) + 4 * n
 
 
 def text_bytes(texts: pa.Array) -> np.ndarray:

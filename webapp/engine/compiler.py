@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from webapp.engine.masking.replace import BindFields
 
 
-def _compares(fault: Fault, spec: FieldSpec) -> bool:
+def _may_follow(fault: Fault, spec: FieldSpec) -> bool:
     """Return whether a fault may follow from another option of the field that is wrong itself."""
     of_one_value = fault.code.startswith(("bad_", "unknown_")) or fault.code == "wrong_format"
     return fault.path.startswith(spec.path) and not of_one_value
@@ -132,23 +132,27 @@ class Compiler:
             return None
         return sourced.column_of(found, answer.taken.real.columns)
 
-    def _taken(self, spec: FieldSpec, made: FieldType) -> FieldType:
-        """Return ``made``, or its replacement if the template has a source."""
+    def _from_source(self, spec: FieldSpec, field_type: FieldType) -> FieldType:
+        """Return ``field_type``, or its replacement if the template has a source."""
         if self.source is None:
             if spec.common.column is not None:
                 text = "Only a field of a template with a source can name a column of it."
                 self.fault(
                     spec, "column", "no_source", text, "Take column away, or give the template a source."
                 )
-            return made
+            return field_type
         answer = self.ask(spec, self.source)
-        return made if answer is None or answer.taken is None else sourced.take(made, answer.taken, self)
+        return (
+            field_type
+            if answer is None or answer.taken is None
+            else sourced.take(field_type, answer.taken, self)
+        )
 
     def read_so_far(self) -> list[FieldSpec]:
         """Return all fields that the current field has required so far."""
-        here = self._pending[-1]
+        current = self._pending[-1]
         found: list[FieldSpec] = []
-        for column_ref in self._reads.reached(here) - {here}:
+        for column_ref in self._reads.reached(current) - {current}:
             assert isinstance(column_ref, tuple)
             scope, name = column_ref
             found.append(scope.fields[name])
@@ -157,8 +161,8 @@ class Compiler:
     def locale_of(self, spec: FieldSpec) -> str | None:
         """Return the field's own locale, else the template's, with the vocabulary's spelling; None if neither is set,
         or if the vocabulary does not have it (which is reported when the column is constructed)."""
-        asked = spec.common.locale or self.locale
-        return self.vocabulary.resolve(asked) if asked else None
+        locale = spec.common.locale or self.locale
+        return self.vocabulary.resolve(locale) if locale else None
 
     def group_of(self, spec: FieldSpec) -> list[FieldSpec]:
         """The fields of this level that share a thing with ``spec``, itself among them."""
@@ -199,9 +203,9 @@ class Compiler:
             root.relation = group
             self._group(root, (group, RELATION))
             return self.related(spec, option, address, name.removeprefix(PARENT), group)
-        known = [name for name in self._scope.fields if name != spec.name]
+        names = [name for name in self._scope.fields if name != spec.name]
         text = f'There is no field "{name}" here.'
-        self.fault(spec, option, "unknown_field", text, did_you_mean(name, known))
+        self.fault(spec, option, "unknown_field", text, did_you_mean(name, names))
         return None
 
     def related(
@@ -217,23 +221,23 @@ class Compiler:
         before = len(self.faults)
         if not group:
             group = spec.group or RELATION if spec.type.group_kind == RELATION else spec.name
-        made = self._compile(scope, name, spec, option, (self._scope, group))
+        column = self._compile(scope, name, spec, option, (self._scope, group))
         if address != self.address and len(self.faults) > before:
             path = f"{spec.path}.{option}"  # theirs are those of fields of the other template
-            message = [replace(fault, path=path) for fault in self.faults[before:] if fault.code == "cycle"]
-            if not message:
+            reported = [replace(fault, path=path) for fault in self.faults[before:] if fault.code == "cycle"]
+            if not reported:
                 text = (
                     f'"{name}" of "{self.related_plans.known(address).name}": {self.faults[before].message}'
                 )
-                message = [Fault(path, "related_fault", text, "Correct that template first.")]
-            self.faults[before:] = message
-        return made
+                reported = [Fault(path, "related_fault", text, "Correct that template first.")]
+            self.faults[before:] = reported
+        return column
 
     def visible_of(self, spec: FieldSpec, option: str, address: str) -> list[Column]:
         """The visible columns of the template at ``address``, compiled."""
-        shown = [field.name for field in self._root(address).fields.values() if not field.common.hidden]
-        made = [self.related(spec, option, address, name) for name in shown]
-        return [column for column in made if column is not None]
+        names = [field.name for field in self._root(address).fields.values() if not field.common.hidden]
+        columns = [self.related(spec, option, address, name) for name in names]
+        return [column for column in columns if column is not None]
 
     def relation(self, spec: FieldSpec, option: str) -> tuple[str, str] | None:
         """Group and address of what ``parent`` means to the fields of this template: its owner, else the one template
@@ -271,9 +275,9 @@ class Compiler:
     def _root(self, address: str) -> Scope:
         found = self._roots.get(address)
         if found is None:
-            known = self.related_plans.known(address)
-            fields = {field.name: field for field in known.spec.fields}
-            found = self._roots[address] = Scope(address, known.vocabulary, known.spec.locale, fields)
+            related = self.related_plans.known(address)
+            fields = {field.name: field for field in related.spec.fields}
+            found = self._roots[address] = Scope(address, related.vocabulary, related.spec.locale, fields)
             found.members = groups.members(fields.values())
         return found
 
@@ -335,25 +339,29 @@ class Compiler:
         name: str,
         reader: FieldSpec | None,
         option: str,
-        over: tuple[Scope, str] | None = None,
+        reference: tuple[Scope, str] | None = None,
     ) -> Column | None:
-        """The column ``name``; ``over`` is the group or the field by which it is read in other rows."""
+        """The column ``name``; ``reference`` is the group or the field by which it is read in other rows."""
         if self._pending:
-            self._reads.note(self._pending[-1], (scope, name), over)
+            self._reads.note(self._pending[-1], (scope, name), reference)
         if name in scope.columns or name in scope.failed:
             return scope.columns.get(name)
         if scope.fields[name].usable == "no" and scope.fields[name].invalid:
             scope.failed.add(name)
             return None
-        waiting = [
-            place for place, (where, field) in enumerate(self._pending) if where is scope and field == name
+        positions = [
+            position
+            for position, (pending_scope, field) in enumerate(self._pending)
+            if pending_scope is scope and field == name
         ]
-        if waiting:
-            circle = [
-                f"{self.related_plans.known(where.address).name}.{field}" if where.address else field
-                for where, field in self._pending[waiting[0] :]
+        if positions:
+            names = [
+                f"{self.related_plans.known(pending_scope.address).name}.{field}"
+                if pending_scope.address
+                else field
+                for pending_scope, field in self._pending[positions[0] :]
             ]
-            cycle = " -> ".join([*circle, circle[0]])
+            cycle = " -> ".join([*names, names[0]])
             assert reader is not None  # fields that are waiting are read
             self.fault(
                 reader, option, "cycle", f"These fields wait for each other: {cycle}.", "Break the circle."
@@ -366,8 +374,8 @@ class Compiler:
             )
             return None
         self._pending.append((scope, name))
-        inner, self._scope = self._scope, scope
-        before = len(self.faults)
+        outer_scope, self._scope = self._scope, scope
+        fault_count = len(self.faults)
         spec = scope.fields[name]
         key = groups.key_of(spec)
         if key is not None:
@@ -375,29 +383,31 @@ class Compiler:
             for read in spec.type.reads_all(key[0]):
                 if read in scope.members:
                     self._group(scope, read)
-        made = self._taken(spec, spec.type(spec, spec.options, self))
-        if made.expansion > 1:
-            self._reads.children((scope, name), made.expansion)
+        field_type = self._from_source(spec, spec.type(spec, spec.options, self))
+        if field_type.expansion > 1:
+            self._reads.children((scope, name), field_type.expansion)
         column = None
-        if len(self.faults) == before:
-            column = replace(self._column(spec, made), agreement=agreement_of(spec, made, self))
+        if len(self.faults) == fault_count:
+            column = replace(self._column(spec, field_type), agreement=agreement_of(spec, field_type, self))
             located = bool(self.locale_of(spec) or getattr(spec.options, "country", None))
             if self.vocabulary.engine >= 3 and groups.contradicts_as_unique(
-                spec, made, self.fields_here, located
+                spec, field_type, self.fields_here, located
             ):
                 text = f"{spec.type.label}: unique values do not agree with the other columns of the row."
                 self.warn(spec, "independent", text, "Remove unique.")
-        self._scope = inner
+        self._scope = outer_scope
         self._pending.pop()
         if spec.invalid and spec.usable == "values":
-            self.faults[before:] = [fault for fault in self.faults[before:] if not _compares(fault, spec)]
-        if column is None or spec.invalid or len(self.faults) > before:
+            self.faults[fault_count:] = [
+                fault for fault in self.faults[fault_count:] if not _may_follow(fault, spec)
+            ]
+        if column is None or spec.invalid or len(self.faults) > fault_count:
             scope.failed.add(name)
             return None
         scope.columns[name] = column
-        word = spec.common.unique_together
-        if word is not None and word not in scope.joined:
-            self._compile_together(scope, word)
+        combination = spec.common.unique_together
+        if combination is not None and combination not in scope.joined:
+            self._compile_together(scope, combination)
         return column
 
     def check_cost(self) -> None:
@@ -405,40 +415,40 @@ class Compiler:
         for name, spec in self._scope.fields.items():
             blocks, rows = self._reads.cost((self._scope, name))
             if rows > limits.MAX_CELL_COST or blocks > limits.MAX_LOOKBACKS:
-                most = limits.MAX_CELL_COST if rows > limits.MAX_CELL_COST else limits.MAX_LOOKBACKS
-                text = f"One value needs up to {max(rows, blocks):,} other rows; the maximum is {most:,}."
+                maximum = limits.MAX_CELL_COST if rows > limits.MAX_CELL_COST else limits.MAX_LOOKBACKS
+                text = f"One value needs up to {max(rows, blocks):,} other rows; the maximum is {maximum:,}."
                 hint = "Lower the cardinality of its children, or use shorter chains of references."
                 self.fault(spec, "", "too_many_cells", text, hint)
 
-    def _compile_together(self, scope: Scope, word: str) -> None:
-        """Compiles the fields that are unique together as ``word``."""
-        scope.joined.add(word)
-        members = [spec for spec in scope.fields.values() if spec.common.unique_together == word]
+    def _compile_together(self, scope: Scope, name: str) -> None:
+        """Compiles the fields that are unique together as ``name``."""
+        scope.joined.add(name)
+        members = [spec for spec in scope.fields.values() if spec.common.unique_together == name]
         found = [self._compile(scope, spec.name, None, "") for spec in members]
         columns = [column for column in found if column is not None]
         if len(columns) < len(found):
             return
-        inner, self._scope = self._scope, scope
-        made = compile_together(word, members, columns, self)
-        self._scope = inner
-        if made is not None:
-            for place, member_key in enumerate(made.member_keys):
-                scope.together[member_key] = (made, place)
+        outer_scope, self._scope = self._scope, scope
+        combination = compile_together(name, members, columns, self)
+        self._scope = outer_scope
+        if combination is not None:
+            for position, member_key in enumerate(combination.member_keys):
+                scope.together[member_key] = (combination, position)
 
     def _relative(self, scope: Scope) -> RelatedPlan:
-        known = self.related_plans.known(scope.address)
+        related = self.related_plans.known(scope.address)
         salt = self.related_plans.salt(scope.address)
         return RelatedPlan(
-            scope.layer(()), known.anchor, known.name, self.related_plans.rows(scope.address), salt
+            scope.layer(()), related.anchor, related.name, self.related_plans.rows(scope.address), salt
         )
 
-    def _column(self, spec: FieldSpec, made: FieldType) -> Column:
+    def _column(self, spec: FieldSpec, field_type: FieldType) -> Column:
         common = spec.common
         after = postprocess.text_steps(common)
         formula = None
         if common.formula is not None:
-            formula = compile_formula(self, spec, "formula", common.formula, made=made)
-        dtype = made.dtype if formula is None else formula.dtype
+            formula = compile_formula(self, spec, "formula", common.formula, made=field_type)
+        dtype = field_type.dtype if formula is None else formula.dtype
         structured = pa.types.is_struct(dtype) or pa.types.is_list(dtype)
         if after is not None and structured:
             self.fault(spec, "prefix", "not_for_this_type", "Case, prefix and suffix are for single values.")
@@ -453,14 +463,14 @@ class Compiler:
         if common.unique and spec.type.localised and postprocess.merges_letters(common, self.locale_of(spec)):
             text = "In upper case the Turkish letters ı and i become the same, so names may repeat."
             self.fault(spec, "unique", "not_unique", text, "Remove text_case, or remove unique.")
-        elif common.unique and made.space() is None:
+        elif common.unique and field_type.space() is None:
             text = f"{spec.type.label} cannot be unique with these options."
-            self.fault(spec, "unique", "not_unique", text, made.unique_hint())
+            self.fault(spec, "unique", "not_unique", text, field_type.unique_hint())
         elif common.unique and formula is not None and formula.proof is None:
             self.fault(spec, "unique", "not_unique", "Its formula may give the same value twice.", ADVICE)
-        share = Fraction(0 if made.blank_together else common.percent_blank)
-        blank = (share.numerator, share.denominator) if share else None
-        return Column(spec, made, pa.string() if after else dtype, blank, after, formula)
+        blank_share = Fraction(0 if field_type.blank_together else common.percent_blank)
+        blank = (blank_share.numerator, blank_share.denominator) if blank_share else None
+        return Column(spec, field_type, pa.string() if after else dtype, blank, after, formula)
 
 
 class ExternalRequests:
@@ -483,9 +493,9 @@ class ExternalRequests:
         columns that a column depends on."""
         if not self._asks:
             return ()
-        made_of = {name: reached(column_ref) for name, column_ref in own.items()}
+        dependencies = {name: reached(column_ref) for name, column_ref in own.items()}
         needs = {key: set().union(*map(reached, column_refs)) for key, (_, column_refs) in self._asks.items()}
-        below = {
+        required = {
             key: [
                 other
                 for other, (_, column_refs) in self._asks.items()
@@ -498,18 +508,18 @@ class ExternalRequests:
         def level(key: str) -> int:
             if key not in levels:
                 levels[key] = 0  # where questions of several columns wait for one another
-                levels[key] = 1 + max(map(level, below[key]), default=-1)
+                levels[key] = 1 + max(map(level, required[key]), default=-1)
             return levels[key]
 
-        found = [
+        requests = [
             replace(
                 ask,
                 level=level(key),
-                columns=tuple(name for name, column_ref in made_of.items() if column_ref & column_refs),
+                columns=tuple(name for name, column_ref in dependencies.items() if column_ref & column_refs),
             )
             for key, (ask, column_refs) in self._asks.items()
         ]
-        return tuple(sorted(found, key=lambda ask: ask.level))
+        return tuple(sorted(requests, key=lambda ask: ask.level))
 
 
 ColumnRef = Hashable
@@ -528,48 +538,48 @@ class ColumnReads:
     """The dependencies between columns. Columns never depend on each other circularly."""
 
     def __init__(self) -> None:
-        self._beside: defaultdict[ColumnRef, set[ColumnRef]] = defaultdict(set)
+        self._same_row: defaultdict[ColumnRef, set[ColumnRef]] = defaultdict(set)
         self._steps: defaultdict[ColumnRef, dict[ColumnRef, set[ColumnRef]]] = defaultdict(dict)
         self._factors: dict[ColumnRef, int] = {}
-        self._known: dict[frozenset[ColumnRef], tuple[int, int]] = {}
+        self._costs: dict[frozenset[ColumnRef], tuple[int, int]] = {}
 
     def note(self, reader: ColumnRef, column: ColumnRef, over: ColumnRef | None) -> None:
         """Record that ``reader`` reads ``column``: in the same row or in others, reached ``over`` a group or a
         field."""
         if over is None:
-            self._beside[reader].add(column)
+            self._same_row[reader].add(column)
         else:
             self._steps[reader].setdefault(over, set()).add(column)
 
-    def children(self, reader: ColumnRef, most: int) -> None:
-        """Record that ``reader`` reads up to ``most`` other rows for each row."""
-        self._factors[reader] = most
+    def children(self, reader: ColumnRef, maximum: int) -> None:
+        """Record that ``reader`` reads up to ``maximum`` other rows for each row."""
+        self._factors[reader] = maximum
 
     def reached(self, column: ColumnRef) -> set[ColumnRef]:
         """Return every column that this one depends on, in any row or template, itself included."""
-        found, waiting = {column}, [column]
-        while waiting:
-            column_ref = waiting.pop()
-            further = self._beside[column_ref].union(*self._steps[column_ref].values()) - found
-            found |= further
-            waiting.extend(further)
+        found, pending = {column}, [column]
+        while pending:
+            column_ref = pending.pop()
+            new = self._same_row[column_ref].union(*self._steps[column_ref].values()) - found
+            found |= new
+            pending.extend(new)
         return found
 
     def cost(self, column: ColumnRef) -> tuple[int, int]:
         """Return how many blocks a column needs, and how many of their rows for each of its rows."""
-        return self._of(frozenset([column]))
+        return self._cost_of(frozenset([column]))
 
-    def _of(self, columns: frozenset[ColumnRef]) -> tuple[int, int]:
-        found = self._known.get(columns)
+    def _cost_of(self, columns: frozenset[ColumnRef]) -> tuple[int, int]:
+        found = self._costs.get(columns)
         if found is not None:
             return found
-        if len(self._known) > limits.MAX_LOOKBACKS:  # more blocks than this are rejected in any case
+        if len(self._costs) > limits.MAX_LOOKBACKS:  # more blocks than this are rejected in any case
             return limits.MAX_LOOKBACKS, limits.MAX_CELL_COST
-        together, waiting = set(columns), list(columns)
-        while waiting:
-            further = self._beside[waiting.pop()] - together
-            together |= further
-            waiting.extend(further)
+        together, pending = set(columns), list(columns)
+        while pending:
+            new = self._same_row[pending.pop()] - together
+            together |= new
+            pending.extend(new)
         steps: defaultdict[ColumnRef, _Step] = defaultdict(_Step)
         for reader in together:
             for over, read in self._steps[reader].items():
@@ -578,7 +588,7 @@ class ColumnReads:
                 step.factor = max(step.factor, self._factors.get(reader, 1))
         blocks, rows = 1, 1
         for step in steps.values():
-            more, each = self._of(frozenset(step.columns))
+            more, each = self._cost_of(frozenset(step.columns))
             blocks, rows = blocks + more, rows + step.factor * each
-        self._known[columns] = blocks, rows
+        self._costs[columns] = blocks, rows
         return blocks, rows

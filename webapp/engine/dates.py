@@ -132,9 +132,9 @@ def _numbers(size: int, width: int, zeros: bool = True) -> Table:
 
 @cache
 def _names(names: tuple[str, ...], short: bool = False) -> Table:
-    spelled = [name[:3] if short else name for name in names]
-    width = max(map(len, spelled))
-    return _table([name.encode().ljust(width, b"\0") for name in spelled], width)
+    texts = [name[:3] if short else name for name in names]
+    width = max(map(len, texts))
+    return _table([name.encode().ljust(width, b"\0") for name in texts], width)
 
 
 def _table(texts: list[bytes], width: int) -> Table:
@@ -159,10 +159,10 @@ def _half_day_hour(source: _Source) -> np.ndarray:
 def _epoch(source: _Source) -> tuple[Table, np.ndarray]:
     seconds = source.days * 86_400 + source.seconds
     digits = np.zeros((seconds.size, _EPOCH_BYTES), np.uint8)
-    left = np.abs(seconds)
-    for place in range(_EPOCH_BYTES - 1, 0, -1):
-        left, digit = np.divmod(left, 10)
-        digits[:, place] = digit + ord("0")
+    remaining = np.abs(seconds)
+    for position in range(_EPOCH_BYTES - 1, 0, -1):
+        remaining, digit = np.divmod(remaining, 10)
+        digits[:, position] = digit + ord("0")
     leading = np.maximum.accumulate(digits[:, 1:-1] != ord("0"), axis=1)
     digits[:, 1:-1] *= leading
     digits[seconds < 0, 0] = ord("-")
@@ -299,12 +299,14 @@ def tells_apart(source: str, *, day: bool, clock: bool) -> bool:
             and after not in _LETTERS
         ):
             return False
-    shown = {value.removeprefix("-") for kind, value in parts if kind != "text"}
-    if "s" in shown:
+    directives = {value.removeprefix("-") for kind, value in parts if kind != "text"}
+    if "s" in directives:
         return True
-    knows_day = "Y" in shown and ("j" in shown or ("d" in shown and bool(shown & {"m", "b", "B"})))
-    knows_hour = "H" in shown or ("I" in shown and bool(shown & {"p", "P"}))
-    return (not day or knows_day) and (not clock or (knows_hour and {"M", "S"} <= shown))
+    has_day = "Y" in directives and (
+        "j" in directives or ("d" in directives and bool(directives & {"m", "b", "B"}))
+    )
+    has_hour = "H" in directives or ("I" in directives and bool(directives & {"p", "P"}))
+    return (not day or has_day) and (not clock or (has_hour and {"M", "S"} <= directives))
 
 
 _LETTERS = frozenset({"A", "a", "B", "b", "p", "P"})
@@ -331,10 +333,10 @@ def formatter(source: str) -> Callable[[pa.Array], pa.Array]:
             if column.type not in _MOMENTS:
                 column = column.cast(_MOMENTS[0])
             days, clock = np.divmod(_integers(column, np.int64), DAY)
-        spelled = writer.spell(days, clock)
+        texts = writer.spell(days, clock)
         if column.null_count:
-            spelled = pc.if_else(column.is_valid(), spelled, pa.scalar(None, pa.string()))
-        return spelled
+            texts = pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
+        return texts
 
     return spell
 

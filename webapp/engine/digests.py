@@ -61,9 +61,9 @@ class Digests:
         """``bool[n]``: which digests are among them."""
         if not self.sorted.size:
             return np.zeros(digests.size, np.bool_)
-        place = np.searchsorted(self.sorted, digests)
-        place[place == self.sorted.size] = 0
-        return self.sorted[place] == digests
+        positions = np.searchsorted(self.sorted, digests)
+        positions[positions == self.sorted.size] = 0
+        return self.sorted[positions] == digests
 
 
 def of_column(real: SourceTable, name: str) -> Digests:
@@ -79,15 +79,15 @@ def all_distinct(real: SourceTable, name: str) -> bool:
 
 
 def _of_column(
-    real: SourceTable, name: str, spell: Callable[[pa.Array], pa.Array], most: int = limits.LEAK_DIGESTS
+    source: SourceTable, name: str, spell: Callable[[pa.Array], pa.Array], maximum: int = limits.LEAK_DIGESTS
 ) -> Digests:
-    kept, bits, values, doubled = np.zeros(0, np.uint64), 0, 0, False
-    waiting: list[np.ndarray] = []
-    held = 0
+    digests, bits, values, doubled = np.zeros(0, np.uint64), 0, 0, False
+    pending: list[np.ndarray] = []
+    pending_size = 0
 
     def merged() -> np.ndarray:
         nonlocal doubled
-        everything = np.concatenate([kept, *waiting])
+        everything = np.concatenate([digests, *pending])
         everything.sort()
         first = np.ones(everything.size, np.bool_)
         np.not_equal(everything[1:], everything[:-1], out=first[1:])
@@ -95,18 +95,18 @@ def _of_column(
         doubled |= unique.size < everything.size
         return unique
 
-    for piece in real.pieces(name):
+    for piece in source.pieces(name):
         texts = spell(piece)
         telling = pc.and_(pc.is_valid(texts), pc.not_equal(pc.utf8_length(texts), 0))
         found = of(texts.filter(telling))
         values += found.size
-        waiting.append(_thinned(found, bits))
-        held += waiting[-1].size
-        if held > max(most // 4, limits.SOURCE_BLOCK_ROWS):
-            kept, waiting, held = merged(), [], 0
-            while kept.size > most:
+        pending.append(_thinned(found, bits))
+        pending_size += pending[-1].size
+        if pending_size > max(maximum // 4, limits.SOURCE_BLOCK_ROWS):
+            digests, pending, pending_size = merged(), [], 0
+            while digests.size > maximum:
                 bits += 1
-                kept = _thinned(kept, bits)
+                digests = _thinned(digests, bits)
     return Digests(merged(), values, bits, doubled)
 
 

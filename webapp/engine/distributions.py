@@ -26,14 +26,14 @@ from webapp.engine.random import Rows, Weighted, mix
 
 _OCTAVES = 53
 _STEPS = 1024
-_REST = np.int64(0xFFFFFFFF)
+_FRACTION_MASK = np.int64(0xFFFFFFFF)
 _TOP = np.uint64(63)
 _ELEVEN, _THIRTY_TWO = np.uint64(11), np.uint64(32)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 # A float64 from 1.0 up to 2**53 has the octave and its 1,024th in the top bits of its pattern.
 _FIRST_PATTERN = np.int64(1023 << 10)
 _ZERO = Fraction(0)
-_WIDEST_Z = 38  # no table entry is larger: ln(2**53) = 36.7
+_MAX_Z = 38  # no table entry is larger: ln(2**53) = 36.7
 
 
 class TooNarrow(ValueError):
@@ -72,7 +72,7 @@ class Quantile(Draw):
 
         Raises `TooNarrow` where less than 2**-30 of it is left.
         """
-        return _cut(self, low, high)
+        return _truncated(self, low, high)
 
     def first(self, holds: Callable[[np.ndarray], np.ndarray]) -> int:
         """Return the lowest probability for whose value ``holds`` is true; it stays true above it. 2**64 if it never
@@ -90,7 +90,7 @@ class Quantile(Draw):
 
 
 @lru_cache(maxsize=1024)
-def _cut(quantile: Quantile, low: int | None, high: int | None) -> Draw:
+def _truncated(quantile: Quantile, low: int | None, high: int | None) -> Draw:
     first = 0 if low is None else quantile.first(lambda values: values >= low)
     last = (1 << 64) - 1 if high is None else quantile.first(lambda values: values > high) - 1
     if last - first < 1 << 34:
@@ -120,12 +120,12 @@ class _Table:
     def at(self, v: Rows) -> np.ndarray:
         """``int64[n]`` for v in units of 2**-53, from 1 to 2**53; straight lines between the places."""
         pattern = v.astype(np.float64).view(np.int64)  # exact: v has at most 53 bits
-        place = (pattern >> 42) - _FIRST_PATTERN
-        rest = (pattern >> 10) & _REST
-        rest *= self.slope[place]
-        rest >>= 32
-        rest += self.value[place]
-        return rest
+        index = (pattern >> 42) - _FIRST_PATTERN
+        result = (pattern >> 10) & _FRACTION_MASK
+        result *= self.slope[index]
+        result >>= 32
+        result += self.value[index]
+        return result
 
 
 def _table(value: np.ndarray) -> _Table:
@@ -146,19 +146,19 @@ def _minus_logs() -> np.ndarray:
 
 
 # Wichura, "Algorithm AS 241: The percentage points of the normal distribution", 1988: PPND16, 16 digits.
-_NEAR = (
+_CENTRAL_RATIO = (
     (3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
      4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3),
     (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
      2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3),
 )  # fmt: skip
-_FAR = (
+_TAIL_RATIO = (
     (1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550, 3.64784832476320460504,
      1.27045825245236838258, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4),
     (1.0, 2.05319162663775882187, 1.67638483018380384940, 6.89767334985100004550e-1,
      1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9),
 )  # fmt: skip
-_FARTHEST = (
+_FAR_TAIL_RATIO = (
     (6.65790464350110377720, 5.46378491116411436990, 1.78482653991729133580, 2.96560571828504891230e-1,
      2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7),
     (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
@@ -177,10 +177,10 @@ def _normal_table() -> _Table:
         ((1 + np.arange(_STEPS) / _STEPS) * np.ldexp(1.0, np.arange(-_OCTAVES, 0))[:, None]).ravel(), 1.0
     )
     q = (1 - v) / 2
-    near = q * _ratio(_NEAR, 0.180625 - q * q)
+    central = q * _ratio(_CENTRAL_RATIO, 0.180625 - q * q)
     r = np.sqrt((_minus_logs() + (fixed_point.logs(2)[2] >> 40)) / ONE)
-    tail = np.where(r <= 5, _ratio(_FAR, r - 1.6), _ratio(_FARTHEST, r - 5))
-    return _table(np.rint(np.where(q <= 0.425, near, tail) * ONE).astype(np.int64))
+    tail = np.where(r <= 5, _ratio(_TAIL_RATIO, r - 1.6), _ratio(_FAR_TAIL_RATIO, r - 5))
+    return _table(np.rint(np.where(q <= 0.425, central, tail) * ONE).astype(np.int64))
 
 
 def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: np.ndarray) -> np.ndarray:
@@ -212,7 +212,7 @@ class _Line(Quantile):
     """location + scale x deviate, rounded half up."""
 
     def __init__(self, deviate: str, location: Fraction, scale: Fraction) -> None:
-        if abs(location) + _WIDEST_Z * scale >= SATURATED:
+        if abs(location) + _MAX_Z * scale >= SATURATED:
             raise TooWide
         self._deviate = _DEVIATES[deviate]
         exponent = max(scale.numerator.bit_length() - scale.denominator.bit_length() - 30, -PLACES)
@@ -223,14 +223,14 @@ class _Line(Quantile):
         self._rest = int(half * (1 << self._shift)) if self._shift > 0 else 0
 
     def at(self, probability: Rows) -> np.ndarray:
-        made = fixed_point.times(self._deviate(probability), self._factor, 20)
-        made += self._rest
+        values = fixed_point.times(self._deviate(probability), self._factor, 20)
+        values += self._rest
         if self._shift > 0:
-            made >>= self._shift
+            values >>= self._shift
         else:
-            made <<= -self._shift
-        made += self._whole
-        return made
+            values <<= -self._shift
+        values += self._whole
+        return values
 
 
 class _Power(Quantile):
@@ -279,10 +279,10 @@ def lognormal(mean: Fraction, stddev: Fraction) -> Quantile:
 
 
 @lru_cache(maxsize=256)
-def pareto(alpha: Fraction, least: Fraction) -> Quantile:
-    """Return a distribution of values from ``least`` on: the share above x is (least / x) ** alpha. Raises
+def pareto(alpha: Fraction, minimum: Fraction) -> Quantile:
+    """Return a distribution of values from ``minimum`` on: the share above x is (least / x) ** alpha. Raises
     `TooWide`."""
-    return _Power("exponential", fixed_point.log2(least), 1 / alpha / fixed_point.ln(Fraction(2)))
+    return _Power("exponential", fixed_point.log2(minimum), 1 / alpha / fixed_point.ln(Fraction(2)))
 
 
 class Discrete(Draw):
@@ -296,14 +296,14 @@ class Discrete(Draw):
         self._width = None if widths is None else np.array(widths, np.uint64)
 
     def draw(self, random: Rows) -> np.ndarray:
-        which = self._weighted.draw(random)
-        drawn = self._start[which]
+        runs = self._weighted.draw(random)
+        values = self._start[runs]
         if self._width is not None:
-            further = mix(random ^ _SPREAD) >> _THIRTY_TWO
-            further *= self._width[which]
-            further >>= _THIRTY_TWO
-            drawn += further.view(np.int64)
-        return drawn
+            offset = mix(random ^ _SPREAD) >> _THIRTY_TWO
+            offset *= self._width[runs]
+            offset >>= _THIRTY_TWO
+            values += offset.view(np.int64)
+        return values
 
     def bounds(self) -> tuple[int, int]:
         return self._starts[0], self._starts[-1] + (self._widths[-1] if self._widths else 1) - 1
@@ -313,15 +313,15 @@ class Discrete(Draw):
 
         Raises `TooNarrow` where less than 2**-30 of them is left.
         """
-        kept = [
+        runs = [
             (weight, start)
             for weight, start in zip(self._weights, self._starts, strict=True)
             if (low is None or start >= low) and (high is None or start <= high)
         ]
-        left = sum(weight for weight, _ in kept)
-        if not left or left << 30 < sum(self._weights):
+        remaining = sum(weight for weight, _ in runs)
+        if not remaining or remaining << 30 < sum(self._weights):
             raise TooNarrow
-        return Discrete([weight for weight, _ in kept], [start for _, start in kept])
+        return Discrete([weight for weight, _ in runs], [start for _, start in runs])
 
 
 _SPREAD = np.uint64(0xD6E8FEB86659FD93)
@@ -332,7 +332,7 @@ _MANTISSA_STEP = 8
 @lru_cache(maxsize=64)
 def poisson(mean: Fraction) -> Discrete:
     """Numbers of events; ``mean`` is positive and at most ``limits.MAX_POISSON_MEAN``."""
-    return _around(int(mean), lambda k: Fraction(mean, k + 1))
+    return _from_mode(int(mean), lambda k: Fraction(mean, k + 1))
 
 
 @lru_cache(maxsize=64)
@@ -340,10 +340,10 @@ def binomial(trials: int, probability: Fraction) -> Discrete:
     """Successes in ``trials`` (at most ``limits.MAX_TRIALS``) tries with ``probability`` (between 0 and 1) each."""
     odds = probability / (1 - probability)
     mode = min(trials, int((trials + 1) * probability))
-    return _around(mode, lambda k: Fraction(trials - k, k + 1) * odds)
+    return _from_mode(mode, lambda k: Fraction(trials - k, k + 1) * odds)
 
 
-def _around(mode: int, ratio: Callable[[int], Fraction]) -> Discrete:
+def _from_mode(mode: int, ratio: Callable[[int], Fraction]) -> Discrete:
     """Return weights from the mode outwards until they are negligible; ``ratio(k)`` is weight k + 1 over weight k."""
     up, down, weight, k = [], [], 1 << 80, mode
     while weight:

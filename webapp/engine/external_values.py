@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["text", "integer", "decimal", "float", "boolean", "date", "datetime"]
 KINDS: tuple[str, ...] = get_args(Kind)
-_BETWEEN = "\x1f"
-_BLANK = "\\0"  # no value is spelled so: a backslash in one is doubled
+_SEPARATOR = "\x1f"
+_NULL = "\\0"  # no value is spelled so: a backslash in one is doubled
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,31 +107,31 @@ class Recorder:
 
     def note(self, question: str, path: str, keys: pa.Array, columns: Sequence[pa.Array]) -> None:
         """Record sets of values. Raises `SpecError` if there are more than ``most`` in total."""
-        known = self.found.setdefault(question, {})
+        recorded = self.found.setdefault(question, {})
         distinct = pc.unique(keys)
-        fresh = [key for key in distinct.to_pylist() if key not in known]
-        if sum(map(len, self.found.values())) + len(fresh) > self.most:
+        new = [key for key in distinct.to_pylist() if key not in recorded]
+        if sum(map(len, self.found.values())) + len(new) > self.most:
             message = f"The rows need more than {self.most:,} different requests to the connection."
             hint = "Request fewer rows, or use fewer distinct values in the query."
             raise SpecError([Fault(path, "too_many_questions", message, hint)])
         for key, row in zip(
-            fresh, pc.index_in(pa.array(fresh, pa.string()), value_set=keys).to_pylist(), strict=True
+            new, pc.index_in(pa.array(new, pa.string()), value_set=keys).to_pylist(), strict=True
         ):
-            known[key] = tuple(column[row].as_py() for column in columns)
+            recorded[key] = tuple(column[row].as_py() for column in columns)
 
 
 def keys_of(columns: Sequence[pa.Array]) -> pa.Array:
     """Return ``string[n]``: a key for the set of values of some columns in each row."""
-    spelled = []
+    texts = []
     for column in columns:
         doubled = pc.replace_substring(text.decode(text.to_text(column)), "\\", "\\\\")
-        spelled.append(pc.fill_null(pc.replace_substring(doubled, _BETWEEN, "\\1"), _BLANK))
-    return spelled[0] if len(spelled) == 1 else pc.binary_join_element_wise(*spelled, _BETWEEN)
+        texts.append(pc.fill_null(pc.replace_substring(doubled, _SEPARATOR, "\\1"), _NULL))
+    return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, _SEPARATOR)
 
 
 def shown_key(key: str) -> str:
     """Return the values of a set as text for users."""
-    return ", ".join("blank" if one == _BLANK else one for one in key.split(_BETWEEN))
+    return ", ".join("blank" if one == _NULL else one for one in key.split(_SEPARATOR))
 
 
 # --- Values as the engine holds them ------------------------------------------------------------------------
@@ -150,19 +150,19 @@ def values_of(
     if isinstance(plain, pa.ChunkedArray):
         plain = pa.concat_arrays(plain.chunks) if plain.num_chunks else pa.array([], plain.type)
     plain = text.decode(plain)
-    made, json_text = _natural(plain, settled)
+    values, json_text = _natural(plain, settled)
     if kind is None:
-        return made, json_text
+        return values, json_text
     if kind == "text":
-        return text.decode(text.to_text(made)), json_text
-    wanted = dtype_of(kind, decimals)
-    if kind == "datetime" and pa.types.is_timestamp(made.type):
-        return made, False
+        return text.decode(text.to_text(values)), json_text
+    dtype = dtype_of(kind, decimals)
+    if kind == "datetime" and pa.types.is_timestamp(values.type):
+        return values, False
     try:
         if kind == "decimal":
-            exact = [None if value is None else _quantized(value, decimals) for value in made.to_pylist()]
-            return pa.array(exact, wanted), False
-        return made.cast(wanted), False
+            exact = [None if value is None else _quantized(value, decimals) for value in values.to_pylist()]
+            return pa.array(exact, dtype), False
+        return values.cast(dtype), False
     except (pa.ArrowException, ValueError, ArithmeticError) as error:
         raise NotOfKind(str(error).partition("\n")[0]) from None
 
@@ -193,8 +193,8 @@ def _decimals(column: pa.Array) -> pa.Array:
     """Return decimals as the engine calculates with them, or as texts if they have too many digits for that."""
     scale = column.type.scale
     if 0 <= scale <= limits.MAX_DECIMALS:
-        most = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
-        if most.scaleb(scale) <= limits.MAX_UNITS:
+        largest = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
+        if largest.scaleb(scale) <= limits.MAX_UNITS:
             return column.cast(pa.decimal128(38, scale))
     return pa.array([spelled(value) for value in column.to_pylist()], pa.string())
 
@@ -226,12 +226,12 @@ def dtype_of(kind: Kind, decimals: int) -> pa.DataType:
 
 
 def _quantized(value: Any, places: int) -> Decimal:
-    made = Decimal(repr(value) if isinstance(value, float) else str(value)).quantize(
+    result = Decimal(repr(value) if isinstance(value, float) else str(value)).quantize(
         Decimal(1).scaleb(-places)
     )
-    if abs(made).scaleb(places) > limits.MAX_UNITS:
-        raise ValueError(f"{made} is too large")
-    return made
+    if abs(result).scaleb(places) > limits.MAX_UNITS:
+        raise ValueError(f"{result} is too large")
+    return result
 
 
 # --- Placeholder values ----------------------------------------------------------------------------------------------

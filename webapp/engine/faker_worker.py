@@ -27,8 +27,8 @@ NO_DATA = frozenset(
 )
 """Methods that are not supported."""
 _SIZED = re.compile(r"(^|_)(nb|num|length|digits|size|count|chars|rows|elements|bytes|limit)(_|$)")
-_NEAREST = 3
-_COMPARED = 20
+_MAX_SUGGESTIONS = 3
+_REPEATED_VALUES = 20
 """Values that are drawn twice, to see that they come again."""
 
 
@@ -62,8 +62,8 @@ class Clock:
         class DateTime(real.datetime, metaclass=Alike):
             @classmethod
             def now(cls, tz: real.tzinfo | None = None) -> real.datetime:  # type: ignore[override]  # a plain one, not of this class
-                made = real.datetime.fromtimestamp(clock.seconds(), tz or real.UTC)
-                return made if tz else made.replace(tzinfo=None)
+                moment = real.datetime.fromtimestamp(clock.seconds(), tz or real.UTC)
+                return moment if tz else moment.replace(tzinfo=None)
 
             @classmethod
             def utcnow(cls) -> real.datetime:  # type: ignore[override]  # a plain one, not of this class
@@ -103,25 +103,27 @@ def methods(generator: Any) -> dict[str, Any]:
 
 def chosen(generator: Any, method: str) -> tuple[Any, str | None]:
     """A method by its name, and the locale whose words it has (None: it has none)."""
-    known = methods(generator)
+    available = methods(generator)
     if method.startswith("_") or method in NO_DATA:
         text = f'Faker\'s "{method}" is not supported: its result cannot be stored in a row.'
         raise InvalidRequest(
             "refused_method", "method", text, "Name a method of one of Faker's providers, such as `name`."
         )
-    if method not in known:
-        near = get_close_matches(method, [name for name in known if name not in NO_DATA], _NEAREST)
+    if method not in available:
+        suggestions = get_close_matches(
+            method, [name for name in available if name not in NO_DATA], _MAX_SUGGESTIONS
+        )
         hint = (
-            f"Did you mean {' or '.join(f'`{name}`' for name in near)}?"
-            if near
+            f"Did you mean {' or '.join(f'`{name}`' for name in suggestions)}?"
+            if suggestions
             else "See Faker's documentation."
         )
         raise InvalidRequest("unknown_method", "method", f'Faker has no method "{method}".', hint)
-    return getattr(generator, method), known[method].__lang__
+    return getattr(generator, method), available[method].__lang__
 
 
-def check_arguments(call: Any, arguments: dict[str, Any], most: int) -> None:
-    """Reject arguments that the method does not accept, and sizes beyond ``most``."""
+def check_arguments(call: Any, arguments: dict[str, Any], maximum: int) -> None:
+    """Reject arguments that the method does not accept, and sizes beyond ``maximum``."""
     parameters = inspect.signature(call).parameters
     open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     takes = [name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
@@ -132,15 +134,15 @@ def check_arguments(call: Any, arguments: dict[str, Any], most: int) -> None:
                 "unknown_key", f"arguments.{name}", f'The method has no argument "{name}".', hint
             )
         size = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-        if _SIZED.search(name) and abs(size) > most:
-            text = f"{name} is {size:,}; {most:,} is the most."
+        if _SIZED.search(name) and abs(size) > maximum:
+            text = f"{name} is {size:,}; {maximum:,} is the most."
             raise InvalidRequest("too_large", f"arguments.{name}", text, "Use smaller arguments.")
 
 
 def draw(call: Any, request: dict[str, Any]) -> list[Any]:
     """Return the requested number of values, within the limits of processor time and size."""
     arguments, end = request["arguments"], time.process_time() + request["seconds"]
-    made: list[Any] = []
+    values: list[Any] = []
     size = 0
     for at in range(request["count"]):
         try:
@@ -154,7 +156,7 @@ def draw(call: Any, request: dict[str, Any]) -> list[Any]:
         except Exception as error:  # a provider may raise anything
             text = f"Faker says: {type(error).__name__}: {str(error)[:200]}"
             raise InvalidRequest("method_failed", "arguments", text, "Correct the arguments.") from None
-        made.append(value)
+        values.append(value)
         length = len(value[1]) if isinstance(value[1], str) else 8
         if length > request["longest"]:
             text = f"A value has {length:,} characters; {request['longest']:,} is the most."
@@ -168,7 +170,7 @@ def draw(call: Any, request: dict[str, Any]) -> list[Any]:
             raise InvalidRequest(
                 "too_slow", "arguments", text, "Use arguments for smaller values, or another method."
             )
-    return made
+    return values
 
 
 def plain(value: Any) -> tuple[str, Any]:
@@ -224,13 +226,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     call, language = chosen(generator, request["method"])
     check_arguments(call, request["arguments"], request["largest"])
     generator.seed_instance(request["seed"])
-    first = draw(call, {**request, "count": _COMPARED})
+    first = draw(call, {**request, "count": _REPEATED_VALUES})
     generator.seed_instance(request["seed"])
-    made = draw(call, request)
-    if made[:_COMPARED] != first:
+    drawn = draw(call, request)
+    if drawn[:_REPEATED_VALUES] != first:
         text = "The method does not give the same values again from the same seed."
         raise InvalidRequest("refused_method", "method", text, "Choose another one.")
-    kinds, values = zip(*made, strict=True)
+    kinds, values = zip(*drawn, strict=True)
     return {"kinds": kinds, "values": values, "language": language, "clocked": clock.asked}
 
 
@@ -240,8 +242,8 @@ def limit(megabytes: int, seconds: int) -> None:
         import resource
     except ImportError:
         return
-    for what, most in ((resource.RLIMIT_AS, megabytes << 20), (resource.RLIMIT_CPU, seconds)):
-        resource.setrlimit(what, (most, most))
+    for what, maximum in ((resource.RLIMIT_AS, megabytes << 20), (resource.RLIMIT_CPU, seconds)):
+        resource.setrlimit(what, (maximum, maximum))
 
 
 def main() -> None:

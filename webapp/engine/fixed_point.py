@@ -98,16 +98,16 @@ def exp2(exponents: np.ndarray) -> np.ndarray:
     """2 to each of ``exponents`` (``int64[n]``), rounded to whole numbers as ``int64[n]``; exact to 3e-10 of the
     value. Never falls as the exponent rises. Answers `SATURATED` from 2**62 on."""
     table, slope = _powers()
-    whole = exponents >> PLACES
+    integer_part = exponents >> PLACES
     rest = exponents & (ONE - 1)
     index = rest >> _REST_BITS
     rest &= _REST - 1
     mantissa = table[index] + ((slope[index] * rest.view(np.uint64)) >> np.uint64(_REST_BITS - _SLOPE_BITS))
-    shift = np.clip(62 - whole, 1, 63).view(np.uint64)
-    made = ((mantissa + (np.uint64(1) << (shift - np.uint64(1)))) >> shift).view(np.int64)
-    made[whole < -1] = 0
-    made[whole >= 62] = SATURATED
-    return made
+    shift = np.clip(62 - integer_part, 1, 63).view(np.uint64)
+    result = ((mantissa + (np.uint64(1) << (shift - np.uint64(1)))) >> shift).view(np.int64)
+    result[integer_part < -1] = 0
+    result[integer_part >= 62] = SATURATED
+    return result
 
 
 def times(values: np.ndarray, factor: int, shift: int) -> np.ndarray:

@@ -88,9 +88,9 @@ def compiled(key: tuple[str, str], group: tuple[FieldSpec, ...], compiler: Compi
     founders = group if GROUP_KINDS[kind].founded_by_readers else own
     ids = [field.id for field in founders if field.id]
     founder = min(ids) if ids else f"name:{name}"
-    made = GROUP_KINDS[kind](founders, compiler)
-    made.readers = group[len(own) :]
-    return Group(name, made, tuple(field.name for field in group), founder)
+    group_kind = GROUP_KINDS[kind](founders, compiler)
+    group_kind.readers = group[len(own) :]
+    return Group(name, group_kind, tuple(field.name for field in group), founder)
 
 
 NEWEST = 3
@@ -109,34 +109,34 @@ def assign(spec: TemplateSpec, settled: Collection[str] = (), engine: int = NEWE
 
 def _assign(fields: tuple[FieldSpec, ...], settled: Collection[str], engine: int) -> tuple[FieldSpec, ...]:
     taken = {(field.group, field.type.part(field.options)) for field in fields if field.group}
-    about = {field.group: field.type.subject(field.options) for field in fields if field.group}
-    made = list(fields)
-    for place, field in enumerate(fields):
+    subjects = {field.group: field.type.subject(field.options) for field in fields if field.group}
+    result = list(fields)
+    for position, field in enumerate(fields):
         if (
             field.type.group_kind is not None
             and not field.group
             and field.type.grouped_since <= engine
-            and not _alone(field, fields, settled, engine)
+            and not _is_alone(field, fields, settled, engine)
         ):
             part, subject = field.type.part(field.options), field.type.subject(field.options)
             group = next(
                 name
-                for name in _candidates(field, made)
-                if (name, part) not in taken and about.get(name, subject) == subject
+                for name in _candidates(field, result)
+                if (name, part) not in taken and subjects.get(name, subject) == subject
             )
             taken.add((group, part))
-            about[group] = subject
+            subjects[group] = subject
             field = replace(field, common=field.common.model_copy(update={"group": group}))
-        made[place] = (
+        result[position] = (
             replace(field, children=_assign(field.children, settled, engine)) if field.children else field
         )
-    for place, field in enumerate(made):
-        if engine >= 3 and field.id not in settled and (row := group_for(field, made)):
-            made[place] = replace(field, common=field.common.model_copy(update={"group": row}))
-    return tuple(made)
+    for position, field in enumerate(result):
+        if engine >= 3 and field.id not in settled and (row := group_for(field, result)):
+            result[position] = replace(field, common=field.common.model_copy(update={"group": row}))
+    return tuple(result)
 
 
-def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[str], engine: int) -> bool:
+def _is_alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[str], engine: int) -> bool:
     """Return whether a field of a type that needs another group member finds none. From engine 2 on, the member may be
     such a field too, or one of a group that it reads."""
     if not field.type.joins:
@@ -152,12 +152,12 @@ def _alone(field: FieldSpec, fields: Sequence[FieldSpec], settled: Collection[st
     if engine < 2:
         kind = field.type.group_kind
         return not any(kind in _kinds(other) and not other.type.joins for other in fields)
-    wanted = set(_kinds(field))
-    return not any(other is not field and wanted.intersection(_kinds(other)) for other in fields)
+    kinds = set(_kinds(field))
+    return not any(other is not field and kinds.intersection(_kinds(other)) for other in fields)
 
 
 def contradicts_as_unique(
-    field: FieldSpec, made: FieldType, fields: Sequence[FieldSpec], located: bool
+    field: FieldSpec, field_type: FieldType, fields: Sequence[FieldSpec], located: bool
 ) -> bool:
     """Return whether a field of a level may contradict the others because its values are unique. ``located``: its
     country is decided by a locale or an option."""
@@ -167,7 +167,7 @@ def contradicts_as_unique(
     if (
         located
         and field.type.group_kind != "company"
-        and not (isinstance(made, CodeType) and made.code.given)
+        and not (isinstance(field_type, CodeType) and field_type.code.given)
     ):
         own = set()  # it has nothing to contradict
     related = any(other is not field and own.intersection(_kinds(other)) for other in fields)
@@ -189,14 +189,14 @@ def _candidates(field: FieldSpec, fields: Sequence[FieldSpec]) -> Iterator[str]:
     if field.type.beside is not None:
         same = [other for other in fields if other.type.group_kind == kind]
         named = [other.group for other in same if other.group]
-        besides = (field.type.beside,) if isinstance(field.type.beside, str) else field.type.beside
-        beside = [
-            other.group or kind for kind in besides for other in fields if other.type.group_kind == kind
+        kinds = (field.type.beside,) if isinstance(field.type.beside, str) else field.type.beside
+        adjacent = [
+            other.group or kind for kind in kinds for other in fields if other.type.group_kind == kind
         ]
         if named:
             yield named[0]
-        elif beside and not any(other.common.unique for other in same):
-            yield beside[0]
+        elif adjacent and not any(other.common.unique for other in same):
+            yield adjacent[0]
     yield kind
     for number in count(2):
         yield f"{kind}_{number}"

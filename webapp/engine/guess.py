@@ -44,7 +44,7 @@ def type_of(name: str) -> str:
         kind = find("".join(words[start:]))
         if kind is not None and kind.category != "external":  # they generate nothing without a connection
             return kind.name
-    for pattern, wanted in HABITS:
-        if re.search(pattern, plain) and find(wanted) is not None:
-            return wanted
+    for pattern, type_name in HABITS:
+        if re.search(pattern, plain) and find(type_name) is not None:
+            return type_name
     return next(one for one in FALLBACK if find(one) is not None)

@@ -20,9 +20,9 @@ from jsonpath_ng.jsonpath import Wildcard
 
 from webapp import limits
 
-_COMPARED: Final = (plain.This, plain.Child, plain.Fields, plain.Index, iterable.Len)
-_TAKEN: Final = (
-    *_COMPARED, plain.Root, plain.Slice, plain.Descendants, Wildcard,
+_FILTER_PARTS: Final = (plain.This, plain.Child, plain.Fields, plain.Index, iterable.Len)
+_SUPPORTED_PARTS: Final = (
+    *_FILTER_PARTS, plain.Root, plain.Slice, plain.Descendants, Wildcard,
     filters.Filter, filters.Expression, filters.And, filters.Or,
 )  # fmt: skip
 
@@ -38,11 +38,11 @@ def read(text: str) -> plain.JSONPath:
     if sum(isinstance(part, plain.Descendants) for part in parts) > 1:
         raise ValueError("a JSONPath holds .. once")
     for part in parts:
-        if type(part) not in _TAKEN:
+        if type(part) not in _SUPPORTED_PARTS:
             message = "is not taken: a JSONPath here has names, indices, slices, *, .., filters and `len`"
             # The text of `sorted` fails without arguments.
-            shown = "`sorted`" if isinstance(part, iterable.SortedThis) else part
-            raise ValueError(f"{shown} {message}")
+            name = "`sorted`" if isinstance(part, iterable.SortedThis) else part
+            raise ValueError(f"{name} {message}")
         if isinstance(part, plain.Fields | plain.Index):
             named = part.fields if isinstance(part, plain.Fields) else part.indices
             if len(set(named)) < len(named):
@@ -54,7 +54,7 @@ def read(text: str) -> plain.JSONPath:
                 *_parts(part.target),
                 *(_parts(part.value) if isinstance(part.value, plain.JSONPath) else ()),
             ]
-            if any(type(one) not in _COMPARED for one in inner):
+            if any(type(one) not in _FILTER_PARTS for one in inner):
                 raise ValueError(
                     "a filter may only compare paths that begin with @ and consist of names and indices"
                 )
@@ -100,7 +100,7 @@ class _Search:
                     yield from (value[name] for name in part.fields if name in value)
             case plain.Index():
                 if isinstance(value, list):
-                    found = (value[place] for place in part.indices if -len(value) <= place < len(value))
+                    found = (value[index] for index in part.indices if -len(value) <= index < len(value))
                     yield from self._visited(found)
             case plain.Slice():
                 if isinstance(value, list) and part.step != 0:

@@ -37,41 +37,45 @@ if TYPE_CHECKING:
 _NOT_DIGITS: Final = bytes(set(range(256)) - set(b"0123456789"))
 _NOT_DIGITS_OR_END: Final = bytes(set(range(256)) - set(b"0123456789\0"))
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_LONG_DIGITS: Final = 9
+_MIN_DIGITS: Final = 9
 """Digits of a number, to find it in other columns in any format."""
-_CODED: Final = ("tokenize", "hash")
-_SAME: Final = ("redact", "null")
+_TOKEN_STRATEGIES: Final = ("tokenize", "hash")
+_BLANKING_STRATEGIES: Final = ("redact", "null")
 
 
 def leak_watch(bound: BoundPlan) -> Watch | None:
     """Return the leak check for the output of a template with a source; None without one. If nothing is sensitive, it
     only names the columns that are not masked."""
     layer = bound.plan.layer
-    kept = {
+    sensitive = {
         name: one.type
         for name, one in layer.columns.items()
         if isinstance(one.type, Sourced) and one.type.sensitive
     }
-    plain = {
+    unmasked_names = {
         name
         for name, one in layer.columns.items()
         if isinstance(one.type, Sourced) and not one.type.sensitive
     }
-    if not kept and not plain:
+    if not sensitive and not unmasked_names:
         return None
-    carriers = {name for name in layer.columns if plain & _read_by(layer, name)} if kept else set()
-    unmasked = tuple(name for name in layer.visible if name in plain)
-    return Watch(kept, frozenset(carriers), {name: bound.states[name] for name in kept}, unmasked)
+    carriers = (
+        {name for name in layer.columns if unmasked_names & _dependencies(layer, name)}
+        if sensitive
+        else set()
+    )
+    unmasked = tuple(name for name in layer.visible if name in unmasked_names)
+    return Watch(sensitive, frozenset(carriers), {name: bound.states[name] for name in sensitive}, unmasked)
 
 
-def _read_by(layer: Layer, name: str) -> set[str]:
+def _dependencies(layer: Layer, name: str) -> set[str]:
     """Return the columns that a column depends on in the same row, including itself."""
-    found, waiting = {name}, [name]
-    while waiting:
-        column = layer.columns.get(waiting.pop())
-        fresh = set(_needs(column)) - found if column is not None else set()
-        found |= fresh
-        waiting.extend(fresh)
+    found, pending = {name}, [name]
+    while pending:
+        column = layer.columns.get(pending.pop())
+        new = set(_needs(column)) - found if column is not None else set()
+        found |= new
+        pending.extend(new)
     return found
 
 
@@ -107,13 +111,13 @@ class _Values:
     @functools.cached_property
     def long(self) -> list[int]:
         """Return the values that are long enough to be searched inside others."""
-        enough = _true(pc.greater_equal(pc.utf8_length(self.folded), limits.LEAK_SUBSTRING_CHARS))
+        enough = _to_booleans(pc.greater_equal(pc.utf8_length(self.folded), limits.LEAK_SUBSTRING_CHARS))
         return np.flatnonzero(self.telling & enough).tolist()
 
     @functools.cached_property
     def numbers(self) -> list[int]:
         """The values with enough digits to be searched for in any notation."""
-        return [at for at in self.long if len(self.figures[at]) >= _LONG_DIGITS]
+        return [at for at in self.long if len(self.figures[at]) >= _MIN_DIGITS]
 
 
 class Watch:
@@ -121,16 +125,16 @@ class Watch:
 
     def __init__(
         self,
-        kept: Mapping[str, Sourced],
+        sensitive: Mapping[str, Sourced],
         carriers: frozenset[str],
         maskers: Mapping[str, Any],
         unmasked: tuple[str, ...] = (),
     ) -> None:
         self.unmasked = unmasked
         """Columns of the output that have the values of the source."""
-        self._kept, self._carriers, self._maskers = kept, carriers, maskers
+        self._sensitive, self._carriers, self._maskers = sensitive, carriers, maskers
         self._lock = threading.Lock()
-        self._seen = {name: {"values": 0, "found": 0, "expected": 0.0} for name in kept}
+        self._counts = {name: {"values": 0, "found": 0, "expected": 0.0} for name in sensitive}
 
     def check(
         self, rows: np.ndarray, columns: Mapping[str, pa.Array], known: dict[str, _Values] | None = None
@@ -138,109 +142,121 @@ class Watch:
         """Check some columns of some rows (``uint64[n]``) before they are sent. ``known`` caches the real values of
         these rows between calls. Error: ApiError leak_found."""
         known = {} if known is None else known
-        carried = {name: made for name, made in columns.items() if name in self._carriers}
-        for name, one in self._kept.items():
+        carried = {name: output for name, output in columns.items() if name in self._carriers}
+        for name, one in self._sensitive.items():
             if name not in known and (carried or name in columns):
                 known[name] = _Values(spelled(one.raw(rows)))
-        for name, made in columns.items():
-            if name in self._kept:
-                self._own(name, rows, known[name], spelled(made))
+        for name, output in columns.items():
+            if name in self._sensitive:
+                self._check_masked(name, rows, known[name], spelled(output))
         if not carried:
             return
         # Against what comes from the source unmasked.
         texts = [pc.fill_null(digests.folded(one), "") for one in carried.values()]
-        around = pc.binary_join_element_wise(*texts, "\0") if len(texts) > 1 else texts[0]
-        lines = around.to_pylist()
+        joined_texts = pc.binary_join_element_wise(*texts, "\0") if len(texts) > 1 else texts[0]
+        lines = joined_texts.to_pylist()
         figures: list[bytes] | None = None
         for name, column in known.items():
             values, numbers = column.texts, column.figures
             for at in [at for at in column.long if values[at] in lines[at]]:
                 parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
-                where = next((key for key, text in parts.items() if _stands(values[at], text)), None)
+                where = next((key for key, text in parts.items() if _occurs(values[at], text)), None)
                 if where is not None:
-                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
+                    raise self._leak_error(
+                        name, where, rows[at], f'appears in "{where}", which is not masked'
+                    )
             if figures is None and column.numbers:
                 figures = [line.encode().translate(None, _NOT_DIGITS_OR_END) for line in lines]
             for at in [at for at in column.numbers if figures and numbers[at] in figures[at]]:
                 parts = {key: text[at].as_py() for key, text in zip(carried, texts, strict=True)}
                 where = next((key for key, text in parts.items() if numbers[at] in _digits([text])[0]), None)
                 if where is not None:
-                    raise self._found(name, where, rows[at], f'appears in "{where}", which is not masked')
+                    raise self._leak_error(
+                        name, where, rows[at], f'appears in "{where}", which is not masked'
+                    )
 
     def report(self) -> list[dict[str, Any]]:
         """Return the results so far, column by column."""
-        message = []
-        for name, one in self._kept.items():
+        entries = []
+        for name, one in self._sensitive.items():
             masker, known = self._maskers[name], digests.of_column(one.real, one.column)
             with self._lock:
-                seen = dict(self._seen[name])
-            message.append(
+                counts = dict(self._counts[name])
+            entries.append(
                 {
                     "column": name,
                     "source_column": one.column,
                     "strategy": masker.strategy,
                     "key_version": masker.key_version,
-                    "values": seen["values"],
+                    "values": counts["values"],
                     "survivors": 0,
                     "whole_column": {
                         "kind": "none" if masker.disjoint else "counted",
                         "distinct": known.distinct,
                         "share": known.share,
-                        "found": seen["found"],
+                        "found": counts["found"],
                         "expected": None
                         if masker.disjoint or masker.strategy == "replace"
-                        else round(seen["expected"], 3),
+                        else round(counts["expected"], 3),
                     },
                 }
             )
-        return message
+        return entries
 
-    def _own(self, name: str, rows: np.ndarray, real: _Values, made: pa.Array) -> None:
+    def _check_masked(self, name: str, rows: np.ndarray, real: _Values, output: pa.Array) -> None:
         """Check a column against its masked values."""
         masker = self._maskers[name]
         telling = real.telling
-        if masker.strategy in _SAME:  # previously redacted values stay redacted
-            telling = telling & ~_true(pc.equal(real.folded, "[redacted]"))
-        place = np.flatnonzero(telling & made.is_valid().to_numpy(zero_copy_only=False))
-        low_before = real.folded.take(pa.array(place))
-        low_after = digests.folded(made.take(pa.array(place)))
-        hit = _true(pc.equal(low_before, low_after))
-        if hit.any():
-            raise self._found(name, name, rows[place[hit.argmax()]], "is unchanged")
-        olds, news = low_before.to_pylist(), low_after.to_pylist()
-        if not masker.exact_only and masker.strategy not in _SAME:
-            least = limits.LEAK_CODED_CHARS if masker.strategy in _CODED else limits.LEAK_SUBSTRING_CHARS
-            pairs = enumerate(zip(olds, news, strict=True))
-            at = next((at for at, (old, new) in pairs if old in new and len(old) >= least), None)
+        if masker.strategy in _BLANKING_STRATEGIES:  # previously redacted values stay redacted
+            telling = telling & ~_to_booleans(pc.equal(real.folded, "[redacted]"))
+        positions = np.flatnonzero(telling & output.is_valid().to_numpy(zero_copy_only=False))
+        low_before = real.folded.take(pa.array(positions))
+        low_after = digests.folded(output.take(pa.array(positions)))
+        matches = _to_booleans(pc.equal(low_before, low_after))
+        if matches.any():
+            raise self._leak_error(name, name, rows[positions[matches.argmax()]], "is unchanged")
+        real_texts, output_texts = low_before.to_pylist(), low_after.to_pylist()
+        if not masker.exact_only and masker.strategy not in _BLANKING_STRATEGIES:
+            min_length = (
+                limits.LEAK_CODED_CHARS
+                if masker.strategy in _TOKEN_STRATEGIES
+                else limits.LEAK_SUBSTRING_CHARS
+            )
+            pairs = enumerate(zip(real_texts, output_texts, strict=True))
+            at = next((at for at, (old, new) in pairs if old in new and len(old) >= min_length), None)
             if at is not None:
-                raise self._found(name, name, rows[place[at]], "is part of what stands for it")
-        same = enumerate(zip(_digits(olds), _digits(news), strict=True))
+                raise self._leak_error(name, name, rows[positions[at]], "is part of what stands for it")
+        same = enumerate(zip(_digits(real_texts), _digits(output_texts), strict=True))
         for at in [at for at, (before, after) in same if before == after and before]:
-            count = len(_digits([olds[at]])[0])
+            count = len(_digits([real_texts[at]])[0])
             # A token or a hash has few digits, which match by chance.
-            few = count < (limits.LEAK_CODED_CHARS if masker.strategy in _CODED else limits.LEAK_DIGITS)
-            if not few or (masker.strategy not in _CODED and not _LETTER.search(olds[at])):
-                raise self._found(name, name, rows[place[at]], "has the same digits")
+            is_short = count < (
+                limits.LEAK_CODED_CHARS if masker.strategy in _TOKEN_STRATEGIES else limits.LEAK_DIGITS
+            )
+            if not is_short or (
+                masker.strategy not in _TOKEN_STRATEGIES and not _LETTER.search(real_texts[at])
+            ):
+                raise self._leak_error(name, name, rows[positions[at]], "has the same digits")
         # Against the real values of other rows.
-        one, rows = self._kept[name], rows[place]
-        known = digests.of_column(one.real, one.column)
-        hit = known.holds(digests.of(low_after))
-        if hit.any():
-            hit &= masking.telling(low_after)
-        if masker.disjoint and masker.strategy not in _SAME and hit.any():
-            raise self._found(name, name, rows[hit.argmax()], "appears in another row")
+        source_column, rows = self._sensitive[name], rows[positions]
+        known = digests.of_column(source_column.real, source_column.column)
+        matches = known.holds(digests.of(low_after))
+        if matches.any():
+            matches &= masking.telling(low_after)
+        if masker.disjoint and masker.strategy not in _BLANKING_STRATEGIES and matches.any():
+            raise self._leak_error(name, name, rows[matches.argmax()], "appears in another row")
         expected = (
-            expected_by_chance(one, masker.strategy, low_before, known)
+            expected_by_chance(source_column, masker.strategy, low_before, known)
             if masker.strategy == "format_preserve"
             else 0.0
         )
         with self._lock:
-            seen = self._seen[name]
-            seen["values"] += int(rows.size)
-            seen["found"] += int(hit.sum()) if not masker.disjoint else 0
-            seen["expected"] += expected
+            counts = self._counts[name]
+            counts["values"] += int(rows.size)
+            counts["found"] += int(matches.sum()) if not masker.disjoint else 0
+            counts["expected"] += expected
 
-    def _found(self, name: str, where: str, row: Any, how: str) -> ApiError:
+    def _leak_error(self, name: str, where: str, row: Any, how: str) -> ApiError:
         text = f'A real value of the sensitive column "{name}" {how} in row {int(row) + 1:,}. Nothing of it has left.'
         details = {
             "column": name,
@@ -256,7 +272,7 @@ class Watch:
         return ApiError("leak_found", text, {**details, "hint": hint})
 
 
-def _true(mask: pa.Array) -> np.ndarray:
+def _to_booleans(mask: pa.Array) -> np.ndarray:
     return pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
 
 
@@ -268,7 +284,7 @@ def _digits(texts: list[str]) -> list[bytes]:
     return [text.encode().translate(None, _NOT_DIGITS) for text in texts]  # one of them holds the end mark
 
 
-def _stands(value: str, line: str) -> bool:
+def _occurs(value: str, line: str) -> bool:
     """Return whether a value occurs in a text; digits inside a longer number do not count, because they match by
     chance."""
     if value not in line or _LETTER.search(value):
@@ -285,10 +301,10 @@ def merged(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
             found[one["column"]] = {**one, "whole_column": dict(one["whole_column"])}
             continue
         before["values"] += one["values"]
-        whole, more = before["whole_column"], one["whole_column"]
-        whole["found"] += more["found"]
-        if whole["expected"] is not None:
-            whole["expected"] = round(whole["expected"] + (more["expected"] or 0.0), 3)
+        total, more = before["whole_column"], one["whole_column"]
+        total["found"] += more["found"]
+        if total["expected"] is not None:
+            total["expected"] = round(total["expected"] + (more["expected"] or 0.0), 3)
     return list(found.values())
 
 
@@ -299,7 +315,7 @@ _SHAPE: Final = bytes(
 )
 _REST: Final = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 that follow a first one."""
-_CARD_KEPT: Final = 7
+_CARD_FIXED_DIGITS: Final = 7
 """Digits of a card number that are kept or follow from the others: its first six and its check digit."""
 
 
@@ -310,24 +326,24 @@ def expected_by_chance(column: Sourced, strategy: str, real: pa.Array, known: Di
     def count() -> Counter[str]:
         found: Counter[str] = Counter()
         for piece in column.real.pieces(column.column):
-            found.update(_shaped(column, folded(piece)))
+            found.update(_shapes(column, folded(piece)))
         return found
 
     shapes = column.real.remembered(("shapes", column.column), count)
     total = max(known.values, 1)
     distinct = known.distinct / total
     found = 0.0
-    for shape, times in Counter(_shaped(column, real)).items():
+    for shape, times in Counter(_shapes(column, real)).items():
         local = shape.partition("@")[0] if column.name == "email" else shape
         digits = local.count("9")
         if column.name == "credit_card_number":
-            digits = max(0, digits - _CARD_KEPT)
-        room = 10.0**digits * float(_LETTERS) ** local.count("a")
-        found += times * min(1.0, shapes[shape] * distinct / room) if room > 1 else 0.0
+            digits = max(0, digits - _CARD_FIXED_DIGITS)
+        combinations = 10.0**digits * float(_LETTERS) ** local.count("a")
+        found += times * min(1.0, shapes[shape] * distinct / combinations) if combinations > 1 else 0.0
     return found
 
 
-def _shaped(column: Sourced, texts: pa.Array) -> list[str]:
+def _shapes(column: Sourced, texts: pa.Array) -> list[str]:
     """Texts with `9` for a digit and `a` for a letter; of an e-mail address the part after `@` is unchanged."""
     values = texts.drop_null().to_pylist()
     if column.name == "email":

@@ -26,8 +26,8 @@ class _Cell(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no types
         cell = self.value
         if cell is None:
             return None
-        held = cell.as_py(**how)
-        return held["value"] if held["text"] is None else held["text"]
+        parts = cell.as_py(**how)
+        return parts["value"] if parts["text"] is None else parts["text"]
 
 
 class MixedType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types

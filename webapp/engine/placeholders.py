@@ -65,8 +65,8 @@ class Pattern:
     def fill(self, column: Callable[[str], pa.Array], n: int) -> pa.Array:
         """``string[n]``; a blank value leaves nothing in its place."""
         if not self.holes:
-            whole = "".join(part for part in self.parts if isinstance(part, str))
-            return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([whole]))
+            constant = "".join(part for part in self.parts if isinstance(part, str))
+            return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([constant]))
         pieces: list[str | pa.Array] = []
         size = 0
         for part in self.parts:
@@ -132,8 +132,8 @@ def _filters(source: str, position: int) -> list[Filter]:
                 raise PlaceholderError("The date filter wants a format: date('YYYY-MM-DD').", position)
             found.append(dates.formatter(argument))
         elif name not in _PLAIN_FILTERS:
-            known = ", ".join([*_PLAIN_FILTERS, "date('...')"])
-            raise PlaceholderError(f"There is no filter {name}; there are {known}.", position)
+            names = ", ".join([*_PLAIN_FILTERS, "date('...')"])
+            raise PlaceholderError(f"There is no filter {name}; there are {names}.", position)
         elif argument is not None:
             raise PlaceholderError(f"The filter {name} takes nothing in brackets.", position)
         else:

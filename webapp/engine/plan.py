@@ -57,8 +57,8 @@ class Plan:
         if self.made_from is None:
             return self
         locale, library = self.made_from
-        known = replace(library, answers={**library.answers, **answers})
-        return compile_plan(self.spec, self.vocabulary, locale, known)
+        answered_library = replace(library, answers={**library.answers, **answers})
+        return compile_plan(self.spec, self.vocabulary, locale, answered_library)
 
 
 def compile_plan(
@@ -86,12 +86,12 @@ def _compiled_fields(
     spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None, library: Library | None
 ) -> tuple[Compiler, Layer]:
     """The compiler after it has compiled every field, with the faults it found."""
-    asked = locale or spec.locale
-    known = not asked or vocabulary.knows_locale(asked)
-    compiler = Compiler(spec, vocabulary, asked if known else None, library or Library(), bind_fields)
-    if asked and not known:
-        text = f'There is no locale "{asked}".'
-        hint = did_you_mean(asked, vocabulary.locales)
+    requested = locale or spec.locale
+    is_known = not requested or vocabulary.knows_locale(requested)
+    compiler = Compiler(spec, vocabulary, requested if is_known else None, library or Library(), bind_fields)
+    if requested and not is_known:
+        text = f'There is no locale "{requested}".'
+        hint = did_you_mean(requested, vocabulary.locales)
         compiler.faults.append(Fault("locale", "unknown_locale", text, hint))
     layer = compiler._layer(compiler._scope)
     if compiler.leaves > limits.MAX_ARRAY_PRODUCT:

@@ -17,7 +17,7 @@ from webapp.engine import text
 if TYPE_CHECKING:
     from webapp.engine.spec import CommonKeys
 
-_POOLS_KEPT = 8
+_MAX_POOLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Text:
         pool = column.dictionary
         last = pool.buffers()[-1]
         address = (last.address if last is not None else 0, pool.offset)
-        known = self._pools.get(address)
-        if known is None:
-            known = self._pools[address] = (pool, self._plain(text.to_text(pool)))
-            if len(self._pools) > _POOLS_KEPT:
+        cached = self._pools.get(address)
+        if cached is None:
+            cached = self._pools[address] = (pool, self._plain(text.to_text(pool)))
+            if len(self._pools) > _MAX_POOLS:
                 self._pools.popitem(last=False)
-        return pa.DictionaryArray.from_arrays(column.indices, known[1], safe=False)
+        return pa.DictionaryArray.from_arrays(column.indices, cached[1], safe=False)
 
     def _plain(self, values: pa.Array) -> pa.Array:
         if self.case == "upper":

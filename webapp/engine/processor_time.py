@@ -81,8 +81,8 @@ class Budget:
     def check(self) -> None:
         """Raise `TooSlow` if the time is used up."""
         # A thread works no longer than the time that passes, and only the processor clock takes a system call.
-        most = self.used + self.elapsed() - self._entered
-        if most > self.limit and self.spent > self.limit:
+        upper_bound = self.used + self.elapsed() - self._entered
+        if upper_bound > self.limit and self.spent > self.limit:
             raise TooSlow(self.limit)
 
 

@@ -33,15 +33,15 @@ BLANK_SALT = -100
 
 _PERMUTATION_SALT = -101
 
-_FEW = 16
+_FEW_ROWS = 16
 """Up to this many rows, Python's integers are faster than fifteen calls of numpy."""
 
 _Network = Callable[[tuple[np.uint64, ...], Rows, int, int], Rows]
 
 _SMALL_PERMUTATION = 1024
 _FEISTEL_ROUNDS = 6
-_TINY = 7  # so few can be put in order by a table of all orders
-_FEW_ROUNDS_FROM = 128  # below, permutations of short domains need twice the rounds to be even
+_MAX_TABLE_DOMAIN = 7  # so few can be put in order by a table of all orders
+_MIN_LARGE_DOMAIN = 128  # below, permutations of short domains need twice the rounds to be even
 
 
 @lru_cache(maxsize=8192)  # builders and pipelines repeat requests with the same seed
@@ -49,17 +49,17 @@ def key(seed: str, *path: str) -> np.uint64:
     """The key of one column: a 64-bit digest of the seed and of what names the column (its field id)."""
     digest = _seeded(seed).copy()
     for part in path:
-        digest.update(_framed(part))
+        digest.update(_length_prefixed(part))
     return np.uint64(int.from_bytes(digest.digest(), "little"))
 
 
 @lru_cache(maxsize=64)
 def _seeded(seed: str) -> blake2b:
     """A digest that has taken in the seed, which all columns begin with."""
-    return blake2b(_framed(seed), digest_size=8)
+    return blake2b(_length_prefixed(seed), digest_size=8)
 
 
-def _framed(part: str) -> bytes:
+def _length_prefixed(part: str) -> bytes:
     raw = part.encode()
     return len(raw).to_bytes(4, "little") + raw
 
@@ -102,9 +102,9 @@ def below(random: Rows, n: int) -> Rows:
         return ((random >> _U32) * np.uint64(n)) >> _U32
     if n == 1 << 64:
         return random.copy()
-    if random.size <= _FEW and random.ndim == 1:
-        whole = int(n)
-        return np.array([bits_of_row * whole >> 64 for bits_of_row in random.tolist()], np.uint64)
+    if random.size <= _FEW_ROWS and random.ndim == 1:
+        limit = int(n)
+        return np.array([bits_of_row * limit >> 64 for bits_of_row in random.tolist()], np.uint64)
     return _high_word_of_short(random, np.uint64(n)) if n < 1 << 32 else _high_word(random, np.uint64(n))
 
 
@@ -154,25 +154,25 @@ class Weighted:
         self.size = len(weights)
         slots = 1 << max(1, (self.size - 1).bit_length())
         total = sum(weights)
-        share = [w * slots for w in weights] + [0] * (slots - self.size)
+        weight_of_slot = [w * slots for w in weights] + [0] * (slots - self.size)
         first = next(i for i, w in enumerate(weights) if w)
         alias = [first] * slots
         threshold = [total] * slots
-        small = [i for i, s in enumerate(share) if s < total]
-        large = [i for i, s in enumerate(share) if s >= total]
+        small = [i for i, s in enumerate(weight_of_slot) if s < total]
+        large = [i for i, s in enumerate(weight_of_slot) if s >= total]
         while small and large:
             low, high = small.pop(), large[-1]
-            threshold[low], alias[low] = share[low], high
-            share[high] -= total - share[low]
-            if share[high] < total:
+            threshold[low], alias[low] = weight_of_slot[low], high
+            weight_of_slot[high] -= total - weight_of_slot[low]
+            if weight_of_slot[high] < total:
                 small.append(large.pop())
-        self._shift = np.uint64(64 - (slots.bit_length() - 1))
+        self._round_function = np.uint64(64 - (slots.bit_length() - 1))
         self._threshold = np.array([min((t << 32) // total, 1 << 32) for t in threshold], np.uint64)
         self._alias = np.array(alias, np.uint64)
 
     def draw(self, random: Rows) -> Rows:
         """``uint64[n]`` of indices below ``size``."""
-        slot = random >> self._shift
+        slot = random >> self._round_function
         low = random & _LOW_32
         return np.where(low < self._threshold[slot], slot, self._alias[slot])
 
@@ -185,14 +185,14 @@ def permutation(column: np.uint64, rows: Rows, n: int) -> Rows:
     """
     if n <= _SMALL_PERMUTATION:
         return _small_permutation(int(column), n)[rows]
-    return _walk(_feistel, _round_keys(int(column)), rows, n)
+    return _cycle_walk(_feistel, _round_keys(int(column)), rows, n)
 
 
 def permutation_inverse(column: np.uint64, values: Rows, n: int) -> Rows:
     """Which row ``permutation`` sends to each of ``values``."""
     if n <= _SMALL_PERMUTATION:
         return np.argsort(_small_permutation(int(column), n)).astype(np.uint64)[values]
-    return _walk(_feistel_inverse, _round_keys(int(column)), values, n)
+    return _cycle_walk(_feistel_inverse, _round_keys(int(column)), values, n)
 
 
 def permutation_by(columns: Rows, rows: Rows, n: int) -> Rows:
@@ -201,18 +201,18 @@ def permutation_by(columns: Rows, rows: Rows, n: int) -> Rows:
     ``columns`` is a vector of keys as long as ``rows``; equal keys mean the same permutation, which is not the one
     that `permutation` makes of that key.
     """
-    if n <= _TINY:
+    if n <= _MAX_TABLE_DOMAIN:
         table = _all_permutations(n)
         return table.take(below(mix(columns.copy()), table.shape[0]) * np.uint64(n) + rows)
     a = isqrt(n - 1) + 1
     b = -(-n // a)
-    steps = _steps(_FEISTEL_ROUNDS if n >= _FEW_ROUNDS_FROM else 2 * _FEISTEL_ROUNDS)
+    steps = _steps(_FEISTEL_ROUNDS if n >= _MIN_LARGE_DOMAIN else 2 * _FEISTEL_ROUNDS)
     out = _feistel([columns + step for step in steps], rows, a, b)
     outside = np.flatnonzero(out >= np.uint64(n))
     while outside.size:
-        again = _feistel([columns[outside] + step for step in steps], out[outside], a, b)
-        out[outside] = again
-        outside = outside[again >= np.uint64(n)]
+        permuted = _feistel([columns[outside] + step for step in steps], out[outside], a, b)
+        out[outside] = permuted
+        outside = outside[permuted >= np.uint64(n)]
     return out
 
 
@@ -241,20 +241,20 @@ def _round_keys(column: int) -> tuple[np.uint64, ...]:
     return tuple(derive(np.uint64(column), -1 - i) for i in range(_FEISTEL_ROUNDS))
 
 
-def _walk(network: _Network, keys: tuple[np.uint64, ...], rows: Rows, n: int) -> Rows:
+def _cycle_walk(network: _Network, keys: tuple[np.uint64, ...], rows: Rows, n: int) -> Rows:
     a = isqrt(n - 1) + 1
     b = -(-n // a)
     limit = np.uint64(n)
     out = network(keys, rows, a, b)
     outside = np.flatnonzero(out >= limit)
     while outside.size:
-        again = network(keys, out[outside], a, b)
-        out[outside] = again
-        outside = outside[again >= limit]
+        permuted = network(keys, out[outside], a, b)
+        out[outside] = permuted
+        outside = outside[permuted >= limit]
     return out
 
 
-def _shift(column: np.uint64 | Rows, half: Rows, size: int) -> Rows:
+def _round_function(column: np.uint64 | Rows, half: Rows, size: int) -> Rows:
     return ((bits(column, half) >> _U32) * np.uint64(size)) >> _U32
 
 
@@ -262,10 +262,10 @@ def _feistel(keys: Sequence[np.uint64 | Rows], x: Rows, a: int, b: int) -> Rows:
     left, right = _halves(x, np.uint64(b))
     for i, column in enumerate(keys):
         if i % 2 == 0:
-            left += _shift(column, right, a)
+            left += _round_function(column, right, a)
             left = _reduced(left, a)
         else:
-            right += _shift(column, left, b)
+            right += _round_function(column, left, b)
             right = _reduced(right, b)
     left *= np.uint64(b)
     left += right
@@ -276,10 +276,10 @@ def _feistel_inverse(keys: Sequence[np.uint64 | Rows], x: Rows, a: int, b: int) 
     left, right = _halves(x, np.uint64(b))
     for i in reversed(range(len(keys))):
         if i % 2 == 0:
-            left += np.uint64(a) - _shift(keys[i], right, a)
+            left += np.uint64(a) - _round_function(keys[i], right, a)
             left = _reduced(left, a)
         else:
-            right += np.uint64(b) - _shift(keys[i], left, b)
+            right += np.uint64(b) - _round_function(keys[i], left, b)
             right = _reduced(right, b)
     left *= np.uint64(b)
     left += right
@@ -302,7 +302,7 @@ def blanks(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> n
     Exact in every full hundred: hundred b has floor((b+1)p) - floor(b p) blanks, at places found by sorting
     hashes with the place packed into their low bits, so that nothing ties.
     """
-    _, which, place, packed, latest = _hundreds(column, rows, numerator, denominator)
+    _, which, place, packed, latest = _hundred_blocks(column, rows, numerator, denominator)
     return packed[which, place] <= latest[which]
 
 
@@ -311,7 +311,7 @@ def filled_rank(column: np.uint64, rows: Rows, numerator: int, denominator: int)
 
     Null values are those that `blanks` returns with the same arguments.
     """
-    blocks, which, place, packed, latest = _hundreds(column, rows, numerator, denominator)
+    blocks, which, place, packed, latest = _hundred_blocks(column, rows, numerator, denominator)
     full = packed > latest[:, None]
     rank = np.cumsum(full, axis=1, dtype=np.int16)[which, place].astype(np.int64)
     rank += _filled_before(blocks, numerator, denominator)[which]
@@ -322,7 +322,7 @@ def filled_rank(column: np.uint64, rows: Rows, numerator: int, denominator: int)
 
 def filled_before(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> np.ndarray:
     """``int64[n]``: how many rows before each one are not blank, itself blank or not."""
-    blocks, which, place, packed, latest = _hundreds(column, rows, numerator, denominator)
+    blocks, which, place, packed, latest = _hundred_blocks(column, rows, numerator, denominator)
     full = packed > latest[:, None]
     inside = np.cumsum(full, axis=1, dtype=np.int16)[which, place].astype(np.int64)
     return inside - full[which, place] + _filled_before(blocks, numerator, denominator)[which]
@@ -338,7 +338,7 @@ def filled_row(column: np.uint64, ranks: Rows, numerator: int, denominator: int)
         hundred -= over
     while (under := _filled_before(hundred + np.uint64(1), numerator, denominator) <= before).any():
         hundred += under
-    _, which, _, packed, latest = _hundreds(column, hundred * np.uint64(100), numerator, denominator)
+    _, which, _, packed, latest = _hundred_blocks(column, hundred * np.uint64(100), numerator, denominator)
     full = packed > latest[:, None]
     order = np.argsort(
         ~full, axis=1, kind="stable"
@@ -360,7 +360,9 @@ def _filled_before(blocks: Rows, numerator: int, denominator: int) -> np.ndarray
     return (blocks * np.uint64(100) - shares).view(np.int64)
 
 
-def _hundreds(column: np.uint64, rows: Rows, numerator: int, denominator: int) -> tuple[np.ndarray, ...]:
+def _hundred_blocks(
+    column: np.uint64, rows: Rows, numerator: int, denominator: int
+) -> tuple[np.ndarray, ...]:
     """The hundreds of ``rows`` in rising order, which of them and which place each row has, a hash for every place
     (``uint64[k, 100]``) and the hash of each hundred up to which its places are blank."""
     hundred = rows // np.uint64(100)
@@ -384,8 +386,8 @@ def _hundreds(column: np.uint64, rows: Rows, numerator: int, denominator: int) -
 
 def _floor_share(n: Rows, p: np.uint64, d: np.uint64) -> Rows:
     # n * p overflows for rows near 2**63; whole multiples of d apart it does not.
-    whole, rest = np.divmod(n, d)
-    return whole * p + rest * p // d
+    multiples, rest = np.divmod(n, d)
+    return multiples * p + rest * p // d
 
 
 class RandomStream:

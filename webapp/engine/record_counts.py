@@ -48,44 +48,47 @@ def charged(bound: BoundPlan, offset: int, count: int, names: Collection[str] | 
     records = values = 0
     for start in range(offset, offset + count, limits.BLOCK_LEAVES):
         rows = np.arange(start, min(start + limits.BLOCK_LEAVES, offset + count), dtype=np.uint64)
-        more_records, more_values = _of_rows(bound, layer, "", rows, names)
+        more_records, more_values = _counts_of_rows(bound, layer, "", rows, names)
         records, values = records + more_records, values + more_values
     return records + values // limits.MAX_FIELDS
 
 
-def _of_rows(
+def _counts_of_rows(
     bound: BoundPlan, layer: Layer, prefix: str, rows: np.ndarray, names: Collection[str] | None
 ) -> tuple[int, int]:
     """Records and single values in arrays of some rows."""
     records = values = 0
     for name, column in layer.columns.items():
-        held, path = column.type.holds(), prefix + name
-        if held is None or path in bound.overrides or (names is not None and name not in names):
+        contents, path = column.type.holds(), prefix + name
+        if contents is None or path in bound.overrides or (names is not None and name not in names):
             continue
-        if held.counts is None and held.layer is not None:
-            more = _of_rows(bound, held.layer, f"{path}.", rows, None)
+        if contents.counts is None and contents.layer is not None:
+            more = _counts_of_rows(bound, contents.layer, f"{path}.", rows, None)
         else:
             elements = rows.size
-            if held.counts is not None:
-                counts = held.counts(bound, bound.keys[path], rows)
+            if contents.counts is not None:
+                counts = contents.counts(bound, bound.keys[path], rows)
                 if column.blank is not None:
                     key = random.derive(bound.keys[path], random.BLANK_SALT)
                     counts = counts[~random.blanks(key, rows, *column.blank)]
                 elements = int(counts.sum())
-            inner = _most(bound, held.fields(bound))
-            more = elements * (held.record + inner[0]), elements * (not held.record) + elements * inner[1]
+            inner = _max_counts(bound, contents.fields(bound))
+            more = (
+                elements * (contents.record + inner[0]),
+                elements * (not contents.record) + elements * inner[1],
+            )
         records, values = records + more[0], values + more[1]
     return records, values
 
 
-def _most(bound: BoundPlan, layer: Layer) -> tuple[int, int]:
+def _max_counts(bound: BoundPlan, layer: Layer) -> tuple[int, int]:
     """Records and single values in arrays of one element, at most."""
     records = values = 0
     for column in layer.columns.values():
-        held = column.type.holds()
-        if held is not None:
-            inner = _most(bound, held.fields(bound))
-            plain = held.counts is not None and not held.record
-            records += held.most * (held.record + inner[0])
-            values += held.most * (plain + inner[1])
+        contents = column.type.holds()
+        if contents is not None:
+            inner = _max_counts(bound, contents.fields(bound))
+            plain = contents.counts is not None and not contents.record
+            records += contents.most * (contents.record + inner[0])
+            values += contents.most * (plain + inner[1])
     return records, values

@@ -85,8 +85,8 @@ class SourceSpec(json_input.Model):
 
     def question(self) -> Question:
         """Return the question that fetches its rows."""
-        said = self.model_dump(exclude={"connection_id"}, exclude_none=True)
-        return Question(self.connection_id or "", "source", tuple(sorted(said.items())))
+        settings = self.model_dump(exclude={"connection_id"}, exclude_none=True)
+        return Question(self.connection_id or "", "source", tuple(sorted(settings.items())))
 
 
 def stored(raw: Mapping[str, Any] | None) -> SourceSpec | None:
@@ -96,9 +96,9 @@ def stored(raw: Mapping[str, Any] | None) -> SourceSpec | None:
 
 # --- What has been read -------------------------------------------------------------------------------------
 
-_WHOLE: Final = r"^-?(0|[1-9][0-9]{0,17})$"
+_INTEGER: Final = r"^-?(0|[1-9][0-9]{0,17})$"
 _NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
-_TRUTH: Final = r"^(true|false)$"
+_BOOLEAN: Final = r"^(true|false)$"
 _DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
 
@@ -138,17 +138,17 @@ class SourceTable:
             budget.check(sum(map(budget.size_of, found.chunks)))
             return joined(found)
         if pa.types.is_string(column.type):
-            budget.check(self._taken_bytes(column, rows))
+            budget.check(self._bytes_of_rows(column, rows))
         return joined(column.take(pa.array(rows)))
 
-    def _taken_bytes(self, column: pa.ChunkedArray, rows: np.ndarray) -> int:
+    def _bytes_of_rows(self, column: pa.ChunkedArray, rows: np.ndarray) -> int:
         """The bytes of the texts at some rows."""
-        places = rows.astype(np.int64)
-        chunk = np.searchsorted(self._starts, places, side="right") - 1
+        indices = rows.astype(np.int64)
+        chunk = np.searchsorted(self._starts, indices, side="right") - 1
         total = 0
         for number in np.unique(chunk).tolist():
-            here = places[chunk == number] - self._starts[number]
-            total += int(budget.text_bytes(column.chunk(number)).take(here).sum())
+            in_chunk = indices[chunk == number] - self._starts[number]
+            total += int(budget.text_bytes(column.chunk(number)).take(in_chunk).sum())
         return total
 
     def remembered(self, key: Any, find: Callable[[], T]) -> T:
@@ -193,11 +193,11 @@ class SourceTable:
 
 def _pattern(dtype: pa.DataType) -> str | None:
     if pa.types.is_int64(dtype):
-        return _WHOLE
+        return _INTEGER
     if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
         return _NUMBER
     if pa.types.is_boolean(dtype):
-        return _TRUTH
+        return _BOOLEAN
     if pa.types.is_date32(dtype):
         return _DAY
     return _MOMENT if pa.types.is_timestamp(dtype) else None
@@ -215,10 +215,10 @@ def read(texts: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 def joined(column: pa.ChunkedArray) -> pa.Array:
     """One array of a column in pieces."""
-    made = column.combine_chunks()
-    if isinstance(made, pa.ChunkedArray):
-        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], column.type)
-    return made
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    return array
 
 
 def spelled(column: pa.Array) -> pa.Array:

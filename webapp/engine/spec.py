@@ -78,29 +78,29 @@ class CommonKeys(BaseModel):
 
 def field_schema() -> dict[str, Any]:
     """The JSON Schema of the keys that every field has, as a caller writes them."""
-    made = CommonKeys.model_json_schema()
-    made["properties"].pop("unique_together")
-    unique = made["properties"]["unique"]
+    schema = CommonKeys.model_json_schema()
+    schema["properties"].pop("unique_together")
+    unique = schema["properties"]["unique"]
     unique.pop("type")
     unique["anyOf"] = [
         {"type": "boolean"},
         {"type": "string", "minLength": 1, "maxLength": limits.MAX_NAME_CHARS},
     ]
-    return _whole(made, made.pop("$defs", {}))
+    return _inlined(schema, schema.pop("$defs", {}))
 
 
-def _whole(schema: Any, defs: dict[str, Any]) -> Any:
+def _inlined(schema: Any, defs: dict[str, Any]) -> Any:
     """Return a schema without references: the definitions that it refers to are inlined."""
     if isinstance(schema, list):
-        return [_whole(one, defs) for one in schema]
+        return [_inlined(one, defs) for one in schema]
     if not isinstance(schema, dict):
         return schema
     referred = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else {}
     own = {key: value for key, value in schema.items() if key != "$ref"}
-    return {key: _whole(value, defs) for key, value in {**referred, **own}.items()}
+    return {key: _inlined(value, defs) for key, value in {**referred, **own}.items()}
 
 
-_MOVED_UP = frozenset(CommonKeys.model_fields) - {
+_COMMON_IN_OPTIONS = frozenset(CommonKeys.model_fields) - {
     "id",
     "name",
     "type",
@@ -243,17 +243,17 @@ class _Parser:
             parsed.append(self._field(item, f"{path}[{i}]", depth))
         found = tuple(field for field in parsed if field is not None)
         self.faults.extend(fault for field in found for fault in masking_settings.faults(field, found))
-        seen: dict[str, str] = {}
-        out = []
+        paths: dict[str, str] = {}
+        result = []
         for field in found:
-            if field.name in seen:
-                text = f'The name "{field.name}" is taken by {seen[field.name]}.'
+            if field.name in paths:
+                text = f'The name "{field.name}" is taken by {paths[field.name]}.'
                 self._refuse(f"{field.path}.name", "duplicate", text, "Give each field its own name.")
                 # Under another name it is checked too.
                 field = replace(field, common=field.common.model_copy(update={"name": field.path}))
-            seen.setdefault(field.name, field.path)
-            out.append(field)
-        return tuple(out)
+            paths.setdefault(field.name, field.path)
+            result.append(field)
+        return tuple(result)
 
     def _refuse(self, path: str, code: str, message: str, hint: str = "") -> tuple[FieldSpec, ...]:
         self.faults.append(Fault(path, code, message, hint))
@@ -263,15 +263,15 @@ class _Parser:
         if not isinstance(raw, dict):
             self._refuse(path, "wrong_type", "A field definition is an object with name, type and options.")
             return None
-        before = len(self.faults)
+        fault_count = len(self.faults)
         common = self._common(raw, path)
-        word = raw.get("type")
+        type_name = raw.get("type")
         kind: type[FieldType] | None = None
-        if isinstance(word, str):  # else the common keys have reported it
-            kind = find(word)
+        if isinstance(type_name, str):  # else the common keys have reported it
+            kind = find(type_name)
             if kind is None:
-                hint = did_you_mean(word.lower(), BY_NAME) or "GET /field-types lists every type."
-                self._refuse(f"{path}.type", "unknown_type", f'There is no field type "{word}".', hint)
+                hint = did_you_mean(type_name.lower(), BY_NAME) or "GET /field-types lists every type."
+                self._refuse(f"{path}.type", "unknown_type", f'There is no field type "{type_name}".', hint)
         if common is None or kind is None or not isinstance(raw.get("options", {}), dict | None):
             return self._placeholder_field(raw.get("name"), path)
         if common.id is not None:
@@ -284,18 +284,18 @@ class _Parser:
             text = "Only top-level fields support invalid data, not nested fields."
             hint = "Remove it, or set it for the enclosing field, which can be missing as a whole."
             self._refuse(f"{path}.invalid", "not_here", text, hint)
-        of_itself = len(self.faults) > before
-        given = dict(common.options)
+        has_own_faults = len(self.faults) > fault_count
+        raw_options = dict(common.options)
         children: tuple[FieldSpec, ...] = ()
         if "fields" in kind.Options.model_fields:
-            children = self.fields(given.pop("fields", None), f"{path}.options.fields", depth + 1)
+            children = self.fields(raw_options.pop("fields", None), f"{path}.options.fields", depth + 1)
         elif ELEMENT in kind.Options.model_fields:
-            children = self._element(given.pop(ELEMENT, None), f"{path}.options.{ELEMENT}", depth + 1)
-        options, usable = self._salvaged(kind.Options, given, f"{path}.options", {})
-        nests = not {"fields", ELEMENT}.isdisjoint(kind.Options.model_fields)
-        if options is None or (nests and not children):
+            children = self._element(raw_options.pop(ELEMENT, None), f"{path}.options.{ELEMENT}", depth + 1)
+        options, usable = self._valid_part(kind.Options, raw_options, f"{path}.options", {})
+        needs_children = not {"fields", ELEMENT}.isdisjoint(kind.Options.model_fields)
+        if options is None or (needs_children and not children):
             return self._placeholder_field(common.name, path)
-        if usable == "values" or of_itself or (len(self.faults) > before and not children):
+        if usable == "values" or has_own_faults or (len(self.faults) > fault_count and not children):
             return FieldSpec(path, common, kind, options, children, invalid=True, usable=usable)
         return FieldSpec(path, common, kind, options, children)
 
@@ -307,55 +307,55 @@ class _Parser:
         return FieldSpec(path, common, kind, kind.Options(), invalid=True)
 
     def _common(self, raw: dict[str, Any], path: str) -> CommonKeys | None:
-        known = {k: v for k, v in raw.items() if k not in READ_ONLY_KEYS}
-        if "active" in known:
-            known["hidden"] = not known.pop("active")
-        if "unique_together" in known:
+        keys = {k: v for k, v in raw.items() if k not in READ_ONLY_KEYS}
+        if "active" in keys:
+            keys["hidden"] = not keys.pop("active")
+        if "unique_together" in keys:
             self._refuse(
                 f"{path}.unique_together", "unknown_key", "There is no such key here.", "Write it as unique."
             )
-        options = known.get("options")
+        options = keys.get("options")
         if options is None:
-            known["options"] = options = {}
+            keys["options"] = options = {}
         if isinstance(options, dict):
-            moved = {k: v for k, v in options.items() if k in _MOVED_UP}
-            known["options"] = {k: v for k, v in options.items() if k not in moved}
-            known = {**moved, **known}
-        if known.get("masking") is not None:
-            known.setdefault("sensitive", True)
-            if known["sensitive"] is False:
+            moved = {k: v for k, v in options.items() if k in _COMMON_IN_OPTIONS}
+            keys["options"] = {k: v for k, v in options.items() if k not in moved}
+            keys = {**moved, **keys}
+        if keys.get("masking") is not None:
+            keys.setdefault("sensitive", True)
+            if keys["sensitive"] is False:
                 text = "Only sensitive fields are masked, and this one says that it is not."
                 self._refuse(
                     f"{path}.masking", "contradiction", text, "Take masking away, or write sensitive: true."
                 )
-        if isinstance(known.get("unique"), str):
-            known["unique_together"] = known.pop("unique")
-        common, _ = self._salvaged(CommonKeys, known, path, {"name": path, "type": "null"})
+        if isinstance(keys.get("unique"), str):
+            keys["unique_together"] = keys.pop("unique")
+        common, _ = self._valid_part(CommonKeys, keys, path, {"name": path, "type": "null"})
         name = raw.get("name")
         if common is None or common.name == name or not (isinstance(name, str) and name):
             return common
         return common.model_copy(update={"name": name})  # other fields may read it by its invalid name
 
-    def _salvaged(
-        self, model: type[M], raw: dict[str, Any], path: str, stand_ins: Mapping[str, Any]
+    def _valid_part(
+        self, model: type[M], raw: dict[str, Any], path: str, substitutes: Mapping[str, Any]
     ) -> tuple[M | None, Usable]:
         """Return `raw` as an instance of `model`, without the keys that have errors, which are reported.
 
-        `stand_ins` replace required keys. None if it is of no use without them.
+        `substitutes` replace required keys. None if it is of no use without them.
         """
-        before = len(self.faults)
+        fault_count = len(self.faults)
         raw = json_input.canonical(model, raw)
         found: M | None = validated(model, raw, path, self.faults)
         if found is not None:
             return found, "all"
-        steps = [fault.path[len(path) :].lstrip(".") for fault in self.faults[before:]]
-        wrong = {re.split(r"[.\[]", step, maxsplit=1)[0] for step in steps}
-        kept = {key: value for key, value in raw.items() if key not in wrong}
-        for key in wrong & stand_ins.keys():
-            kept[key] = stand_ins[key]
-        unknown = all(fault.code == "unknown_key" for fault in self.faults[before:])
+        steps = [fault.path[len(path) :].lstrip(".") for fault in self.faults[fault_count:]]
+        invalid = {re.split(r"[.\[]", step, maxsplit=1)[0] for step in steps}
+        valid = {key: value for key, value in raw.items() if key not in invalid}
+        for key in invalid & substitutes.keys():
+            valid[key] = substitutes[key]
+        only_unknown_keys = all(fault.code == "unknown_key" for fault in self.faults[fault_count:])
         try:
-            return model.model_validate(kept), "all" if unknown else "values"
+            return model.model_validate(valid), "all" if only_unknown_keys else "values"
         except ValidationError:
             return None, "no"
 

@@ -36,11 +36,9 @@ def to_text(column: pa.Array) -> pa.Array:
         moments = _without_zero_fraction(pc.replace_substring(moments, " ", "T", max_replacements=1))
         return pc.binary_join_element_wise(moments, "Z", "") if kind.tz else moments
     if pa.types.is_struct(kind) or pa.types.is_list(kind):
-        spelled = json_texts(column)
+        texts = json_texts(column)
         return (
-            pc.if_else(column.is_valid(), spelled, pa.scalar(None, pa.string()))
-            if column.null_count
-            else spelled
+            pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string())) if column.null_count else texts
         )
     return column.cast(pa.string())
 
@@ -62,7 +60,7 @@ def decimal_text(column: pa.Array) -> pa.Array:
     if places == 0:
         plain = pa.array(units).cast(pa.string())
     else:
-        whole, rest = np.divmod(np.abs(units), 10**places)
+        integer_part, rest = np.divmod(np.abs(units), 10**places)
         sign = pa.array(["", "-"]).take(pa.array((units < 0).astype(np.int8)))
         if places <= _FRACTION_TABLE_PLACES:
             table = pa.array([f"{i:0{places}d}" for i in range(10**places)])
@@ -70,7 +68,7 @@ def decimal_text(column: pa.Array) -> pa.Array:
         else:
             padded = pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1)
         point = pa.scalar(".")
-        plain = pc.binary_join_element_wise(sign, pa.array(whole).cast(pa.string()), point, padded, "")
+        plain = pc.binary_join_element_wise(sign, pa.array(integer_part).cast(pa.string()), point, padded, "")
     return pc.if_else(column.is_valid(), plain, pa.scalar(None, pa.string())) if column.null_count else plain
 
 
@@ -88,5 +86,5 @@ def decimals(units: np.ndarray, places: int) -> pa.Array:
     return pa.Array.from_buffers(pa.decimal128(38, places), units.size, [None, pa.py_buffer(words)])
 
 
-def _without_zero_fraction(spelled: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(spelled, r"\.0+$", "")
+def _without_zero_fraction(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, r"\.0+$", "")

@@ -66,7 +66,7 @@ _LONGEST: dict[int, tuple[int, weakref.ref[pa.StringArray]]] = {}
 def taken(pool: pa.Array, index: np.ndarray) -> pa.Array:
     """``pool[index]`` copied out; every index is known to be valid."""
     if index.size <= FEW_ROWS and pa.types.is_string(pool.type) and not pool.null_count:
-        return few_texts(_few(pool, index))
+        return few_texts(_texts_at(pool, index))
     return _TAKE.call([pool, pa.array(index)], _UNCHECKED)
 
 
@@ -74,7 +74,7 @@ def joined(*parts: Part) -> pa.StringArray:
     """Texts joined row by row. Text between them belongs to the pools: a constant part costs four times as
     much as a pool."""
     if parts[0][1].size <= FEW_ROWS:
-        columns = [_few(pool, index) for pool, index in parts]
+        columns = [_texts_at(pool, index) for pool, index in parts]
         return few_texts(list(map(b"".join, zip(*columns, strict=True))))
     return pc.binary_join_element_wise(*(taken(pool, index) for pool, index in parts), "")
 
@@ -85,11 +85,11 @@ def few_texts(texts: Sequence[bytes | memoryview]) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
 
 
-def _few(pool: pa.StringArray, index: np.ndarray) -> list[memoryview]:
+def _texts_at(pool: pa.StringArray, index: np.ndarray) -> list[memoryview]:
     """The texts at a few places, in UTF-8 and read in place: a pool of the vocabulary as Python's own texts
     takes ten times its memory, in each process and for every template that was compiled."""
-    ends, octets, _ = _SEEN.get(id(pool)) or _seen(pool)
-    return [octets[ends[place] : ends[place + 1]] for place in index.tolist()]
+    ends, octets, _ = _SEEN.get(id(pool)) or _read_buffers(pool)
+    return [octets[ends[i] : ends[i + 1]] for i in index.tolist()]
 
 
 _Seen = tuple[memoryview, memoryview, "weakref.ref[pa.StringArray]"]
@@ -98,10 +98,10 @@ _SEEN: dict[int, _Seen] = {}
 """Where the texts of a pool end, and its octets, by the pool's identity and for as long as it lives."""
 
 
-def _seen(pool: pa.StringArray) -> _Seen:
+def _read_buffers(pool: pa.StringArray) -> _Seen:
     _, offsets, data = pool.buffers()
     key = id(pool)
     alive = weakref.ref(pool, lambda _: _SEEN.pop(key, None))
     ends = memoryview(offsets).cast("i")[pool.offset :]
-    made = _SEEN[key] = ends, memoryview(data or b""), alive
-    return made
+    buffers = _SEEN[key] = ends, memoryview(data or b""), alive
+    return buffers

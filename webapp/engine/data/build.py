@@ -57,19 +57,19 @@ def contents(package: str = EXTRACTOR) -> dict[str, pa.Array]:
     extract = extractor(package)
     word_list = import_module(f"{extract.__name__}.tools").word_list
 
-    made: dict[str, pa.Array] = {}
+    result: dict[str, pa.Array] = {}
     for name, source in extract.WORDS.items():
         for locale, words in source().items():
-            made[archive.word_column(name, locale)] = word_list(words, f"{name} of {locale or 'no locale'}")
+            result[archive.word_column(name, locale)] = word_list(words, f"{name} of {locale or 'no locale'}")
     for name, source in extract.TABLES.items():
         table = source()
         columns = [column.combine_chunks() for column in table.columns]
         if any(column.null_count for column in columns):
             raise VocabularyError(f"Table {name} has blanks.")
-        made[archive.table_column(name)] = pa.StructArray.from_arrays(
+        result[archive.table_column(name)] = pa.StructArray.from_arrays(
             columns, fields=[pa.field(f.name, f.type, nullable=False) for f in table.schema]
         )
-    return made
+    return result
 
 
 def versions(package: str = EXTRACTOR) -> dict[str, str]:
@@ -91,27 +91,31 @@ def build(folder: Path, relock: bool = False, *, wanted: str | None = None, unre
     libraries that moved; where ``wanted`` is not in it; or where an earlier one could no longer be built.
     """
     name = EXTRACTOR if relock else (lock_of(wanted) if wanted else locked()).extractor
-    have, made = versions(name), contents(name)
-    found = archive.digest(made)
+    installed, columns = versions(name), contents(name)
+    digest = archive.digest(columns)
     if relock:
-        _write_lock(Lock(found, have, name, source_of(name)), unreleased)
+        _write_lock(Lock(digest, installed, name, source_of(name)), unreleased)
     lock = lock_of(wanted) if wanted else locked()
-    if found != lock.id:
-        was = {name: lock.versions.get(name, "none") for name in have}
-        moved = ", ".join(f"{name} {was[name]} -> {have[name]}" for name in have if have[name] != was[name])
-        reason = moved or "the same library versions, so the extractor has changed"
-        raise VocabularyError(
-            f"This build is vocabulary {found}; {vocab_lock.LOCK.name} asks for {lock.id} ({reason})."
+    if digest != lock.id:
+        locked_versions = {name: lock.versions.get(name, "none") for name in installed}
+        changes = ", ".join(
+            f"{name} {locked_versions[name]} -> {installed[name]}"
+            for name in installed
+            if installed[name] != locked_versions[name]
         )
-    path = Path(folder) / f"{found}.arrow"
+        reason = changes or "the same library versions, so the extractor has changed"
+        raise VocabularyError(
+            f"This build is vocabulary {digest}; {vocab_lock.LOCK.name} asks for {lock.id} ({reason})."
+        )
+    path = Path(folder) / f"{digest}.arrow"
     extract = extractor(name)
     metadata = {
-        "id": found,
-        "versions": json.dumps(have, sort_keys=True),
+        "id": digest,
+        "versions": json.dumps(installed, sort_keys=True),
         "locales": " ".join(extract.LOCALES),
         "aliases": json.dumps(extract.ALIASES, sort_keys=True),
     }
-    archive.write(path, made, metadata)
+    archive.write(path, columns, metadata)
     return path
 
 
@@ -138,9 +142,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--id", help="build this one, which the lock names, instead of the present one")
     parser.add_argument("--relock", action="store_true", help="write what is built into vocab.lock")
     parser.add_argument("--unreleased", action="store_true", help="with --relock: forget what was present")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        print(build(given.folder, given.relock, wanted=given.id, unreleased=given.unreleased))
+        print(build(options.folder, options.relock, wanted=options.id, unreleased=options.unreleased))
     except VocabularyError as error:
         print(error, file=sys.stderr)
         return 1

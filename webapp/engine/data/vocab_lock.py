@@ -44,9 +44,9 @@ def locked() -> Lock:
     return history()[0]
 
 
-def lock_of(wanted: str) -> Lock:
-    """What the lock says of the vocabulary ``wanted``. Raises `VocabularyError` where it names none such."""
-    found = [one for one in history() if one.id == wanted]
+def lock_of(vocabulary_id: str) -> Lock:
+    """What the lock says of the vocabulary ``vocabulary_id``. Raises `VocabularyError` where it names none such."""
+    found = [one for one in history() if one.id == vocabulary_id]
     if not found:
-        raise VocabularyError(f"{LOCK.name} names no vocabulary {wanted}.")
+        raise VocabularyError(f"{LOCK.name} names no vocabulary {vocabulary_id}.")
     return found[0]

@@ -106,11 +106,11 @@ class Vocabulary:
     def shared(self, key: Hashable, make: Callable[[], T]) -> T:
         """What ``make()`` gives, made once for the life of the vocabulary: pools and tables that every plan with
         the same options can use. ``make`` must depend on ``key`` and the vocabulary alone."""
-        made = self._shared.get(key)
-        if made is None:
+        value = self._shared.get(key)
+        if value is None:
             # Two threads may both make it; they make equal things and one of them stays.
-            made = self._shared.setdefault(key, make())
-        return made
+            value = self._shared.setdefault(key, make())
+        return value
 
     def names(self) -> dict[str, tuple[str, ...]]:
         """Every list with its locales (``""``: none), and every table with none."""
@@ -132,21 +132,21 @@ def load(path: Path) -> Vocabulary:
         raise VocabularyError(f"{path} is not a vocabulary: {error}") from error
 
 
-def open_in(folder: Path, wanted: str | None = None) -> Vocabulary:
-    """The vocabulary ``wanted`` (default: the locked one) from ``folder``; built first if it is the locked one and
-    not there yet. Raises `VocabularyError` by name for another one that is missing: it is never replaced."""
+def open_in(folder: Path, vocabulary_id: str | None = None) -> Vocabulary:
+    """Open the vocabulary ``vocabulary_id`` (default: the locked one) from ``folder``; the locked one is built first if
+    it is missing. Raises `VocabularyError` with the id of any other one that is missing: it is never replaced."""
     lock = locked()
-    wanted = wanted or lock.id
-    path = Path(folder) / f"{wanted}.arrow"
+    vocabulary_id = vocabulary_id or lock.id
+    path = Path(folder) / f"{vocabulary_id}.arrow"
     if not path.exists():
-        if wanted != lock.id:
+        if vocabulary_id != lock.id:
             raise VocabularyError(
-                f"Vocabulary {wanted} is not in {folder}; this version of Rowsmith builds {lock.id}."
+                f"Vocabulary {vocabulary_id} is not in {folder}; this version of Rowsmith builds {lock.id}."
             )
         build.build(folder)
     opened = load(path)
-    if opened.id != wanted:
-        raise VocabularyError(f"{path} holds vocabulary {opened.id}, not {wanted}.")
+    if opened.id != vocabulary_id:
+        raise VocabularyError(f"{path} holds vocabulary {opened.id}, not {vocabulary_id}.")
     return opened
 
 

@@ -86,24 +86,24 @@ class Format(ABC):
 
 Arrays = Literal["json", "columns"]
 
-_SCHEMAS_KEPT = 256
+_MAX_SCHEMAS = 256
 _SCHEMAS: dict[tuple[int, Hashable], tuple[pa.Schema, Any]] = {}
 
 
 def for_schema(schema: pa.Schema, key: Hashable, make: Callable[[], T]) -> T:
     """Return the result of ``make()`` for a schema, cached for the latest schemas; a plan returns the same schema each
     time. Only for objects that streams can share: not for codecs of arrays and objects, which have state."""
-    place = (id(schema), key)
-    known = _SCHEMAS.get(place)
-    if known is not None and known[0] is schema:
-        return known[1]
-    made = make()
+    cache_key = (id(schema), key)
+    cached = _SCHEMAS.get(cache_key)
+    if cached is not None and cached[0] is schema:
+        return cached[1]
+    result = make()
     if not any(pa.types.is_nested(field.type) for field in schema):
-        if len(_SCHEMAS) >= _SCHEMAS_KEPT:
+        if len(_SCHEMAS) >= _MAX_SCHEMAS:
             _SCHEMAS.clear()
         # The schema is kept too, so that its id is not given to another.
-        _SCHEMAS[place] = (schema, made)
-    return made
+        _SCHEMAS[cache_key] = (schema, result)
+    return result
 
 
 # --- Columns of text ----------------------------------------------------------------------------------------

@@ -207,15 +207,15 @@ class DecimalCodec(BaseCodec):
         if scale >= 2**63 or top >= min(_MEDIUM * scale, 2**63) or not (words[:, 1] == units >> 63).all():
             return self._fill_wide(column, slot)
         size = (units if low >= 0 else np.abs(units)).astype(np.uint64)
-        whole = size // np.uint64(scale)
-        left, rest = self._places, size - whole * np.uint64(scale)
+        integer_part = size // np.uint64(scale)
+        remaining_digits, rest = self._places, size - integer_part * np.uint64(scale)
         for number, digits in enumerate(self._chunks):
-            left -= digits
-            head = rest // np.uint64(10**left)
-            rest = rest - head * np.uint64(10**left)
+            remaining_digits -= digits
+            head = rest // np.uint64(10**remaining_digits)
+            rest = rest - head * np.uint64(10**remaining_digits)
             table = views.padded_numbers(digits, b"" if number else b".")
             slot.put(2 + number, table.take(head + np.uint64(1), mode="clip"))
-        small = whole.astype(np.uint32)
+        small = integer_part.astype(np.uint32)
         if low >= 0:
             put_whole(slot, 0, small, low // scale, high // scale)
         else:
@@ -295,11 +295,13 @@ def put_clock(slot: Slot, piece: int, micros: np.ndarray, lead: bytes) -> None:
     if not fraction.any():
         slot.blank(piece + 2, piece + 3)
         return
-    there = fraction > 0
+    has_fraction = fraction > 0
     thousands = fraction // np.uint32(1000)
     rest = fraction - thousands * np.uint32(1000)
-    slot.put(piece + 2, views.padded_numbers(3, b".").take((thousands + np.uint32(1)) * there, mode="clip"))
-    slot.put(piece + 3, views.padded_numbers(3).take((rest + np.uint32(1)) * there, mode="clip"))
+    slot.put(
+        piece + 2, views.padded_numbers(3, b".").take((thousands + np.uint32(1)) * has_fraction, mode="clip")
+    )
+    slot.put(piece + 3, views.padded_numbers(3).take((rest + np.uint32(1)) * has_fraction, mode="clip"))
 
 
 def settled(column: pa.Array, dtype: type) -> np.ndarray:

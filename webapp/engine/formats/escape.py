@@ -88,16 +88,16 @@ class Scan:
     def rows(self, at: np.ndarray) -> np.ndarray:
         """The texts in which ``at`` (``bool`` for each byte) holds anywhere, sorted, each once."""
         parts = [
-            self._rows(at[place : place + _TREATED_BYTES], place)
-            for place in range(0, at.size, _TREATED_BYTES)
+            self._rows(at[start : start + _TREATED_BYTES], start)
+            for start in range(0, at.size, _TREATED_BYTES)
         ]
         if len(parts) < 2:
             return parts[0] if parts else np.empty(0, np.int64)
         found = np.concatenate(parts)
         return found[np.flatnonzero(np.diff(found, prepend=-1))]
 
-    def _rows(self, at: np.ndarray, place: int) -> np.ndarray:
-        found = np.searchsorted(self.ends, np.flatnonzero(at) + (self._base + place), side="right")
+    def _rows(self, at: np.ndarray, start: int) -> np.ndarray:
+        found = np.searchsorted(self.ends, np.flatnonzero(at) + (self._base + start), side="right")
         return found[np.flatnonzero(np.diff(found, prepend=-1))]
 
     def beginning_with(self, signs: bytes) -> np.ndarray:
@@ -116,8 +116,8 @@ class Scan:
     def spelling(self, text: bytes) -> np.ndarray:
         """The texts that are ``text``."""
         found = np.flatnonzero(self.ends - self.starts == len(text))
-        for place, sign in enumerate(text):
-            found = found[self.octets[self.starts[found] - self._base + place] == sign]
+        for index, byte in enumerate(text):
+            found = found[self.octets[self.starts[found] - self._base + index] == byte]
         return found
 
     def edged_by_space(self) -> np.ndarray:
@@ -159,13 +159,15 @@ class Escape(ABC):
         rows, marked = self.rows(scan), self.marked(scan)
         if rows is None or not rows.size:
             return Replacements(marked=marked)
-        done = np.cumsum((scan.ends - scan.starts).take(rows), dtype=np.int64)
-        cuts = np.searchsorted(done, np.arange(_TREATED_BYTES, int(done[-1]), _TREATED_BYTES), side="right")
+        total_bytes = np.cumsum((scan.ends - scan.starts).take(rows), dtype=np.int64)
+        cuts = np.searchsorted(
+            total_bytes, np.arange(_TREATED_BYTES, int(total_bytes[-1]), _TREATED_BYTES), side="right"
+        )
         parts: list[pa.Array] = []
         size = 0
-        for some in np.split(rows, np.unique(cuts)):
-            if some.size:
-                parts.append(self._rewritten(texts.take(pa.array(some)).to_pylist(), some))
+        for batch in np.split(rows, np.unique(cuts)):
+            if batch.size:
+                parts.append(self._rewritten(texts.take(pa.array(batch)).to_pylist(), batch))
                 size += parts[-1].nbytes
                 if size > most:
                     raise EscapedTooLarge(size)
@@ -173,7 +175,7 @@ class Escape(ABC):
 
     def _rewritten(self, texts: list[str | None], rows: np.ndarray) -> pa.Array:
         if self._by_letter and max(len(text or "") for text in texts) > _SLICE_CHARS:
-            long = [None if text is None else self._long(text) for text in texts]
+            long = [None if text is None else self._escaped_in_slices(text) for text in texts]
             return pa.array(long, pa.binary()).cast(pa.string())
         found = []
         for number, text in zip(rows.tolist(), texts, strict=True):
@@ -183,7 +185,7 @@ class Escape(ABC):
                 raise Unrepresentable(number, str(problem)) from problem
         return pa.array(found, pa.string())
 
-    def _long(self, text: str) -> bytes:
+    def _escaped_in_slices(self, text: str) -> bytes:
         """`one` in UTF-8, slice by slice."""
         starts = range(0, len(text), _SLICE_CHARS)
         return b"".join(self.one(text[at : at + _SLICE_CHARS]).encode() for at in starts)
@@ -200,19 +202,19 @@ class Escape(ABC):
     def part(self, texts: pa.Array) -> pa.Array | None:
         """Return ``texts``, without nulls, as written to the file inside longer texts; None if that depends on the
         other parts."""
-        if not self._in_parts():
+        if not self._can_escape_parts():
             return None
         try:
             treated = self.treat(texts, limits.FORMAT_POOL_BYTES)
         except (Unrepresentable, EscapedTooLarge):
             return None
-        return replaced(texts, treated) if self._whole(texts, treated) else None
+        return replaced(texts, treated) if self._keeps_unmarked(texts, treated) else None
 
-    def _in_parts(self) -> bool:
+    def _can_escape_parts(self) -> bool:
         """Whether the parts of a text can be escaped one by one."""
         return self._by_letter
 
-    def _whole(self, texts: pa.Array, treated: Replacements) -> bool:
+    def _keeps_unmarked(self, texts: pa.Array, treated: Replacements) -> bool:
         """Whether none of ``texts`` makes a text that contains it marked."""
         return treated.marked is None or not treated.marked.size
 
@@ -283,13 +285,13 @@ class CsvEscape(Escape):
     """
 
     def __init__(
-        self, delimiter: str, *, always: bool, lone: bool, formulas: FormulaEscape | None = None
+        self, delimiter: str, *, always: bool, only_column: bool, formulas: FormulaEscape | None = None
     ) -> None:
-        self.key = f"csv{delimiter}{always:d}{lone:d}{formulas is not None:d}"
+        self.key = f"csv{delimiter}{always:d}{only_column:d}{formulas is not None:d}"
         self._formulas = formulas
         self._by_letter = formulas is None
         self._delimiter = delimiter.encode()
-        self._always, self._lone = always, lone
+        self._always, self._only_column = always, only_column
 
     def one(self, text: str) -> str:
         quoted = text.replace('"', '""')
@@ -310,15 +312,15 @@ class CsvEscape(Escape):
             found.append(scan.is_(b"\n") | scan.is_(b"\r"))
         parts = [scan.rows(np.logical_or.reduce(found))] if found else []
         bare = scan.ends == scan.starts
-        if self._lone and scan.has(b"\\."):
+        if self._only_column and scan.has(b"\\."):
             bare[scan.spelling(b"\\.")] = True
         if bare.any():
             parts.append(np.flatnonzero(bare))
         return np.unique(np.concatenate(parts)) if parts else None
 
-    def _whole(self, texts: pa.Array, treated: Replacements) -> bool:
-        if self._lone or treated.marked is None:
-            return not self._lone
+    def _keeps_unmarked(self, texts: pa.Array, treated: Replacements) -> bool:
+        if self._only_column or treated.marked is None:
+            return not self._only_column
         scan = Scan(texts)
         return bool((scan.ends == scan.starts).take(treated.marked).all())  # empty parts need no quotes
 
@@ -343,7 +345,7 @@ class XmlEscape(Escape):
     key = "xml"
     _MARKUP: ClassVar = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
     _underscore = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # otherwise a reader would interpret it as an escape
-    _spelled: ClassVar = _MARKUP | {
+    _escapes: ClassVar = _MARKUP | {
         chr(code): f"_x{code:04X}_" for code in (*range(9), *range(11, 32), 0xFFFE, 0xFFFF)
     }
     _NONCHARACTER = b"\xef\xbf"  # the first bytes of U+FFFE and U+FFFF in UTF-8
@@ -360,9 +362,9 @@ class XmlEscape(Escape):
             text = self._underscore.sub("_x005F_", text)
         # Sign by sign is faster than `str.translate`, which looks every character up: three times for texts of control
         # characters only, twenty times for ordinary ones.
-        for sign, spelled in self._spelled.items():
+        for sign, escaped in self._escapes.items():
             if sign in text:
-                text = text.replace(sign, spelled)
+                text = text.replace(sign, escaped)
         return text
 
     def rows(self, scan: Scan) -> np.ndarray | None:

@@ -112,18 +112,18 @@ class PoolCache:
 
         ``key`` identifies how ``write`` converts the values; ``write`` may return None for values that it cannot pool.
         """
-        place = identity(dictionary)
+        identifier = identity(dictionary)
         with self._lock:
-            entry = self._entries.get((key, *place))
+            entry = self._entries.get((key, *identifier))
             if entry is None:
-                entry = self._entries[key, *place] = _Entry(dictionary)
+                entry = self._entries[key, *identifier] = _Entry(dictionary)
                 self.bytes += entry.size
                 self._shrink()
             else:
-                self._entries.move_to_end((key, *place))
+                self._entries.move_to_end((key, *identifier))
             entry.seen += rows
-            if entry.shared and (_PLAIN, *place) in self._entries:
-                self._entries.move_to_end((_PLAIN, *place))
+            if entry.shared and (_PLAIN, *identifier) in self._entries:
+                self._entries.move_to_end((_PLAIN, *identifier))
             if entry.pool or entry.unfit:
                 return entry.pool
             if len(dictionary) > max(_EAGER_FACTOR * rows, 2 * entry.seen):
@@ -184,7 +184,7 @@ POOLS = PoolCache()
 
 _BINARY_VIEW = pa.binary_view()
 _LARGE_BINARY = pa.large_binary()
-_NOTHING = np.zeros(1, views.VIEW)
+_EMPTY_VIEW = np.zeros(1, views.VIEW)
 _EMPTY = pa.py_buffer(b"")
 
 
@@ -200,12 +200,12 @@ class Literals:
         """``view[1]`` of ``text``."""
         found = self._views.get(text)
         if found is None:
-            spelled = text.encode()
-            if len(spelled) <= views.INLINE_BYTES:
-                found = _short_literal(spelled)
+            encoded = text.encode()
+            if len(encoded) <= views.INLINE_BYTES:
+                found = _short_literal(encoded)
             else:
-                found = views.outline(spelled, views.LITERAL_BUFFER, len(self._data))
-                self._data += spelled
+                found = views.outline(encoded, views.LITERAL_BUFFER, len(self._data))
+                self._data += encoded
                 self._buffer = None
             self._views[text] = found
         return found
@@ -242,7 +242,7 @@ class Pieces:
         if rows > len(self._all):
             self._flat = np.zeros(rows * self.width + 1, views.VIEW)
             self._all = self._flat[:-1].reshape(rows, self.width)
-            self._fixed = [_NOTHING] * self.width
+            self._fixed = [_EMPTY_VIEW] * self.width
         self.now = self._all[:rows]
 
     def put(self, piece: int, found: np.ndarray) -> None:
@@ -258,23 +258,23 @@ class Pieces:
 
     def punch(self, piece: int, rows: np.ndarray) -> None:
         """Nothing into ``piece`` of the rows where ``rows`` (``bool[n]``) holds."""
-        if self._fixed[piece] is not _NOTHING:
+        if self._fixed[piece] is not _EMPTY_VIEW:
             self.now[rows, piece] = 0
             self._fixed[piece] = None
 
     def blank(self, piece: int) -> None:
         """Nothing into ``piece`` of each row."""
-        self.fix(piece, _NOTHING)
+        self.fix(piece, _EMPTY_VIEW)
 
     def joined(self, buffers: list[pa.Buffer], last: np.ndarray | None) -> pa.Array:
         """All pieces, and behind the last row one more, as a large binary array."""
         count = len(self.now) * self.width + (last is not None)
-        kept = self._flat[count - 1 : count].copy()
+        replaced = self._flat[count - 1 : count].copy()
         if last is not None:
             self._flat[count - 1 : count] = last
-        laid = pa.py_buffer(self._flat[:count])
-        text = copied(pa.Array.from_buffers(_BINARY_VIEW, count, [None, laid, *buffers], null_count=0))
-        self._flat[count - 1 : count] = kept  # it may be the first piece of a row not used this time
+        used_views = pa.py_buffer(self._flat[:count])
+        text = copied(pa.Array.from_buffers(_BINARY_VIEW, count, [None, used_views, *buffers], null_count=0))
+        self._flat[count - 1 : count] = replaced  # it may be the first piece of a row not used this time
         return text
 
 
@@ -341,9 +341,9 @@ class Layout:
         self.columns, self._frame, self._joint = columns, frame, joint
         self._literals = Literals()
         self._widths = [column.codec.width for column in columns]
-        around = [(frame.opening,), frame.closings, frame.separators]
-        around += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
-        self._around = sum(map(_longest, around))
+        fixed_texts = [(frame.opening,), frame.closings, frame.separators]
+        fixed_texts += [part for one in columns for part in (one.wrapping.before, one.wrapping.after)]
+        self._fixed_bytes = sum(map(_max_bytes, fixed_texts))
         """The most bytes of a row in addition to its values: names of members, quotes, separators."""
         self._arrange()
         self.texts: dict[Escape | None, list[tuple[int, int, pa.Array]]] = {}
@@ -448,8 +448,8 @@ class Layout:
             plain, marks = self._fill_column(index, values)
             nulls.append(None if plain is None else null_mask(plain))
             states.append(None if marks is None else marks.astype(np.uint8) * np.uint8(MARKED))
-        if count * self._around > _NEGLIGIBLE:
-            self._add(count, count * self._around)
+        if count * self._fixed_bytes > _NEGLIGIBLE:
+            self._add(count, count * self._fixed_bytes)
         data = self._lay_texts(states, count)
         for index, mask in enumerate(nulls):
             if mask is None:
@@ -486,9 +486,10 @@ class Layout:
             used = self._pool(codec, dictionary, len(values)) if len(dictionary) else None
             if used is not None:
                 found = used.take(numbers(indices, indices.type.to_pandas_dtype()))
-                most = used.pool.longest * len(values)
+                maximum = used.pool.longest * len(values)
                 self._add(
-                    len(values), most if most <= _SMALL else int(views.lengths(found).sum(dtype=np.int64))
+                    len(values),
+                    maximum if maximum <= _SMALL else int(views.lengths(found).sum(dtype=np.int64)),
                 )
                 slot.put(0, found)
                 slot.blank(*range(1, codec.width))
@@ -509,11 +510,11 @@ class Layout:
         if len(used) < len(found) or not any(one.pool.shortest for one in used):
             return False
         size = 0
-        for piece, (one, (_, places)) in enumerate(zip(used, values.parts, strict=True)):
-            taken = one.take(places.view(np.int64))
-            most = one.pool.longest * len(values)
-            size += most if most <= _SMALL else int(views.lengths(taken).sum(dtype=np.int64))
-            slot.put(piece, taken)
+        for piece, (one, (_, indices)) in enumerate(zip(used, values.parts, strict=True)):
+            part_views = one.take(indices.view(np.int64))
+            maximum = one.pool.longest * len(values)
+            size += maximum if maximum <= _SMALL else int(views.lengths(part_views).sum(dtype=np.int64))
+            slot.put(piece, part_views)
         self._add(len(values), size)
         slot.blank(*range(len(used), self._widths[index]))
         return True
@@ -530,20 +531,20 @@ class Layout:
             pool = POOLS.get(kind, dictionary, rows, codec.part if part else codec.pool)
             if pool is None:
                 return None
-            used = self._pools[key] = _PoolInUse(pool, dictionary, self._place(pool) - pool.number)
+            used = self._pools[key] = _PoolInUse(pool, dictionary, self._add_pool_buffer(pool) - pool.number)
         return used
 
-    def _place(self, pool: Pool) -> int:
+    def _add_pool_buffer(self, pool: Pool) -> int:
         """Put the texts of a pool among the buffers. Return their number: that of the pool if no other one has it."""
         if pool.data is None:
             return pool.number
-        buffers, place = self._pool_buffers, pool.number - _FIRST_POOL
-        held = buffers[place] if place < len(buffers) else _EMPTY
-        if held is not _EMPTY and held is not pool.data:
-            place = max(len(buffers), _POOL_NUMBERS)
-        buffers += [_EMPTY] * (place + 1 - len(buffers))
-        buffers[place] = pool.data
-        return _FIRST_POOL + place
+        buffers, index = self._pool_buffers, pool.number - _FIRST_POOL
+        current = buffers[index] if index < len(buffers) else _EMPTY
+        if current is not _EMPTY and current is not pool.data:
+            index = max(len(buffers), _POOL_NUMBERS)
+        buffers += [_EMPTY] * (index + 1 - len(buffers))
+        buffers[index] = pool.data
+        return _FIRST_POOL + index
 
     def _add(self, rows: int, size: int) -> None:
         """Add ``size`` bytes to the block's total. Whole blocks are written in parts. A text inside a row cannot be
@@ -565,7 +566,7 @@ class Layout:
             texts = pa.concat_arrays([texts for _, _, texts in group])
             self._add(count, texts.nbytes)
             if escape is not None:
-                self._treat(escape, texts, group, (states, sum(map(len, parts)), count), fixes, late)
+                self._escape_group(escape, texts, group, (states, sum(map(len, parts)), count), fixes, late)
             parts.append(texts)
         found, data = views.of_strings(pa.concat_arrays(parts + late))
         at = sum(map(len, parts))
@@ -580,7 +581,7 @@ class Layout:
                 at += count
         return data
 
-    def _treat(
+    def _escape_group(
         self,
         escape: Escape,
         texts: pa.Array,
@@ -590,14 +591,14 @@ class Layout:
         late: list[pa.Array],
     ) -> None:
         states, base, count = where
-        grown = sum(one.nbytes for one in late)
+        replaced_bytes = sum(one.nbytes for one in late)
         # The budget of a row counts only its escaped texts: the others were counted as columns.
-        most = limits.FORMAT_PART_BYTES - (grown if self._joint and count == 1 else self._written)
+        maximum = limits.FORMAT_PART_BYTES - (replaced_bytes if self._joint and count == 1 else self._written)
         try:
-            treated = escape.treat(texts, most)
+            treated = escape.treat(texts, maximum)
         except EscapedTooLarge as problem:
             self._add(count, problem.size)
-            raise TooLarge(grown + problem.size) from None
+            raise TooLarge(replaced_bytes + problem.size) from None
         except Unrepresentable as problem:
             raise does_not_fit(self.columns[group[problem.row // count][1]], problem) from problem
         if treated.rows is not None and treated.values is not None and treated.rows.size:
@@ -635,7 +636,7 @@ class Layout:
 
 
 @lru_cache(maxsize=4096)
-def _longest(texts: tuple[str, ...]) -> int:
+def _max_bytes(texts: tuple[str, ...]) -> int:
     return max(len(text.encode()) for text in texts)
 
 

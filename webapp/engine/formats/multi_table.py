@@ -63,11 +63,11 @@ class ZipArchive(MultiTableFile):
 
     def __init__(self, kind: type[Format], tables: Sequence[Table]) -> None:
         self._zip = ZipStream()
-        made = [kind(table.schema, table.options, title=table.title) for table in tables]
+        writers = [kind(table.schema, table.options, title=table.title) for table in tables]
         super().__init__(
             [
                 _Packed(writer, self._zip, f"{table.title}.{kind.extension}")
-                for writer, table in zip(made, tables, strict=True)
+                for writer, table in zip(writers, tables, strict=True)
             ]
         )
 
@@ -115,8 +115,8 @@ class Sheets(MultiTableFile):
         self._book = Workbook(XlsxFormat.places(zip(schemas, options, strict=True)))
         super().__init__(
             [
-                XlsxFormat(table.schema, said, title=table.title, book=self._book)
-                for table, said in zip(tables, options, strict=True)
+                XlsxFormat(table.schema, table_options, title=table.title, book=self._book)
+                for table, table_options in zip(tables, options, strict=True)
             ]
         )
 
@@ -167,9 +167,9 @@ class SqlScript(MultiTableFile):
         self._dialect = DIALECTS[options.dialect]
         self._late: list[str] = []
         if options.create_table:
-            self._hold_together(keys)
+            self._assign_keys(keys)
 
-    def _hold_together(self, keys: Keys) -> None:
+    def _assign_keys(self, keys: Keys) -> None:
         types: list[dict[str, str]] = [{} for _ in self._writers]
         foreign: list[list[ForeignKey]] = [[] for _ in self._writers]
         unique: list[list[str]] = [[] for _ in self._writers]
@@ -188,20 +188,20 @@ class SqlScript(MultiTableFile):
             names = (primary[relation.parent], *unique[relation.parent])
             if relation.parent_column not in names:
                 unique[relation.parent].append(relation.parent_column)
-            wanted = types[relation.parent].get(relation.parent_column, of_parent[1])
-            types[relation.child][relation.child_column] = wanted
+            sql_type = types[relation.parent].get(relation.parent_column, of_parent[1])
+            types[relation.child][relation.child_column] = sql_type
             key = ForeignKey(relation.child_column, parent.table, relation.parent_column)
             # In a table that refers to itself, rows come after those they refer to; but a key that can be added later
             # does not depend on this.
-            itself = relation.parent == relation.child
-            if relation.parent < relation.child or (itself and not self._dialect.alters):
+            is_self_reference = relation.parent == relation.child
+            if relation.parent < relation.child or (is_self_reference and not self._dialect.alters):
                 foreign[relation.child].append(key)
             elif self._dialect.alters:
                 self._late.append(f"ALTER TABLE {child.table} ADD {key.clause(self._dialect)};\n")
             else:
                 self._late.append(f"-- {child.table}: {key.clause(self._dialect)} would close a ring\n")
-        for place, writer in enumerate(self._writers):
-            writer.keys = TableKeys(primary[place], tuple(unique[place]), tuple(foreign[place]), types[place])
+        for index, writer in enumerate(self._writers):
+            writer.keys = TableKeys(primary[index], tuple(unique[index]), tuple(foreign[index]), types[index])
 
     def start(self) -> bytes:
         """Return the session settings."""

@@ -177,7 +177,7 @@ def json_texts(column: pa.Array) -> pa.Array:
 def mixed_texts(column: pa.Array) -> pa.Array:
     """``string[n]``: a mixed column as text, its values spelled as in JSON but without quotes."""
     kind = clean_type(column.type)
-    spelled = json_column(pa.field("value", kind), "", one_line=True)
-    end = spelled.wrapping.after[PLAIN].removesuffix('"')
+    json_texts_column = json_column(pa.field("value", kind), "", one_line=True)
+    end = json_texts_column.wrapping.after[PLAIN].removesuffix('"')
     bare = Wrapping(("", "", ""), (end, "", end))
-    return as_text(column, Column("value", spelled.codec, bare))
+    return as_text(column, Column("value", json_texts_column.codec, bare))

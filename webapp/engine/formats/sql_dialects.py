@@ -248,7 +248,7 @@ class SqlEscape(Escape):
             return long if rows is None else rows
         return np.union1d(rows, long)
 
-    def _in_parts(self) -> bool:
+    def _can_escape_parts(self) -> bool:
         return self._single and self._dialect.literal_bytes is None
 
     def marked(self, scan: Scan) -> np.ndarray | None:

@@ -103,8 +103,8 @@ class SqlFormat(TextFormat):
         super().__init__(schema, options, title=title)
         self._dialect = DIALECTS[options.dialect]
         self._escape = SqlEscape(self._dialect)
-        apart = options.arrays == "columns"
-        self._leaves = flatten(schema, objects=apart, arrays=apart)
+        in_columns = options.arrays == "columns"
+        self._leaves = flatten(schema, objects=in_columns, arrays=in_columns)
         self._check_names()
         self._row_is_wide = False
         bounds = [self._bound(leaf) or 0 for leaf in self._leaves]
@@ -197,10 +197,10 @@ class SqlFormat(TextFormat):
         if leaf is None or is_json_text(leaf.field):
             return None
         kind, length = clean_type(value_type(leaf.field)), self._bound(leaf)
-        most = self._dialect.key_chars
+        max_chars = self._dialect.key_chars
         if pa.types.is_nested(kind) or pa.types.is_null(kind):
             return None
-        if most is not None and pa.types.is_string(kind) and (length is None or length > most):
+        if max_chars is not None and pa.types.is_string(kind) and (length is None or length > max_chars):
             return None
         return kind, self._type(leaf)
 

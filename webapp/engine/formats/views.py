@@ -35,7 +35,7 @@ def inline(texts: Iterable[bytes]) -> np.ndarray:
 def outline(text: bytes, buffer: int, offset: int) -> np.ndarray:
     """Return ``view[1]`` of a longer text at ``offset`` in buffer ``buffer``."""
     words = (len(text), buffer, offset)
-    length, number, start = (word.to_bytes(4, "little") for word in words)
+    length, number, start = (number_of_4_bytes.to_bytes(4, "little") for number_of_4_bytes in words)
     return np.frombuffer(length + text[:4] + number + start, VIEW)
 
 
@@ -95,7 +95,7 @@ def booleans(false: bytes, true: bytes) -> np.ndarray:
 @cache
 def _calendar() -> tuple[int, np.ndarray]:
     first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in ("1900-01-01", "2100-01-01"))
-    return first, _spelled_dates(np.arange(first, last))
+    return first, _date_views(np.arange(first, last))
 
 
 def dates(days: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def dates(days: np.ndarray) -> np.ndarray:
     first, table = _calendar()
     if days.size == 0 or (int(days.min()) >= first and int(days.max()) < first + table.size):
         return table.take(days - first, mode="clip")
-    return _spelled_dates(days)
+    return _date_views(days)
 
 
 def checked_days(low: int, high: int) -> int:
@@ -116,21 +116,21 @@ def checked_days(low: int, high: int) -> int:
     return low
 
 
-def _spelled_dates(days: np.ndarray) -> np.ndarray:
+def _date_views(days: np.ndarray) -> np.ndarray:
     checked_days(int(days.min()), int(days.max()))
     day = days.astype("M8[D]")
     month, year = day.astype("M8[M]"), day.astype("M8[Y]")
-    spelled = np.empty((days.size, 16), np.uint8)
-    spelled[:, :4] = np.frombuffer(b"\x0a\0\0\0", np.uint8)
-    spelled[:, 14:] = 0
-    _spell(spelled[:, 4:8], year.astype(np.int64) + 1970)
-    _spell(spelled[:, 9:11], (month - year).astype(np.int64) + 1)
-    _spell(spelled[:, 12:14], (day - month).astype(np.int64) + 1)
-    spelled[:, 8] = spelled[:, 11] = ord("-")
-    return spelled.reshape(-1).view(VIEW)
+    characters = np.empty((days.size, 16), np.uint8)
+    characters[:, :4] = np.frombuffer(b"\x0a\0\0\0", np.uint8)
+    characters[:, 14:] = 0
+    _write_digits(characters[:, 4:8], year.astype(np.int64) + 1970)
+    _write_digits(characters[:, 9:11], (month - year).astype(np.int64) + 1)
+    _write_digits(characters[:, 12:14], (day - month).astype(np.int64) + 1)
+    characters[:, 8] = characters[:, 11] = ord("-")
+    return characters.reshape(-1).view(VIEW)
 
 
-def _spell(target: np.ndarray, numbers: np.ndarray) -> None:
+def _write_digits(target: np.ndarray, numbers: np.ndarray) -> None:
     for column in range(target.shape[1] - 1, -1, -1):
         numbers, digit = np.divmod(numbers, 10)
         target[:, column] = digit + ord("0")

@@ -138,14 +138,14 @@ SHEET_TAIL = b"</sheetData></worksheet>"
 def sheet_name(title: str, number: int) -> str:
     """A sheet's name out of a title: no ``[]:*?/\\``, no quote at an end, at most 31 characters (Excel's rules)."""
     plain = "".join(" " if sign in "[]:*?/\\" or sign < " " else sign for sign in title)
-    tail = f" ({number})" if number > 1 else ""
-    room = limits.XLSX_SHEET_NAME_CHARS - len(tail)
-    while len(plain.encode("utf-16-le")) // 2 > room:
+    suffix = f" ({number})" if number > 1 else ""
+    max_length = limits.XLSX_SHEET_NAME_CHARS - len(suffix)
+    while len(plain.encode("utf-16-le")) // 2 > max_length:
         plain = plain[:-1]
     plain = plain.strip(" '")
     if not plain or plain.casefold() == "history":  # Excel keeps that name for itself
         plain = f"{plain or 'Sheet'}1"
-    return plain + tail
+    return plain + suffix
 
 
 _FIRST_DAY = -25_567  # 1900-01-01
@@ -179,7 +179,7 @@ def _put_fraction(slot: Slot, piece: int, micros: np.ndarray) -> None:
         slot.put(piece + number, views.padded_numbers(4, b"" if number else b".").take(head + 1, mode="clip"))
 
 
-def _known(days: np.ndarray) -> bool:
+def _is_in_calendar(days: np.ndarray) -> bool:
     return int(days.min()) >= _FIRST_DAY and int(days.max()) <= _LAST_DAY
 
 
@@ -192,7 +192,7 @@ class SerialDateCodec(BaseCodec):
     def fill(self, column: pa.Array, slot: Slot) -> np.ndarray | None:
         """See `column.Codec`."""
         days = settled(column, np.int32)
-        if _known(days):
+        if _is_in_calendar(days):
             _put_days(slot, days)
             return None
         return self._spell(column, slot)
@@ -223,7 +223,7 @@ class SerialTimestampCodec(SerialDateCodec):
         """See `column.Codec`."""
         micros = settled(column, np.int64)
         days = micros // DAY_MICROS
-        if not _known(days):
+        if not _is_in_calendar(days):
             return self._spell(column, slot)
         _put_days(slot, days)
         _put_fraction(slot, 2, micros - days * DAY_MICROS)
@@ -295,7 +295,7 @@ class Workbook:
 
 
 _TEXT = '<c t="inlineStr"><is><t>'
-_KEPT_TEXT = '<c t="inlineStr"><is><t xml:space="preserve">'
+_SPACE_PRESERVING_TEXT = '<c t="inlineStr"><is><t xml:space="preserve">'
 _TEXT_END, _NUMBER_END = "</t></is></c>", "</v></c>"
 _WIDTHS = {DATE: 11.5, TIMESTAMP: 20.0}  # in digits; a narrower column shows hashes
 
@@ -380,7 +380,7 @@ class XlsxFormat(TextFormat):
             number += "0"
         before, after = (number, "<c/>", _TEXT), (_NUMBER_END, "", _TEXT_END)
         if pa.types.is_string(kind) or pa.types.is_nested(kind):
-            before, after = (_TEXT, "<c/>", _KEPT_TEXT), (_TEXT_END, "", _TEXT_END)
+            before, after = (_TEXT, "<c/>", _SPACE_PRESERVING_TEXT), (_TEXT_END, "", _TEXT_END)
         return Column(field.name, self._codec(field, kind), Wrapping(before, after))
 
     def _codec(self, field: pa.Field, kind: pa.DataType) -> Codec:

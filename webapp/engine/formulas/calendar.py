@@ -23,10 +23,10 @@ def civil(days: np.ndarray) -> Civil:
     shifted = days + _SHIFT
     era, rest = np.divmod(shifted, _ERA_DAYS)
     year = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365
-    of_year = rest - (365 * year + year // 4 - year // 100)
-    place = (5 * of_year + 2) // 153
-    month = np.where(place < 10, place + 3, place - 9)
-    return year + era * 400 + (month <= 2), month, of_year - (153 * place + 2) // 5 + 1
+    day_of_year = rest - (365 * year + year // 4 - year // 100)
+    month_index = (5 * day_of_year + 2) // 153
+    month = np.where(month_index < 10, month_index + 3, month_index - 9)
+    return year + era * 400 + (month <= 2), month, day_of_year - (153 * month_index + 2) // 5 + 1
 
 
 def days(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
@@ -48,20 +48,22 @@ def from_parts(year: Vector, month: Vector, day: Vector) -> Vector:
     y, m = np.clip(year.data, 0, 10_000), np.clip(month.data, 0, 13)
     good = (y >= 1) & (y <= 9999) & (m >= 1) & (m <= 12) & (day.data >= 1)
     good = good & (day.data <= month_length(y, np.clip(m, 1, 12)))
-    made = np.where(good, days(y, np.clip(m, 1, 12), np.clip(day.data, 1, 31)), 0)
-    return Vector(made, all_valid(year.valid, month.valid, day.valid, None if good.all() else good))
+    day_numbers = np.where(good, days(y, np.clip(m, 1, 12), np.clip(day.data, 1, 31)), 0)
+    return Vector(day_numbers, all_valid(year.valid, month.valid, day.valid, None if good.all() else good))
 
 
 def add_months(moment: Vector, count: Vector, unit: int) -> Vector:
     """Add months; in a shorter month the result is its last day; ``unit`` is the length of a day."""
     day, clock = np.divmod(moment.data, unit)
-    year, month, of_month = civil(day)
+    year, month, day_of_month = civil(day)
     moved = year * 12 + month - 1 + np.clip(count.data, -200_000, 200_000)
     year, month = moved // 12, moved % 12 + 1
     good = (year >= 1) & (year <= 9999)
     year = np.where(good, year, 1970)
-    made = days(year, month, np.minimum(of_month, month_length(year, month))) * np.int64(unit) + clock
-    return Vector(np.where(good, made, 0), all_valid(moment.valid, count.valid, None if good.all() else good))
+    moments = days(year, month, np.minimum(day_of_month, month_length(year, month))) * np.int64(unit) + clock
+    return Vector(
+        np.where(good, moments, 0), all_valid(moment.valid, count.valid, None if good.all() else good)
+    )
 
 
 def day_of(node: Node) -> Node:

@@ -55,7 +55,7 @@ class Builder:
     def __init__(self, source: str, names: Names, salts: list[int]) -> None:
         self._source = parser.parse(source)
         self._names, self._salts = names, salts
-        self._known: dict[str, Node] = {}
+        self._columns: dict[str, Node] = {}
         self.needs: dict[str, Kind] = {}
 
     def next_salt(self) -> int:
@@ -69,7 +69,9 @@ class Builder:
         message = False
         nodes = list(ast.walk(self._source.tree))
         roots = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-        roots |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and self._dots(node)}
+        roots |= {
+            id(node.value) for node in nodes if isinstance(node, ast.Attribute) and self._dotted_name(node)
+        }
         # Names and functions come first, so that all unknown ones are reported together.
         for node in nodes:
             if id(node) in roots:
@@ -104,9 +106,11 @@ class Builder:
             case ast.Name():
                 return self._name(node)
             case ast.Attribute():
-                known = self._dotted(node)
+                column = self._dotted(node)
                 return (
-                    known if known is not None else member(self._visit(node.value), node.attr, self._at(node))
+                    column
+                    if column is not None
+                    else member(self._visit(node.value), node.attr, self._at(node))
                 )
             case ast.Call():
                 found = self._function(node)
@@ -117,10 +121,11 @@ class Builder:
                 return self._subscript(node)
             case ast.List():
                 elements = [self._visit(one) for one in node.elts]
-                made = reductions.listed(elements, self._at(node))
+                result = reductions.listed(elements, self._at(node))
                 if elements and all(one.fixed for one in elements):
-                    made.const = elements  # for `in`, which then looks them up instead of comparing with each
-                return made
+                    # For `in`, which then looks them up instead of comparing with each.
+                    result.const = elements
+                return result
             case ast.UnaryOp():
                 operand, at = self._visit(node.operand), self._at(node)
                 if isinstance(node.op, ast.Not):
@@ -141,7 +146,8 @@ class Builder:
             case ast.Compare():
                 at, sides = self._at(node), [node.left, *node.comparators]
                 pairs = [
-                    self._pair(a, b, op, at) for a, b, op in zip(sides, sides[1:], node.ops, strict=False)
+                    self._comparison(a, b, op, at)
+                    for a, b, op in zip(sides, sides[1:], node.ops, strict=False)
                 ]
                 return pairs[0] if len(pairs) == 1 else operators.every(pairs, at)
         raise TypeError(f"the parser lets no {type(node).__name__} through")
@@ -156,8 +162,8 @@ class Builder:
             return literal(types.text(), value, at)
         if at in self._source.stars:
             raise FormulaError("not_allowed", "[*] can only follow a list.", at, "Such as lines[*].amount.")
-        whole, _, part = self._source.numbers[at].partition(".")
-        return literal(types.number(len(part)), int((whole or "0") + part), at)
+        integer_part, _, fraction = self._source.numbers[at].partition(".")
+        return literal(types.number(len(fraction)), int((integer_part or "0") + fraction), at)
 
     def _name(self, node: ast.Name) -> Node:
         name, at = node.id, self._at(node)
@@ -180,14 +186,14 @@ class Builder:
         return self._column(name, at)
 
     def _column(self, name: str, at: int) -> Node:
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = self._names.column(name, at)
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = self._names.column(name, at)
             if name != "this":
-                self.needs[name] = known.kind
-        return Node(known.kind, known.run, at, known.const, known.proof)
+                self.needs[name] = column.kind
+        return Node(column.kind, column.run, at, column.const, column.proof)
 
-    def _dots(self, node: ast.Attribute) -> str | None:
+    def _dotted_name(self, node: ast.Attribute) -> str | None:
         """Return the whole name if it is a field of the parent, or a field whose own name contains a dot."""
         if not isinstance(node.value, ast.Name):
             return None
@@ -196,19 +202,19 @@ class Builder:
         return name if parent or self._names.knows(name) else None
 
     def _dotted(self, node: ast.Attribute) -> Node | None:
-        name = self._dots(node)
+        name = self._dotted_name(node)
         return None if name is None else self._column(name, self._at(node))
 
     def _function(self, node: ast.Call) -> Function | Node:
         assert isinstance(node.func, ast.Name)  # the parser lets nothing else be called
         name, at = node.func.id, self._at(node)
         if name == "field":
-            given = node.args[0] if len(node.args) == 1 else None
-            if not (isinstance(given, ast.Constant) and isinstance(given.value, str)):
+            argument = node.args[0] if len(node.args) == 1 else None
+            if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)):
                 raise FormulaError(
                     "wrong_arguments", "field wants the name of a field.", at, 'field("first name")'
                 )
-            return self._column(given.value, at)
+            return self._column(argument.value, at)
         found = find(name)
         if found is None:
             hint = did_you_mean(name.lower(), [*BY_NAME, "field"]) or "The reference lists all functions."
@@ -243,16 +249,16 @@ class Builder:
         return sliced(as_text(value), index, index + 1 if index != -1 else None, at, 1)
 
     def _index(self, node: ast.expr) -> int:
-        made = self._visit(node)
-        if not made.fixed or made.kind.name != "integer" or made.const is None or abs(made.const) > 2**30:
+        index = self._visit(node)
+        if not index.fixed or index.kind.name != "integer" or index.const is None or abs(index.const) > 2**30:
             hint = "Count from 0, or from the end from -1: [0], [-1]."
-            raise FormulaError("not_fixed", "A place is a whole number that is written out.", made.at, hint)
-        return made.const
+            raise FormulaError("not_fixed", "A place is a whole number that is written out.", index.at, hint)
+        return index.const
 
-    def _pair(self, left: ast.expr, right: ast.expr, op: ast.cmpop, at: int) -> Node:
+    def _comparison(self, left: ast.expr, right: ast.expr, op: ast.cmpop, at: int) -> Node:
         a, b = self._visit(left), self._visit(right)
         if isinstance(op, ast.In | ast.NotIn):
-            found = _within(a, b, at)
+            found = _contains(a, b, at)
             return operators.negated(found, at) if isinstance(op, ast.NotIn) else found
         if isinstance(op, ast.Is | ast.IsNot):
             if not (b.fixed and b.const is None):
@@ -275,10 +281,10 @@ def member(node: Node, name: str, at: int) -> Node:
         raise FormulaError(
             "unknown_field", f'There is no field "{name}" in it.', at, did_you_mean(name, names)
         )
-    place = names.index(name)
-    inner = kind.members[place][1]
+    position = names.index(name)
+    inner = kind.members[position][1]
     if node.kind.name != "list":
-        return Node(inner, lambda frame: vectors.member(node.vector(frame), place, inner), at)
+        return Node(inner, lambda frame: vectors.member(node.vector(frame), position, inner), at)
     if inner.name == "list":
         raise FormulaError(
             "wrong_type", "Nested lists cannot be read in one step.", at, "Take one element: [0]."
@@ -286,32 +292,32 @@ def member(node: Node, name: str, at: int) -> Node:
 
     def run(frame: Frame) -> Lists:
         value = node.lists(frame)
-        return Lists(value.offsets, vectors.member(value.vector, place, inner), value.valid)
+        return Lists(value.offsets, vectors.member(value.vector, position, inner), value.valid)
 
     return Node(types.list_of(inner, node.kind.origin, node.kind.most), run, at)
 
 
-def _among(a: Node, elements: list[Node], at: int) -> Node:
+def _is_one_of(a: Node, elements: list[Node], at: int) -> Node:
     """Return a test whether ``a`` is one of some literals."""
     (a, *elements), kind = operators.alike([a, *(operators.dated(one, a) for one in elements)], at)
-    wanted = [one.const for one in elements if one.const is not None]
+    values = [one.const for one in elements if one.const is not None]
     if kind.name == "text":
-        pool = pa.array(wanted, pa.string())
+        pool = pa.array(values, pa.string())
         kernel = text_kernels.measured(lambda texts: pc.is_in(texts, value_set=pool))
         return elementwise([a], types.BOOLEAN, lambda n, value: Vector(operators.truth(kernel(n, value))), at)
-    among = np.array(wanted, np.int64)
+    candidates = np.array(values, np.int64)
     return elementwise(
         [a],
         types.BOOLEAN,
-        lambda n, value: Vector(operators.truth(Vector(np.isin(value.data, among), value.valid))),
+        lambda n, value: Vector(operators.truth(Vector(np.isin(value.data, candidates), value.valid))),
         at,
     )
 
 
-def _within(a: Node, b: Node, at: int) -> Node:
+def _contains(a: Node, b: Node, at: int) -> Node:
     """``a in b``: an element of a list, or a part of a text."""
     if isinstance(b.const, list):
-        return _among(a, b.const, at)
+        return _is_one_of(a, b.const, at)
     if b.kind.name == "list":
         return reductions.any_of(operators.compare(a, b, "==", at), at, every=False)
     if b.kind.name != "text":

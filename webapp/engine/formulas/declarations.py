@@ -58,11 +58,13 @@ def function(
     name, _, rest = signature.partition("(")
     found = list(_PARAMETER.finditer(rest.rstrip(")")))
     required = sum(1 for one in found if one["name"] and not one["optional"])
-    most = None if any(one["more"] for one in found) else len(found)
+    maximum = None if any(one["more"] for one in found) else len(found)
 
     def declared(build: Build) -> Function:
         family = build.__module__.rpartition(".")[2]
-        return Function(name, family, signature, description, example, result, build, required, most, aliases)
+        return Function(
+            name, family, signature, description, example, result, build, required, maximum, aliases
+        )
 
     return declared
 
@@ -74,73 +76,73 @@ class Call:
 
     def __init__(self, builder: Builder, function: Function, args: list[Node], at: int) -> None:
         self.builder, self.function, self.args, self.at = builder, function, args, at
-        given = len(args)
-        if given < function.least or (function.most is not None and given > function.most):
-            text = f"{function.name} is called as {function.signature}, not with {given} arguments."
+        argument_count = len(args)
+        if argument_count < function.least or (function.most is not None and argument_count > function.most):
+            text = f"{function.name} is called as {function.signature}, not with {argument_count} arguments."
             raise FormulaError("wrong_arguments", text, at, f"For example {function.example}.")
 
-    def has(self, place: int) -> bool:
+    def has(self, index: int) -> bool:
         """Whether the argument was given."""
-        return place < len(self.args)
+        return index < len(self.args)
 
-    def text(self, place: int) -> Node:
+    def text(self, index: int) -> Node:
         """An argument as text; numbers, dates and truth values are spelled."""
-        return as_text(self.args[place])
+        return as_text(self.args[index])
 
-    def number(self, place: int) -> Node:
+    def number(self, index: int) -> Node:
         """An argument that is a number."""
-        return number_of(self.args[place])
+        return number_of(self.args[index])
 
-    def integer(self, place: int) -> Node:
+    def integer(self, index: int) -> Node:
         """An argument that is a whole number."""
-        node = self.number(place)
+        node = self.number(index)
         if node.single.places:
             raise wrong_type(node, "a whole number", "Use `int(...)` to drop what is after the point.")
         return node
 
-    def truth(self, place: int) -> Node:
+    def truth(self, index: int) -> Node:
         """An argument that is a condition."""
-        return truth_of(self.args[place])
+        return truth_of(self.args[index])
 
-    def moment(self, place: int) -> Node:
+    def moment(self, index: int) -> Node:
         """An argument that is a date or a point in time."""
-        return moment_of(self.args[place])
+        return moment_of(self.args[index])
 
-    def day(self, place: int) -> Node:
+    def day(self, index: int) -> Node:
         """An argument that is a date; a point in time counts as its day."""
-        return day_of(self.moment(place))
+        return day_of(self.moment(index))
 
-    def items(self, place: int) -> Node:
+    def items(self, index: int) -> Node:
         """An argument that is a list of single values."""
-        node = self.args[place]
+        node = self.args[index]
         if node.kind.name != "list":
             text = f"{self.function.name} needs a list, not {node.kind.said}."
             raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
         return node
 
-    def fixed(self, place: int, wanted: str) -> Any:
+    def fixed(self, index: int, expected: str) -> Any:
         """The value of an argument that must be written out in the formula."""
-        node = self.args[place]
+        node = self.args[index]
         if not node.fixed or node.const is None:
-            text = f"{self.function.name} wants {wanted} that is written out, not one that differs from row to row."
+            text = f"{self.function.name} wants {expected} that is written out, not one that differs from row to row."
             raise FormulaError("not_fixed", text, node.at, f"For example {self.function.example}.")
         return node
 
-    def count(self, place: int, low: int, high: int, default: int | None = None) -> int:
+    def count(self, index: int, low: int, high: int, default: int | None = None) -> int:
         """A whole number that is written out, from ``low`` to ``high``."""
-        if not self.has(place) and default is not None:
+        if not self.has(index) and default is not None:
             return default
-        node = self.fixed(place, "a whole number")
+        node = self.fixed(index, "a whole number")
         if node.kind.name != "integer" or not low <= node.const <= high:
             text = f"{self.function.name} wants a whole number from {low:,} to {high:,} here."
             raise FormulaError("out_of_range", text, node.at, f"For example {self.function.example}.")
         return node.const
 
-    def words(self, place: int, default: str | None = None, *, empty: bool = False) -> str:
+    def words(self, index: int, default: str | None = None, *, empty: bool = False) -> str:
         """A text that is written out."""
-        if not self.has(place) and default is not None:
+        if not self.has(index) and default is not None:
             return default
-        node = self.fixed(place, "a text")
+        node = self.fixed(index, "a text")
         if node.kind.name != "text" or not (node.const or empty):
             text = (
                 f"{self.function.name} wants a text here, not an empty one."
@@ -163,8 +165,8 @@ class Call:
         check_length(longest, self.at)
         return self.make(types.text(longest), kernel, *nodes, proof=proof)
 
-    def refuse(self, place: int, code: str, message: str, hint: str = "") -> FormulaError:
+    def refuse(self, index: int, code: str, message: str, hint: str = "") -> FormulaError:
         """Raise the error of an argument."""
         return FormulaError(
-            code, message, self.args[place].at, hint or f"For example {self.function.example}."
+            code, message, self.args[index].at, hint or f"For example {self.function.example}."
         )

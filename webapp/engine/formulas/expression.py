@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
     from webapp.engine.types.base import FieldType
 
-_WHOLE = ("object", "list")
+_NESTED = ("object", "list")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +83,35 @@ class Fields:
     """The names that a field's formula may use: fields of its row, of the levels around it, of the parent."""
 
     def __init__(
-        self, compiler: Compiler, spec: FieldSpec, option: str, made: FieldType | None = None, offset: int = 0
+        self,
+        compiler: Compiler,
+        spec: FieldSpec,
+        option: str,
+        field_type: FieldType | None = None,
+        offset: int = 0,
     ) -> None:
         self._compiler, self._spec, self._option, self._offset = compiler, spec, option, offset
-        self._made = made
+        self._field_type = field_type
         """The field's own values, if the formula is its key ``formula``."""
 
     def knows(self, name: str) -> bool:
         return self._compiler.level_of(name) is not None and name != self._spec.name
 
     def this(self, at: int) -> Node:
-        if self._made is None:
+        if self._field_type is None:
             text = "`this` is only available in the formula key of a field."
             raise FormulaError("not_for_this_type", text, at, "Name the field to read.")
-        made, unique = self._made, self._spec.common.unique or self._made.primary
-        kind = _bounded(_kind(made.dtype, made.max_length, "this", at), made)
-        proof = Proof(made.space() or types.MOST) if unique and made.space() is not None else None
+        field_type, unique = self._field_type, self._spec.common.unique or self._field_type.primary
+        kind = _bounded(_kind(field_type.dtype, field_type.max_length, "this", at), field_type)
+        proof = Proof(field_type.space() or types.MOST) if unique and field_type.space() is not None else None
         return Node(kind, lambda frame: read(frame.this, kind, "this"), at, proof=proof)
 
     def column(self, name: str, at: int) -> Node:
-        if self._made is not None and name == self._spec.name:
+        if self._field_type is not None and name == self._spec.name:
             return self.this(at)
         before = len(self._compiler.faults)
         column = self._compiler.require(self._spec, self._option, name)
-        self._place(before, at + self._offset)
+        self._add_position(before, at + self._offset)
         if column is None:
             raise Reported
         kind = kind_of(column, name, at)
@@ -115,12 +120,12 @@ class Fields:
             kind, lambda frame: frame.column(name, kind), at, proof=of_column(column) if own else None
         )
 
-    def _place(self, before: int, at: int) -> None:
+    def _add_position(self, before: int, at: int) -> None:
         """Add the position in the formula to faults recorded since."""
         faults = self._compiler.faults
         path = f"{self._spec.path}.{self._option}"
-        for place in range(before, len(faults)):
-            fault = faults[place]
+        for index in range(before, len(faults)):
+            fault = faults[index]
             if fault.path == path and fault.position is None:
                 hint = fault.hint
                 if fault.code == "unknown_field" and not hint:
@@ -128,7 +133,9 @@ class Fields:
                     hint = did_you_mean(name, BUILT_IN) or (
                         "Name a field of this template, or call a function: upper(name)."
                     )
-                faults[place] = replace(fault, message=_said(fault.message, at), hint=hint, position=at)
+                faults[index] = replace(
+                    fault, message=_with_position(fault.message, at), hint=hint, position=at
+                )
 
 
 def kind_of(column: Column, name: str, at: int = 1) -> Kind:
@@ -146,17 +153,17 @@ def _kind(dtype: pa.DataType, longest: int | None, name: str, at: int) -> Kind:
         raise FormulaError("not_for_this_type", message, at) from None
 
 
-def _bounded(kind: Kind, made: FieldType | Column) -> Kind:
+def _bounded(kind: Kind, column: FieldType | Column) -> Kind:
     """Return it with the bounds of a column's numbers, if they do not grow with the rows."""
-    if not kind.numeric or pa.types.is_float64(made.dtype):
+    if not kind.numeric or pa.types.is_float64(column.dtype):
         return kind
-    bounds = made.bounds(limits.MAX_OFFSET)
-    if bounds is None or bounds != made.bounds(1) or max(map(abs, bounds)) > types.MOST:
+    bounds = column.bounds(limits.MAX_OFFSET)
+    if bounds is None or bounds != column.bounds(1) or max(map(abs, bounds)) > types.MOST:
         return kind
     return replace(kind, low=bounds[0], high=bounds[1])
 
 
-def _said(message: str, at: int) -> str:
+def _with_position(message: str, at: int) -> str:
     return f"{message} (character {at})"
 
 
@@ -180,7 +187,7 @@ def compile_formula(
     try:
         found = compile_with(names, source, salts, f"{spec.path}.{option}")
         kind = found.kind
-        if single and (kind.name == "object" or (kind.name == "list" and kind.element.name in _WHOLE)):
+        if single and (kind.name == "object" or (kind.name == "list" and kind.element.name in _NESTED)):
             raise FormulaErrors(
                 [
                     FormulaError(
@@ -193,7 +200,7 @@ def compile_formula(
         for error in errors.errors:
             at = error.position + offset
             path = f"{spec.path}.{option}"
-            fault = Fault(path, error.code, _said(error.message, at), error.hint, position=at)
+            fault = Fault(path, error.code, _with_position(error.message, at), error.hint, position=at)
             compiler.faults.append(fault)
     except Reported:
         pass

@@ -72,10 +72,10 @@ class Frame:
 
     def column(self, name: str, kind: Kind) -> Value:
         """Another field of the same rows."""
-        made = self._loaded.get(name)
-        if made is None:
-            made = self._loaded[name] = read(self.context.column(name), kind, name)
-        return made
+        values = self._loaded.get(name)
+        if values is None:
+            values = self._loaded[name] = read(self.context.column(name), kind, name)
+        return values
 
 
 def read(column: pa.Array, kind: Kind, name: str) -> Value:
@@ -88,14 +88,14 @@ def read(column: pa.Array, kind: Kind, name: str) -> Value:
         if not pa.types.is_dictionary(column.type):
             return vectors.load_vector(column, kind)
         pool = vectors.load_vector(column.dictionary, kind)
-        places = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
         valid = (
             column.indices.is_valid().to_numpy(zero_copy_only=False) if column.indices.null_count else None
         )
-        return Vector(pool.data[places], valid)
+        return Vector(pool.data[indices], valid)
     if kind.name == "text" and not pa.types.is_list(dtype):
-        known = types.of_arrow(dtype)
-        return vectors.to_text(known, vectors.load_vector(column, known), len(column))
+        actual = types.of_arrow(dtype)
+        return vectors.to_text(actual, vectors.load_vector(column, actual), len(column))
     if kind.name == "decimal" and pa.types.is_int64(dtype):
         return vectors.convert(vectors.load(column, types.number(0)), types.number(0), kind, len(column))
     text = f'"{name}" is fixed to a value that is not {kind.said}, as the formula takes it to be.'
@@ -150,8 +150,8 @@ def literal(kind: Kind, value: Any, at: int) -> Node:
         kind = replace(kind, low=value, high=value)
     elif kind.name == "text":
         kind = types.text(len(value or ""))
-    made = vectors.constant(kind, value)
-    return Node(kind, lambda frame: made, at, value)
+    vector = vectors.constant(kind, value)
+    return Node(kind, lambda frame: vector, at, value)
 
 
 Kernel = Callable[..., Value]
@@ -162,7 +162,7 @@ def elementwise(args: list[Node], kind: Kind, kernel: Kernel, at: int, proof: Pr
     """Apply ``kernel`` to each row; if an argument is a list, to each of its elements."""
     lists = [arg for arg in args if arg.kind.name == "list"]
     if lists:
-        return _over_elements(args, lists, kind, kernel, at)
+        return _elementwise_lists(args, lists, kind, kernel, at)
     if all(arg.fixed for arg in args) and kind.name not in ("list", "object"):
         alone = Frame(None, 1)
         try:
@@ -188,7 +188,7 @@ FOLDED: Final = _Folded()
 larger than the formula, so a cache of compiled formulas counts it."""
 
 
-def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
+def _elementwise_lists(args: list[Node], lists: list[Node], kind: Kind, kernel: Kernel, at: int) -> Node:
     origin = lists[0].kind.origin
     if any(other.kind.origin != origin for other in lists):
         text = "Elements of two different lists cannot be put together."
@@ -201,34 +201,38 @@ def _over_elements(args: list[Node], lists: list[Node], kind: Kind, kernel: Kern
 
     def run(frame: Frame) -> Lists:
         values = [arg.run(frame) for arg in args]
-        whole = values[first]
-        assert isinstance(whole, Lists)  # args[first] is a list
+        first_list = values[first]
+        assert isinstance(first_list, Lists)  # args[first] is a list
         spread = [
-            value.items if isinstance(value, Lists) else frame.kept(_spread(arg.kind, value, whole))
+            value.items if isinstance(value, Lists) else frame.kept(_spread(arg.kind, value, first_list))
             for arg, value in zip(args, values, strict=True)
         ]
-        return frame.kept(Lists(whole.offsets, kernel(int(whole.offsets[-1]), *spread), whole.valid))
+        return frame.kept(
+            Lists(first_list.offsets, kernel(int(first_list.offsets[-1]), *spread), first_list.valid)
+        )
 
     return Node(types.list_of(kind, origin, lists[0].kind.most), run, at)
 
 
-def _spread(kind: Kind, value: Vector, whole: Lists) -> Vector:
-    alike = isinstance(value.data, pa.Scalar) or (isinstance(value.data, np.ndarray) and not value.data.ndim)
-    return value if alike else vectors.take(kind, value, whole.owner)
+def _spread(kind: Kind, value: Vector, lists: Lists) -> Vector:
+    is_constant = isinstance(value.data, pa.Scalar) or (
+        isinstance(value.data, np.ndarray) and not value.data.ndim
+    )
+    return value if is_constant else vectors.take(kind, value, lists.owner)
 
 
-def converted(node: Node, wanted: Kind) -> Node:
-    """``node`` as the wider type ``wanted``."""
+def converted(node: Node, target: Kind) -> Node:
+    """``node`` as the wider type ``target``."""
     kind = node.single
-    if kind.name == wanted.name and kind.places == wanted.places:
+    if kind.name == target.name and kind.places == target.places:
         return node
-    proof = node.proof.as_text(kind) if node.proof and wanted.name == "text" else node.proof
-    if kind.numeric and wanted.numeric:
-        bounds = types.scaled(kind, wanted.places)
-        wanted = types.number(wanted.places, *(bounds or (None, None)))
-        check_bounds(wanted, node.at)
+    proof = node.proof.as_text(kind) if node.proof and target.name == "text" else node.proof
+    if kind.numeric and target.numeric:
+        bounds = types.scaled(kind, target.places)
+        target = types.number(target.places, *(bounds or (None, None)))
+        check_bounds(target, node.at)
     return elementwise(
-        [node], wanted, lambda n, value: vectors.convert(value, kind, wanted, n), node.at, proof
+        [node], target, lambda n, value: vectors.convert(value, kind, target, n), node.at, proof
     )
 
 

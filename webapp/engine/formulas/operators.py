@@ -29,9 +29,9 @@ QUOTIENT_PLACES = 6
 """Digits after the point of ``/`` and of averages, unless round(...) says otherwise."""
 
 
-def wrong_type(node: Node, wanted: str, hint: str = "") -> FormulaError:
+def wrong_type(node: Node, expected: str, hint: str = "") -> FormulaError:
     """``node`` is not what is needed."""
-    text = f"Here {wanted} is needed, not {node.single.said}."
+    text = f"Here {expected} is needed, not {node.single.said}."
     return FormulaError("wrong_type", text, node.at, hint)
 
 
@@ -98,20 +98,20 @@ def _sum(
     kernel: Callable[[Vector, Vector], Vector],
     bounds: Callable[[Bounds, Bounds], Bounds],
 ) -> Node:
-    a, b = _alike(number_of(a), number_of(b))
+    a, b = _with_same_places(number_of(a), number_of(b))
     p, q = a.single.bounds, b.single.bounds
     kind = types.number(a.single.places, *(bounds(p, q) if p and q else (None, None)))
     check_bounds(kind, at)
-    proof = _one_to_one(a, b, positive=kernel is vectors.add)
+    proof = _injective_proof(a, b, positive=kernel is vectors.add)
     return elementwise([a, b], kind, lambda n, x, y: kernel(x, y), at, proof)
 
 
-def _alike(*nodes: Node) -> list[Node]:
+def _with_same_places(*nodes: Node) -> list[Node]:
     places = max(node.single.places for node in nodes)
     return [converted(node, types.number(places)) for node in nodes]
 
 
-def _one_to_one(a: Node, b: Node, *, positive: bool) -> Proof | None:
+def _injective_proof(a: Node, b: Node, *, positive: bool) -> Proof | None:
     """The proof of a number put together with a constant; ``positive``: two numbers of 0 or more give such a one."""
     const, other = (a.const, b) if a.fixed else (b.const, a)
     if a.fixed == b.fixed or const is None or other.proof is None:
@@ -135,34 +135,34 @@ def multiply(a: Node, b: Node, at: int) -> Node:
     kind = types.number(places, *(vectors.product_bounds(p, q) if p and q else (None, None)))
     check_bounds(kind, at)
     zero = (a.const if a.fixed else b.const) == 0
-    proof = None if zero else _one_to_one(a, b, positive=True)
+    proof = None if zero else _injective_proof(a, b, positive=True)
     return elementwise([a, b], kind, lambda n, x, y: vectors.multiply(x, y), at, proof)
 
 
 def divide(a: Node, b: Node, at: int) -> Node:
     """``a / b`` to `QUOTIENT_PLACES` digits, half to even; blank where b is 0."""
     a, b = number_of(a), number_of(b)
-    made = quotient(a, b, QUOTIENT_PLACES, at)
-    made.quotient = lambda places: quotient(a, b, places, at)
-    return made
+    result = quotient(a, b, QUOTIENT_PLACES, at)
+    result.quotient = lambda places: quotient(a, b, places, at)
+    return result
 
 
 def quotient(a: Node, b: Node, places: int, at: int) -> Node:
     """``a / b`` to this many decimal places, rounded half to even; blank where b is 0."""
-    _no_zero(b)
+    _reject_zero(b)
     digits = places + b.single.places - a.single.places
     return elementwise([a, b], types.number(places), lambda n, x, y: vectors.divide(x, y, digits), at)
 
 
-def _no_zero(b: Node) -> None:
+def _reject_zero(b: Node) -> None:
     if b.fixed and b.const == 0:
         raise FormulaError("wrong_value", "Nothing can be divided by 0.", b.at)
 
 
 def floor_divide(a: Node, b: Node, at: int) -> Node:
     """``a // b``: the quotient rounded down."""
-    a, b = _alike(number_of(a), number_of(b))
-    _no_zero(b)
+    a, b = _with_same_places(number_of(a), number_of(b))
+    _reject_zero(b)
     return elementwise([a, b], types.number(0), lambda n, x, y: vectors.floor_divide(x, y), at)
 
 
@@ -170,15 +170,15 @@ def modulo(a: Node, b: Node, at: int) -> Node:
     """``a % b``, with the sign of b."""
     if a.single.name == "text":
         raise FormulaError("wrong_type", "Texts are not formatted with %.", at, "Join texts with +.")
-    a, b = _alike(number_of(a), number_of(b))
-    _no_zero(b)
+    a, b = _with_same_places(number_of(a), number_of(b))
+    _reject_zero(b)
     low = high = None
     if b.single.bounds:
-        least, greatest = b.single.bounds
-        most = max(abs(least), abs(greatest))
-        low, high = (-most if least < 0 else 0), (most if greatest > 0 else 0)
-    made = types.number(b.single.places, low, high)
-    return elementwise([a, b], made, lambda n, x, y: vectors.modulo(x, y), at)
+        lowest, greatest = b.single.bounds
+        largest = max(abs(lowest), abs(greatest))
+        low, high = (-largest if lowest < 0 else 0), (largest if greatest > 0 else 0)
+    kind = types.number(b.single.places, low, high)
+    return elementwise([a, b], kind, lambda n, x, y: vectors.modulo(x, y), at)
 
 
 def power(a: Node, b: Node, at: int) -> Node:
@@ -220,9 +220,9 @@ def shifted(moment: Node, days: Node, sign: int, at: int) -> Node:
 
 def moved(moment: Vector, count: Vector, step: int, unit: int) -> Vector:
     """``moment`` plus ``count`` times ``step``; no value outside the years 1 to 9999. ``unit`` is a day's length."""
-    far = (types.LAST_DAY - types.FIRST_DAY) * unit // abs(step) + 1
-    near = np.clip(count.data, -far, far)
-    data = moment.data + near * np.int64(step)
+    max_count = (types.LAST_DAY - types.FIRST_DAY) * unit // abs(step) + 1
+    limited = np.clip(count.data, -max_count, max_count)
+    data = moment.data + limited * np.int64(step)
     inside = (data >= types.FIRST_DAY * unit) & (data < (types.LAST_DAY + 1) * unit)
     valid = all_valid(moment.valid, count.valid, None if inside.all() else inside)
     return Vector(np.where(inside, data, 0), valid)
@@ -243,9 +243,9 @@ def joined(nodes: list[Node], at: int, blank: str | None = None) -> Node:
     def kernel(n: int, *values: Vector) -> Vector:
         return text_kernels.concat(n, values, blank)
 
-    made = elementwise(nodes, types.text(longest), kernel, at, of_parts(parts))
-    made.parts = tuple(parts)
-    return made
+    result = elementwise(nodes, types.text(longest), kernel, at, of_parts(parts))
+    result.parts = tuple(parts)
+    return result
 
 
 def compare(a: Node, b: Node, sign: str, at: int) -> Node:
@@ -269,8 +269,8 @@ def compare(a: Node, b: Node, sign: str, at: int) -> Node:
 
     def kernel(n: int, x: Vector, y: Vector) -> Vector:
         valid = all_valid(x.valid, y.valid)
-        made = operation(x.data, y.data)
-        return Vector(made if valid is None else made & valid)
+        result = operation(x.data, y.data)
+        return Vector(result if valid is None else result & valid)
 
     return elementwise([a, b], types.BOOLEAN, kernel, at)
 
@@ -345,9 +345,9 @@ def alike(nodes: list[Node], at: int) -> tuple[list[Node], Kind]:
     """``nodes`` as one type."""
     kind = types.common([node.single for node in nodes])
     if kind is None:
-        said = " and ".join(dict.fromkeys(node.single.said for node in nodes if node.single.name != "null"))
+        names = " and ".join(dict.fromkeys(node.single.said for node in nodes if node.single.name != "null"))
         hint = "Use `text(...)` around those that are not texts."
-        raise FormulaError("mixed_types", f"These have different types: {said}.", at, hint)
+        raise FormulaError("mixed_types", f"These have different types: {names}.", at, hint)
     return [converted(node, kind) for node in nodes], kind
 
 

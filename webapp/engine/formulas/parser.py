@@ -27,13 +27,13 @@ _TOKEN = re.compile(
 )
 _ESCAPES = re.compile(r"\\(?![\\'\"ntr])(.)")
 _WORDS = {"True", "False", "None", "and", "or", "not", "in", "is", "if", "else"}
-_NO_WORDS = {
+_UNSUPPORTED_WORDS = {
     "lambda", "await", "async", "yield", "for", "while", "import", "from", "def", "class", "return", "assert", "del",
     "exec", "global", "nonlocal", "pass", "raise", "try", "with", "as", "break", "continue", "except", "finally",
     "elif",
 }  # fmt: skip
 _OPEN, _CLOSE = {"(": ")", "[": "]"}, {")", "]"}
-_INSTEAD = {
+_ALTERNATIVES = {
     "&&": "Use `and`.", "||": "Use `or`.", "!": "Use `not`.", "=": "Use `==` to compare.", "&": "Join texts with `+`.",
     "^": "Use `power(x, n)` or `x ** n`.", "<>": "Use `!=`.", "?": "Use `a if condition else b`.", ";": "Use a comma.",
     "{": "Write field names without braces.", "|": "Use `or`.", "~": "Use `not`.",
@@ -137,19 +137,19 @@ def _lex(text: str) -> _LexerResult:
 
 def _unknown(text: str, at: int) -> FormulaError:
     for length in (2, 1):
-        if text[at : at + length] in _INSTEAD:
-            sign = text[at : at + length]
+        if text[at : at + length] in _ALTERNATIVES:
+            symbol = text[at : at + length]
             return FormulaError(
-                "bad_formula", f"A formula cannot contain `{sign}` here.", at + 1, _INSTEAD[sign]
+                "bad_formula", f"A formula cannot contain `{symbol}` here.", at + 1, _ALTERNATIVES[symbol]
             )
-    sign = text[at]
-    if sign in "\"'":
+    symbol = text[at]
+    if symbol in "\"'":
         return FormulaError(
-            "bad_formula", "The closing quote is missing.", at + 1, f"Add a `{sign}` on the same line."
+            "bad_formula", "The closing quote is missing.", at + 1, f"Add a `{symbol}` on the same line."
         )
-    shown = f"U+{ord(sign):04X}" if not sign.isprintable() or ord(sign) > 126 else sign
+    character = f"U+{ord(symbol):04X}" if not symbol.isprintable() or ord(symbol) > 126 else symbol
     hint = "Use letters of other alphabets only in texts and field names."
-    return FormulaError("bad_formula", f"A formula cannot contain {shown} here.", at + 1, hint)
+    return FormulaError("bad_formula", f"A formula cannot contain {character} here.", at + 1, hint)
 
 
 def _number(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
@@ -158,13 +158,16 @@ def _number(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
         hint = "Write numbers in full: 1500 or 0.25."
         raise FormulaError("bad_number", "This number cannot be read.", at + 1, hint)
     plain = piece.replace("_", "")
-    whole, _, part = plain.partition(".")
-    if len(whole.lstrip("0")) + len(part) > limits.MAX_FORMULA_DIGITS or len(part) > limits.MAX_DECIMALS:
+    integer_part, _, fraction = plain.partition(".")
+    if (
+        len(integer_part.lstrip("0")) + len(fraction) > limits.MAX_FORMULA_DIGITS
+        or len(fraction) > limits.MAX_DECIMALS
+    ):
         message = (
             f"A number has at most {limits.MAX_FORMULA_DIGITS} digits, {limits.MAX_DECIMALS} after the point."
         )
         raise FormulaError("bad_number", message, at + 1, "Write fewer digits.")
-    if piece.endswith("_") or "__" in piece or (len(whole) > 1 and whole.startswith("0")):
+    if piece.endswith("_") or "__" in piece or (len(integer_part) > 1 and integer_part.startswith("0")):
         raise FormulaError(
             "bad_number", "This number cannot be read.", at + 1, "Leave out zeros before the number."
         )
@@ -173,7 +176,7 @@ def _number(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
 
 
 def _name(lexed: _LexerResult, text: str, piece: str, at: int) -> str:
-    if piece in _NO_WORDS:
+    if piece in _UNSUPPORTED_WORDS:
         raise FormulaError(
             "not_allowed", f"A formula cannot contain {piece}.", at + 1, "It is one expression."
         )

@@ -16,18 +16,18 @@ from webapp.engine.formulas.types import FormulaError, Kind, ValueFault
 from webapp.engine.formulas.vectors import Lists, Value, Vector
 
 
-def _over(node: Node, kind: Kind, at: int, kernel: Callable[[int, Lists], Value]) -> Node:
+def _reduced(node: Node, kind: Kind, at: int, kernel: Callable[[int, Lists], Value]) -> Node:
     return Node(kind, lambda frame: frame.kept(kernel(frame.n, node.lists(frame))), at)
 
 
 def total(node: Node, at: int) -> Node:
     """The sum of a list; 0 of an empty one."""
     kind = _numbers(node)
-    most = node.kind.most
+    max_items = node.kind.most
     low = high = None
-    if kind.bounds and most is not None:
-        low, high = min(0, kind.bounds[0] * most), max(0, kind.bounds[1] * most)
-    return _over(node, types.number(kind.places, low, high), at, lambda n, value: _sums(value))
+    if kind.bounds and max_items is not None:
+        low, high = min(0, kind.bounds[0] * max_items), max(0, kind.bounds[1] * max_items)
+    return _reduced(node, types.number(kind.places, low, high), at, lambda n, value: _sums(value))
 
 
 def _numbers(node: Node) -> Kind:
@@ -46,12 +46,12 @@ def _sums(value: Lists) -> Vector:
     low, high = (int(data.min()), int(data.max())) if data.size else (0, 0)
     if not vectors.fits(min(0, low) * longest, max(0, high) * longest):
         numbers = data.tolist()
-        made = [sum(numbers[start:end]) for start, end in pairwise(value.offsets.tolist())]
-        if made and not vectors.fits(min(made), max(made)):
+        sums = [sum(numbers[start:end]) for start, end in pairwise(value.offsets.tolist())]
+        if sums and not vectors.fits(min(sums), max(sums)):
             raise ValueFault(
                 "too_large", "A sum is too large for 64 bits.", "Round its parts to fewer digits."
             )
-        return Vector(np.array(made, np.int64), value.valid)
+        return Vector(np.array(sums, np.int64), value.valid)
     # Running totals may wrap; their differences are right again, since every sum fits.
     running = np.zeros(data.size + 1, np.int64)
     np.cumsum(data, out=running[1:])
@@ -65,14 +65,14 @@ def counted(node: Node, at: int) -> Node:
     def kernel(n: int, value: Lists) -> Vector:
         return Vector(_counts(value, kind), value.valid)
 
-    return _over(node, types.number(0, 0, node.kind.most or 2**31), at, kernel)
+    return _reduced(node, types.number(0, 0, node.kind.most or 2**31), at, kernel)
 
 
 def _counts(value: Lists, kind: Kind) -> np.ndarray:
     size = int(value.offsets[-1])
-    there = np.zeros(size + 1, np.int64)
-    np.cumsum(vectors.is_valid(kind, value.items, size), out=there[1:])
-    return there[value.offsets[1:]] - there[value.offsets[:-1]]
+    cumulative = np.zeros(size + 1, np.int64)
+    np.cumsum(vectors.is_valid(kind, value.items, size), out=cumulative[1:])
+    return cumulative[value.offsets[1:]] - cumulative[value.offsets[:-1]]
 
 
 def average(node: Node, at: int) -> Node:
@@ -84,11 +84,11 @@ def average(node: Node, at: int) -> Node:
             sums, counts = _sums(value), _counts(value, kind)
             return vectors.divide(sums, Vector(counts), places - kind.places)
 
-        return _over(node, types.number(places), at, kernel)
+        return _reduced(node, types.number(places), at, kernel)
 
-    made = to(max(operators.QUOTIENT_PLACES, kind.places))
-    made.quotient = to
-    return made
+    result = to(max(operators.QUOTIENT_PLACES, kind.places))
+    result.quotient = to
+    return result
 
 
 def extreme(node: Node, at: int, *, least: bool) -> Node:
@@ -98,21 +98,21 @@ def extreme(node: Node, at: int, *, least: bool) -> Node:
         raise operators.wrong_type(node, "a list of numbers, texts or dates")
     pick = np.minimum if least else np.maximum
     if kind.name == "text":
-        return _over(node, kind, at, lambda n, value: _extreme_text(value, least=least))
+        return _reduced(node, kind, at, lambda n, value: _extreme_text(value, least=least))
 
     def kernel(n: int, value: Lists) -> Vector:
         counts = _counts(value, kind)
         filled = np.flatnonzero(counts)
         size = int(value.offsets[-1])
-        there = vectors.is_valid(kind, value.items, size)
-        data = vectors.full(value.vector, size)[there]
+        is_valid = vectors.is_valid(kind, value.items, size)
+        data = vectors.full(value.vector, size)[is_valid]
         out = np.zeros(counts.size, np.int64)
         if filled.size:
             starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[filled])[:-1]))
             out[filled] = pick.reduceat(data, starts)
         return Vector(out, None if filled.size == counts.size else counts > 0)
 
-    return _over(node, kind, at, kernel)
+    return _reduced(node, kind, at, kernel)
 
 
 def _extreme_text(value: Lists, *, least: bool) -> Vector:
@@ -124,16 +124,16 @@ def _extreme_text(value: Lists, *, least: bool) -> Vector:
     order = pc.array_sort_indices(words.dictionary)
     rank = np.empty(len(order), np.int64)
     rank[order.to_numpy()] = np.arange(len(order))
-    places = words.indices
-    ranks = pa.array(rank).take(places)
+    word_indices = words.indices
+    ranks = pa.array(rank).take(word_indices)
     grouped = (
         pa.table({"row": pa.array(value.owner), "rank": ranks}).group_by("row").aggregate([("rank", name)])
     )
-    made = np.full(rows, -1, np.int64)
+    ranks_by_row = np.full(rows, -1, np.int64)
     found = grouped[f"rank_{name}"].combine_chunks()
-    made[grouped["row"].to_numpy()] = found.fill_null(-1).to_numpy(zero_copy_only=False)
-    back = np.append(order.to_numpy().astype(np.int64), -1)[made]
-    return Vector(words.dictionary.take(pa.array(back, mask=back < 0)))
+    ranks_by_row[grouped["row"].to_numpy()] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+    indices = np.append(order.to_numpy().astype(np.int64), -1)[ranks_by_row]
+    return Vector(words.dictionary.take(pa.array(indices, mask=indices < 0)))
 
 
 def any_of(node: Node, at: int, *, every: bool) -> Node:
@@ -143,49 +143,49 @@ def any_of(node: Node, at: int, *, every: bool) -> Node:
 
     def kernel(n: int, value: Lists) -> Vector:
         items = value.vector
-        held = operators.truth(Vector(vectors.full(items, int(value.offsets[-1])), items.valid))
-        running = np.zeros(held.size + 1, np.int64)
-        np.cumsum(held, out=running[1:])
-        true = running[value.offsets[1:]] - running[value.offsets[:-1]]
-        return Vector(true == value.counts if every else true > 0)
+        is_true = operators.truth(Vector(vectors.full(items, int(value.offsets[-1])), items.valid))
+        running = np.zeros(is_true.size + 1, np.int64)
+        np.cumsum(is_true, out=running[1:])
+        true_counts = running[value.offsets[1:]] - running[value.offsets[:-1]]
+        return Vector(true_counts == value.counts if every else true_counts > 0)
 
-    return _over(node, types.BOOLEAN, at, kernel)
+    return _reduced(node, types.BOOLEAN, at, kernel)
 
 
 def elements(node: Node, at: int) -> Node:
     """Return the number of elements of a list."""
     kind = types.number(0, 0, node.kind.most or 2**31)
-    return _over(node, kind, at, lambda n, value: Vector(value.counts, value.valid))
+    return _reduced(node, kind, at, lambda n, value: Vector(value.counts, value.valid))
 
 
 def element(node: Node, index: int, at: int) -> Node:
     """Return one element, counted from 0, or from the end from -1; blank if it does not exist."""
     kind = node.kind
-    return _over(node, kind.element, at, lambda n, value: vectors.element(value, kind, index))
+    return _reduced(node, kind.element, at, lambda n, value: vectors.element(value, kind, index))
 
 
 def join(node: Node, separator: str, at: int) -> Node:
     """The elements as one text; blank ones are left out."""
-    spelled = as_text(node)
-    longest = spelled.kind.element.longest
-    most = node.kind.most
-    known = None if longest is None or most is None else most * (longest + len(separator))
-    check_length(known, at)
+    texts_node = as_text(node)
+    longest = texts_node.kind.element.longest
+    max_items = node.kind.most
+    max_length = None if longest is None or max_items is None else max_items * (longest + len(separator))
+    check_length(max_length, at)
 
     def kernel(n: int, value: Lists) -> Vector:
         texts = vectors.full_text(value.vector, int(value.offsets[-1]))
-        there = texts.is_valid().to_numpy(zero_copy_only=False)
+        is_valid = texts.is_valid().to_numpy(zero_copy_only=False)
         counts = _counts(value, types.text())
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
-        kept = texts.filter(pa.array(there)) if not there.all() else texts
-        sizes = Vector(text_kernels.lengths(kept) + len(separator))
+        present = texts.filter(pa.array(is_valid)) if not is_valid.all() else texts
+        sizes = Vector(text_kernels.lengths(present) + len(separator))
         text_kernels.check_lengths(_sums(Lists(offsets.astype(np.int64), sizes)).data)
-        made = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), kept), separator)
+        joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), present), separator)
         if value.valid is None:
-            return Vector(made)
-        return Vector(pc.if_else(pa.array(value.valid), made, pa.scalar(None, pa.string())))
+            return Vector(joined)
+        return Vector(pc.if_else(pa.array(value.valid), joined, pa.scalar(None, pa.string())))
 
-    return _over(spelled, types.text(known), at, kernel)
+    return _reduced(texts_node, types.text(max_length), at, kernel)
 
 
 def distinct(node: Node, at: int) -> Node:
@@ -196,20 +196,20 @@ def distinct(node: Node, at: int) -> Node:
 
     def kernel(n: int, value: Lists) -> Vector:
         size = int(value.offsets[-1])
-        there = vectors.is_valid(kind, value.items, size)
+        is_valid = vectors.is_valid(kind, value.items, size)
         if kind.name == "text":
-            places = vectors.full_text(value.vector, size).dictionary_encode().indices
-            data = places.fill_null(0).to_numpy(zero_copy_only=False)
+            codes = vectors.full_text(value.vector, size).dictionary_encode().indices
+            data = codes.fill_null(0).to_numpy(zero_copy_only=False)
         else:
             data = vectors.full(value.vector, size)
-        owner, data = value.owner[there], data[there]
+        owner, data = value.owner[is_valid], data[is_valid]
         order = np.lexsort((data, owner))  # stable, so equal values keep their order
         owner, data = owner[order], data[order]
         new = np.ones(owner.size, bool)
         new[1:] = (owner[1:] != owner[:-1]) | (data[1:] != data[:-1])
         return Vector(np.bincount(owner[new], minlength=value.offsets.size - 1).astype(np.int64), value.valid)
 
-    return _over(node, types.number(0, 0, node.kind.most or 2**31), at, kernel)
+    return _reduced(node, types.number(0, 0, node.kind.most or 2**31), at, kernel)
 
 
 def listed(nodes: list[Node], at: int) -> Node:

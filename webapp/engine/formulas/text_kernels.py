@@ -48,8 +48,8 @@ def measured(function: TextFunction) -> Callable[[int, Vector], Vector]:
     def kernel(n: int, value: Vector) -> Vector:
         data = value.data
         if isinstance(data, pa.Scalar):
-            made = numbers(function(pa.array([data.as_py()], pa.string())))
-            return Vector(made.data.reshape(()), None if made.valid is None else made.valid.reshape(()))
+            result = numbers(function(pa.array([data.as_py()], pa.string())))
+            return Vector(result.data.reshape(()), None if result.valid is None else result.valid.reshape(()))
         if pa.types.is_dictionary(data.type):
             if len(data.dictionary) <= n:
                 return _by_index(function(data.dictionary), data.indices)
@@ -59,45 +59,47 @@ def measured(function: TextFunction) -> Callable[[int, Vector], Vector]:
     return kernel
 
 
-def numbers(made: pa.Array) -> Vector:
+def numbers(values: pa.Array) -> Vector:
     """An Arrow array of integers or truth values as a `Vector`."""
-    valid = made.is_valid().to_numpy(zero_copy_only=False) if made.null_count else None
-    if made.null_count:
-        made = made.fill_null(False if pa.types.is_boolean(made.type) else 0)
-    data = made.to_numpy(zero_copy_only=False)
+    valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
+    if values.null_count:
+        values = values.fill_null(False if pa.types.is_boolean(values.type) else 0)
+    data = values.to_numpy(zero_copy_only=False)
     return Vector(data if data.dtype == bool else data.astype(np.int64), valid)
 
 
 def _by_index(pool: pa.Array, indices: pa.Array) -> Vector:
-    made = numbers(pool)
+    pool_values = numbers(pool)
     valid = indices.is_valid().to_numpy(zero_copy_only=False) if indices.null_count else None
-    places = (indices.fill_null(0) if indices.null_count else indices).to_numpy(zero_copy_only=False)
-    if not made.data.size:
-        return Vector(np.zeros(places.size, made.data.dtype), valid)
-    inner = None if made.valid is None else made.valid[places]
-    return Vector(made.data[places], inner if valid is None else valid if inner is None else inner & valid)
+    positions = (indices.fill_null(0) if indices.null_count else indices).to_numpy(zero_copy_only=False)
+    if not pool_values.data.size:
+        return Vector(np.zeros(positions.size, pool_values.data.dtype), valid)
+    inner = None if pool_values.valid is None else pool_values.valid[positions]
+    return Vector(
+        pool_values.data[positions], inner if valid is None else valid if inner is None else inner & valid
+    )
 
 
 def compare(sign: str, n: int, a: Vector, b: Vector) -> Vector:
     """Truth values; false if one of the two is null."""
     operation = _COMPARE[sign]
-    for one, other, turned in ((a, b, False), (b, a, True)):
+    for one, other, is_swapped in ((a, b, False), (b, a, True)):
         fixed = other.data
         if isinstance(fixed, pa.Scalar) and not isinstance(one.data, pa.Scalar):
-            made = measured(partial(operation, fixed) if turned else partial(_turned, operation, fixed))(
-                n, one
-            )
+            result = measured(
+                partial(operation, fixed) if is_swapped else partial(_swapped, operation, fixed)
+            )(n, one)
             return Vector(
-                made.data.astype(bool) if made.valid is None else made.data.astype(bool) & made.valid
+                result.data.astype(bool) if result.valid is None else result.data.astype(bool) & result.valid
             )
-    made = operation(plain(a), plain(b))
-    if isinstance(made, pa.Scalar):
-        return Vector(np.array(bool(made.as_py())))
-    made = numbers(made)
-    return Vector(made.data if made.valid is None else made.data & made.valid)
+    result = operation(plain(a), plain(b))
+    if isinstance(result, pa.Scalar):
+        return Vector(np.array(bool(result.as_py())))
+    result = numbers(result)
+    return Vector(result.data if result.valid is None else result.data & result.valid)
 
 
-def _turned(operation: Callable[[Any, Any], pa.Array], fixed: pa.Scalar, data: pa.Array) -> pa.Array:
+def _swapped(operation: Callable[[Any, Any], pa.Array], fixed: pa.Scalar, data: pa.Array) -> pa.Array:
     return operation(data, fixed)
 
 
@@ -110,8 +112,8 @@ def concat(n: int, values: Sequence[Vector], blank: str | None) -> Vector:
         check_lengths(sum((lengths(piece) for piece in pieces), np.zeros(1, np.int64)))
     if blank is None:
         return Vector(pc.binary_join_element_wise(*pieces, ""))
-    made = pc.binary_join_element_wise(*pieces, "", null_handling="replace", null_replacement=blank)
-    return Vector(made)
+    joined = pc.binary_join_element_wise(*pieces, "", null_handling="replace", null_replacement=blank)
+    return Vector(joined)
 
 
 def longest(piece: Any) -> np.ndarray:
@@ -131,12 +133,10 @@ def lengths(piece: Any) -> np.ndarray:
     return pc.fill_null(pc.utf8_length(piece), 0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def check_lengths(made: np.ndarray) -> None:
-    """Reject texts that are longer than the maximum; ``made`` are their lengths. Raises `TooLarge` if all of them
+def check_lengths(sizes: np.ndarray) -> None:
+    """Reject texts that are longer than the maximum; ``sizes`` are their lengths. Raises `TooLarge` if all of them
     together exceed the budget of a block."""
-    budget.check(int(made.sum()))
-    if made.size and int(made.max()) > limits.MAX_FORMULA_TEXT:
-        text = (
-            f"The text would have {int(made.max()):,} characters; the maximum is {limits.MAX_FORMULA_TEXT:,}."
-        )
+    budget.check(int(sizes.sum()))
+    if sizes.size and int(sizes.max()) > limits.MAX_FORMULA_TEXT:
+        text = f"The text would have {int(sizes.max()):,} characters; the maximum is {limits.MAX_FORMULA_TEXT:,}."
         raise ValueFault("too_long", text, "Cut the text with left(...) first.")

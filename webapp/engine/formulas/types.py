@@ -91,10 +91,10 @@ class Kind:
     @property
     def said(self) -> str:
         """The type in a sentence."""
-        return _SAID[self.name]
+        return _LABELS[self.name]
 
 
-_SAID = {
+_LABELS = {
     "integer": "a whole number", "decimal": "a decimal number", "text": "a text", "boolean": "true or false",
     "date": "a date", "timestamp": "a point in time", "time": "a time of day", "list": "a list",
     "object": "an object", "null": "blank",
@@ -114,13 +114,13 @@ def text(longest: int | None = None) -> Kind:
     return Kind("text", longest=longest)
 
 
-def list_of(item: Kind, origin: object, most: int | None = None) -> Kind:
+def list_of(item: Kind, origin: object, max_items: int | None = None) -> Kind:
     """A list of ``item``."""
-    return Kind("list", item=item, origin=origin, most=most)
+    return Kind("list", item=item, origin=origin, most=max_items)
 
 
 def of_arrow(
-    dtype: pa.DataType, longest: int | None = None, origin: object = None, most: int | None = None
+    dtype: pa.DataType, longest: int | None = None, origin: object = None, max_items: int | None = None
 ) -> Kind:
     """The type of an Arrow column. Raises TypeError for one that formulas cannot read."""
     if pa.types.is_dictionary(dtype):
@@ -139,9 +139,11 @@ def of_arrow(
         return Kind("object", members=tuple((child.name, _of_child(child, origin)) for child in dtype))
     if pa.types.is_list(dtype):
         child = dtype.value_field
-        message = (child.metadata or {}).get(b"max_items")
-        here = origin if origin is not None else object()
-        return list_of(_of_child(child, (here, "item")), here, int(message) if message else most)
+        declared = (child.metadata or {}).get(b"max_items")
+        list_origin = origin if origin is not None else object()
+        return list_of(
+            _of_child(child, (list_origin, "item")), list_origin, int(declared) if declared else max_items
+        )
     for test, kind in _PLAIN:
         if test(dtype):
             return kind
@@ -196,27 +198,27 @@ def _field(name: str, kind: Kind, meta: dict[bytes, bytes] | None = None) -> pa.
 
 def common(kinds: list[Kind]) -> Kind | None:
     """Return the type that values of all these types can be converted to; None if there is no such type."""
-    real = [kind for kind in kinds if kind.name != "null"]
-    if not real:
+    typed = [kind for kind in kinds if kind.name != "null"]
+    if not typed:
         return NULL
-    if all(kind.numeric for kind in real):
-        places = max(kind.places for kind in real)
-        bounds = [bound for kind in real if (bound := scaled(kind, places)) is not None]
-        if len(bounds) < len(real):
+    if all(kind.numeric for kind in typed):
+        places = max(kind.places for kind in typed)
+        bounds = [bound for kind in typed if (bound := scaled(kind, places)) is not None]
+        if len(bounds) < len(typed):
             return number(places)
         return number(places, min(low for low, _ in bounds), max(high for _, high in bounds))
-    names = {kind.name for kind in real}
+    names = {kind.name for kind in typed}
     if names == {"date", "timestamp"}:
         return TIMESTAMP
     if len(names) > 1:
         return None
     if names == {"text"}:
-        return text(most_of([kind.longest for kind in real]))
+        return text(most_of([kind.longest for kind in typed]))
     if names & {"list", "object"}:
-        first = real[0]
-        same = all(to_arrow(kind) == to_arrow(first) for kind in real)
+        first = typed[0]
+        same = all(to_arrow(kind) == to_arrow(first) for kind in typed)
         return replace(first, origin=object()) if same else None
-    return real[0]
+    return typed[0]
 
 
 def scaled(kind: Kind, places: int) -> tuple[int, int] | None:

@@ -27,7 +27,7 @@ ADVICE = (
 _DIGITS = frozenset("0123456789-")
 _FRACTIONS = _DIGITS | {"."}
 _MOMENTS = _FRACTIONS | set("T:Z")
-_SPELLED: dict[str, tuple[frozenset[str], int]] = {
+_TEXT_FORMS: dict[str, tuple[frozenset[str], int]] = {
     "mongodb_objectid": (frozenset("0123456789abcdef"), 24),
     "ulid": (frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ"), 26),
 }
@@ -79,31 +79,35 @@ Part = tuple[str | None, Proof | None]
 
 def of_parts(parts: Sequence[Part]) -> Proof | None:
     """The proof of a text put together from ``parts``."""
-    for place, (_, proof) in enumerate(parts):
+    for index, (_, proof) in enumerate(parts):
         if proof is None:
             continue
-        before, after = parts[:place], parts[place + 1 :]
+        before, after = parts[:index], parts[index + 1 :]
         first = after[0][0][:1] if after and after[0][0] else ""
         last = before[-1][0][-1:] if before and before[-1][0] else ""
-        if (_constant(before) and (_constant(after) or _set_off(proof, first))) or (
-            _constant(after) and _set_off(proof, last)
+        if (_is_constant(before) and (_is_constant(after) or _is_delimited(proof, first))) or (
+            _is_constant(after) and _is_delimited(proof, last)
         ):
-            known = len(parts) == 1
-            return proof if known else replace(proof, alphabet=_together(parts), width=None, number=False)
+            is_only_part = len(parts) == 1
+            return (
+                proof
+                if is_only_part
+                else replace(proof, alphabet=_joined_alphabet(parts), width=None, number=False)
+            )
     return None
 
 
-def _constant(parts: Sequence[Part]) -> bool:
+def _is_constant(parts: Sequence[Part]) -> bool:
     return all(text is not None for text, _ in parts)
 
 
-def _set_off(proof: Proof, sign: str) -> bool:
+def _is_delimited(proof: Proof, sign: str) -> bool:
     if proof.width is not None:
         return True
     return bool(sign) and proof.alphabet is not None and sign not in proof.alphabet
 
 
-def _together(parts: Sequence[Part]) -> frozenset[str] | None:
+def _joined_alphabet(parts: Sequence[Part]) -> frozenset[str] | None:
     signs: set[str] = set()
     for text, proof in parts:
         if text is not None:
@@ -124,6 +128,6 @@ def of_column(column: Column) -> Proof | None:
         return Proof(kind.space() or SPACE)
     if kind.name == "uuid":
         return Proof(kind.space() or SPACE, frozenset("0123456789abcdefABCDEF-{}"), None)
-    alphabet, width = _SPELLED.get(kind.name, (None, None))
+    alphabet, width = _TEXT_FORMS.get(kind.name, (None, None))
     bounds = kind.bounds(limits.MAX_OFFSET)
     return Proof(kind.space() or SPACE, alphabet, width, positive=bounds is not None and bounds[0] >= 0)

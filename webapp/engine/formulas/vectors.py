@@ -99,17 +99,19 @@ def _exact(
         low, high = bounds(a.tightened(), b.tightened())
     if fits(low, high):
         return Vector(fast(a.data, b.data), valid, low, high)
-    return Vector(_slowly(slow, a, b, valid), valid)
+    return Vector(_with_python_integers(slow, a, b, valid), valid)
 
 
-def _slowly(slow: Callable[[int, int], int], a: Vector, b: Vector, valid: np.ndarray | None) -> np.ndarray:
+def _with_python_integers(
+    slow: Callable[[int, int], int], a: Vector, b: Vector, valid: np.ndarray | None
+) -> np.ndarray:
     left, right = np.broadcast_arrays(a.data, b.data)
-    here = np.ones(left.shape, bool) if valid is None else np.broadcast_to(valid, left.shape)
+    mask = np.ones(left.shape, bool) if valid is None else np.broadcast_to(valid, left.shape)
     out = np.zeros(left.shape, np.int64)
-    made = [slow(x, y) for x, y in zip(left[here].tolist(), right[here].tolist(), strict=True)]
-    if made and not fits(min(made), max(made)):
+    results = [slow(x, y) for x, y in zip(left[mask].tolist(), right[mask].tolist(), strict=True)]
+    if results and not fits(min(results), max(results)):
         raise _too_large()
-    out[here] = made
+    out[mask] = results
     return out
 
 
@@ -130,22 +132,24 @@ def divide(a: Vector, b: Vector, digits: int) -> Vector:
     furthest = max(abs(end) for end in b.bounds) * 10**bottom
     # Twice the remainder is compared with the divisor, so that must fit too.
     if not fits(low, high) or 2 * furthest > MOST:
-        return Vector(_slowly(lambda x, y: half_even(x * 10**top, y * 10**bottom), a, b, valid), valid)
+        return Vector(
+            _with_python_integers(lambda x, y: half_even(x * 10**top, y * 10**bottom), a, b, valid), valid
+        )
     return Vector(_half_even(a.data * np.int64(10**top), b.data * np.int64(10**bottom)), valid)
 
 
 def _half_even(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     quotient, rest = np.divmod(a, b)  # rest has the sign of b
-    rest, whole = np.abs(rest) * 2, np.abs(b)
-    up = (rest > whole) | ((rest == whole) & (quotient & 1 == 1))
+    rest, divisor = np.abs(rest) * 2, np.abs(b)
+    up = (rest > divisor) | ((rest == divisor) & (quotient & 1 == 1))
     return quotient + up
 
 
 def half_even(a: int, b: int) -> int:
     """``a / b`` to the nearest integer, half to even."""
     quotient, rest = divmod(a, b)
-    rest, whole = abs(rest) * 2, abs(b)
-    return quotient + (rest > whole or (rest == whole and quotient & 1 == 1))
+    rest, divisor = abs(rest) * 2, abs(b)
+    return quotient + (rest > divisor or (rest == divisor and quotient & 1 == 1))
 
 
 def rounded(a: Vector, digits: int) -> Vector:
@@ -175,21 +179,23 @@ def root(a: Vector, digits: int) -> Vector:
     ``sqrt`` of a double is rounded rightly on every machine (IEEE 754); the last unit is then put right in integers.
     """
     valid = all_valid(a.valid, None if (a.data >= 0).all() else a.data >= 0)
-    furthest = max(abs(end) for end in a.bounds)
-    if digits < 0 or furthest * 10**digits > _EXACT_FLOAT:
-        return Vector(_slowly(lambda x, _: nearest_root(x, digits), a, _number(0), valid), valid)
+    largest = max(abs(end) for end in a.bounds)
+    if digits < 0 or largest * 10**digits > _EXACT_FLOAT:
+        return Vector(
+            _with_python_integers(lambda x, _: nearest_root(x, digits), a, _number(0), valid), valid
+        )
     squares = np.maximum(a.data, 0) * np.int64(10**digits)
-    made = np.sqrt(squares.astype(np.float64)).astype(np.int64)
-    made -= made * made > squares
-    made += (made + 1) * (made + 1) <= squares
-    return Vector(made + (squares - made * made > made), valid)
+    result = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    result -= result * result > squares
+    result += (result + 1) * (result + 1) <= squares
+    return Vector(result + (squares - result * result > result), valid)
 
 
 def nearest_root(value: int, digits: int) -> int:
     """`root` of one number."""
     value, part = (value * 10**digits, 1) if digits >= 0 else (value, 10**-digits)
-    made = isqrt(value // part)
-    return made + (4 * value > (2 * made + 1) ** 2 * part)
+    result = isqrt(value // part)
+    return result + (4 * value > (2 * result + 1) ** 2 * part)
 
 
 _NO_TEXT = pa.scalar(None, pa.string())
@@ -260,11 +266,11 @@ Value: TypeAlias = Vector | Lists
 
 def all_valid(*masks: np.ndarray | None) -> np.ndarray | None:
     """Return where all of the masks are true; None: everywhere."""
-    real = [mask for mask in masks if mask is not None]
-    if not real:
+    present = [mask for mask in masks if mask is not None]
+    if not present:
         return None
-    out = real[0]
-    for mask in real[1:]:
+    out = present[0]
+    for mask in present[1:]:
         out = out & mask
     return out
 
@@ -372,10 +378,10 @@ def _take_lists(kind: Kind, value: Lists, index: np.ndarray, absent: np.ndarray 
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     budget.check(int(offsets[-1]) * offsets.itemsize)
     starts = value.offsets[index] if value.offsets.size > 1 else np.zeros(index.size, np.int64)
-    places = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, counts)
-    kept = None if value.valid is None else value.valid[index]
-    items = take(kind.element, value.items, places)
-    return Lists(offsets, items, all_valid(kept, None if absent is None else ~absent))
+    item_indices = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, counts)
+    valid = None if value.valid is None else value.valid[index]
+    items = take(kind.element, value.items, item_indices)
+    return Lists(offsets, items, all_valid(valid, None if absent is None else ~absent))
 
 
 def load(column: pa.Array, kind: Kind) -> Value:
@@ -434,9 +440,9 @@ def load_lists(column: pa.Array, kind: Kind) -> Lists:
     return Lists(offsets, load(column.flatten(), kind.element), valid)
 
 
-def member(value: Vector, place: int, kind: Kind) -> Value:
-    """Field number ``place`` of objects."""
-    return load(value.data.flatten()[place], kind)
+def member(value: Vector, index: int, kind: Kind) -> Value:
+    """Field number ``index`` of objects."""
+    return load(value.data.flatten()[index], kind)
 
 
 def store(kind: Kind, value: Value, n: int) -> pa.Array:
@@ -456,16 +462,16 @@ def store(kind: Kind, value: Value, n: int) -> pa.Array:
         return value.data
     data = np.ascontiguousarray(full(value, n))
     if kind.name == "decimal":
-        made = texts.decimals(data, kind.places)
+        array = texts.decimals(data, kind.places)
     elif kind.name == "boolean":
-        made = pa.array(data)
+        array = pa.array(data)
     elif kind.name == "date":
-        made = pa.array(data.astype(np.int32)).view(pa.date32())
+        array = pa.array(data.astype(np.int32)).view(pa.date32())
     else:
-        made = pa.array(data).view(types.to_arrow(kind))
+        array = pa.array(data).view(types.to_arrow(kind))
     if value.valid is None:
-        return made
-    return pc.if_else(pa.array(full(Vector(value.valid), n)), made, pa.scalar(None, made.type))
+        return array
+    return pc.if_else(pa.array(full(Vector(value.valid), n)), array, pa.scalar(None, array.type))
 
 
 def to_text(kind: Kind, value: Vector, n: int) -> Vector:
@@ -480,25 +486,25 @@ def to_text(kind: Kind, value: Vector, n: int) -> Vector:
     return Vector(texts.to_text(store(kind, value, n)))
 
 
-def convert(value: Value, kind: Kind, wanted: Kind, n: int) -> Value:
-    """``value`` of type ``kind`` as the wider type ``wanted`` (see `types.common`)."""
+def convert(value: Value, kind: Kind, target: Kind, n: int) -> Value:
+    """``value`` of type ``kind`` as the wider type ``target`` (see `types.common`)."""
     if kind.name == "null":
-        return _nothing(wanted, n)
+        return _null_values(target, n)
     if isinstance(value, Lists):
         return value
-    if kind.numeric and wanted.places > kind.places:
-        return scale(value, wanted.places - kind.places)
-    if kind.name == "date" and wanted.name == "timestamp":
+    if kind.numeric and target.places > kind.places:
+        return scale(value, target.places - kind.places)
+    if kind.name == "date" and target.name == "timestamp":
         low, high = types.FIRST_DAY * types.DAY_US, (types.LAST_DAY + 1) * types.DAY_US
         return Vector(value.data * types.DAY_US, value.valid, low, high)
-    if wanted.name == "text" and kind.name != "text":
+    if target.name == "text" and kind.name != "text":
         return to_text(kind, value, n)
     return value
 
 
-def _nothing(kind: Kind, n: int) -> Value:
+def _null_values(kind: Kind, n: int) -> Value:
     if kind.name == "list":
-        item = _nothing(kind.element, 0)
+        item = _null_values(kind.element, 0)
         return Lists(np.zeros(n + 1, np.int64), item, np.zeros(n, bool))
     if kind.name == "object":
         return Vector(pa.nulls(n, types.to_arrow(kind)))
@@ -519,5 +525,5 @@ def element_places(value: Lists, index: int) -> np.ndarray:
     """``int64[n]``: where in ``items`` element ``index`` of each list is; -1 if it does not exist."""
     counts = value.counts
     inside = counts > index if index >= 0 else counts >= -index
-    places = value.offsets[:-1] + index if index >= 0 else value.offsets[1:] + index
-    return np.where(inside, places, -1)
+    positions = value.offsets[:-1] + index if index >= 0 else value.offsets[1:] + index
+    return np.where(inside, positions, -1)

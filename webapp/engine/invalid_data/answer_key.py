@@ -77,22 +77,22 @@ class AnswerKey:
         rows = np.concatenate([cells.places for _, cells, _ in found])
         fields = np.concatenate([np.full(cells.places.size, names.index(name)) for name, cells, _ in found])
         kinds = np.concatenate([cells.kinds for _, cells, _ in found])
-        good = pa.concat_arrays([_spelled(values, json) for _, _, values in found])
+        good = pa.concat_arrays([_as_text(values, json) for _, _, values in found])
         order = np.lexsort((fields, rows))
-        made = [
+        columns = [
             pa.array(rows[order] + (start - self.offset + 1)),
-            _among(fields[order], list(names)),
-            _among(kinds[order], list(KINDS)),
+            _dictionary(fields[order], list(names)),
+            _dictionary(kinds[order], list(KINDS)),
             good.take(pa.array(order)),
         ]
-        return made if self.table is None else [pa.repeat(pa.scalar(self.table), order.size), *made]
+        return columns if self.table is None else [pa.repeat(pa.scalar(self.table), order.size), *columns]
 
 
-def _among(numbers: np.ndarray, names: list[str]) -> pa.Array:
+def _dictionary(numbers: np.ndarray, names: list[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(names, pa.string()))
 
 
-def _spelled(values: pa.Array, json: bool) -> pa.Array:
+def _as_text(values: pa.Array, json: bool) -> pa.Array:
     values = decoded(values)
     if not json and pa.types.is_string(values.type):
         return values

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webapp.engine.spec import TemplateSpec
 
 
-_OF_VALUES = frozenset({"missing", "duplicate", "orphan", "out_of_range"})
+_TYPED_KINDS = frozenset({"missing", "duplicate", "orphan", "out_of_range"})
 """Kinds whose invalid values have the column's own type."""
 
 
@@ -56,8 +56,8 @@ class InvalidField:
     def mixed(self) -> bool:
         """Whether some of its cells are text while others are not."""
         dtype = self.column.dtype
-        alike = pa.types.is_string(dtype) or pa.types.is_nested(dtype)
-        return not alike and any(kind not in _OF_VALUES for kind in self.makes)
+        has_texts = pa.types.is_string(dtype) or pa.types.is_nested(dtype)
+        return not has_texts and any(kind not in _TYPED_KINDS for kind in self.makes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class InvalidDataPlan:
 
     def kinds(self) -> dict[Kind, list[str]]:
         """The names of the fields that the template's share may touch, by kind."""
-        among = [one for one in self.fields.values() if one.share is None]
-        found = {kind: [one.name for one in among if kind in one.makes] for kind in KINDS}
+        fields = [one for one in self.fields.values() if one.share is None]
+        found = {kind: [one.name for one in fields if kind in one.makes] for kind in KINDS}
         return {kind: names for kind, names in found.items() if names}
 
     def schema(self, clean: pa.Schema) -> pa.Schema:
@@ -87,39 +87,41 @@ def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDa
     template's top level; errors are appended to ``faults``."""
     fields: dict[str, InvalidField] = {}
     for field in spec.fields:
-        column, asked = layer.columns[field.name], field.common.invalid
-        if asked is None:
+        column, settings = layer.columns[field.name], field.common.invalid
+        if settings is None:
             continue
-        can = injectors_of(column)
-        kinds = asked.kinds or ()
-        refused = [kind for kind in kinds if kind not in can]
-        for kind in refused:
-            place = f"{field.path}.invalid.kinds[{kinds.index(kind)}]"
+        injectors = injectors_of(column)
+        kinds = settings.kinds or ()
+        unsupported = [kind for kind in kinds if kind not in injectors]
+        for kind in unsupported:
+            path = f"{field.path}.invalid.kinds[{kinds.index(kind)}]"
             text = f"{field.type.label} with these options does not support {kind}."
-            faults.append(Fault(place, "not_for_this_type", text, f"It can have: {join_kinds(list(can))}."))
-        if not can and not refused:
+            faults.append(
+                Fault(path, "not_for_this_type", text, f"It can have: {join_kinds(list(injectors))}.")
+            )
+        if not injectors and not unsupported:
             text = f"{field.type.label} does not support invalid data."
             faults.append(Fault(f"{field.path}.invalid", "not_for_this_type", text, "Take invalid away."))
-        _check_duplicates(asked, f"{field.path}.invalid", faults)
-        fields[field.name] = InvalidField(column, _chosen(can, asked), asked.share)
+        _check_duplicates(settings, f"{field.path}.invalid", faults)
+        fields[field.name] = InvalidField(column, _selected_kinds(injectors, settings), settings.share)
     if spec.invalid is not None:
         others = {
             field.name: injectors_of(layer.columns[field.name])
             for field in spec.fields
             if field.name not in fields and field.name in layer.visible
         }
-        anywhere = [kind for kind in KINDS if any(kind in makes for makes in others.values())]
+        supported = [kind for kind in KINDS if any(kind in makes for makes in others.values())]
         for number, kind in enumerate(spec.invalid.kinds or ()):
-            if kind not in anywhere:
+            if kind not in supported:
                 text = f"No field of this template can have {kind}."
-                hint = f"They can have: {join_kinds(anywhere)}."
+                hint = f"They can have: {join_kinds(supported)}."
                 faults.append(Fault(f"invalid.kinds[{number}]", "not_for_these_fields", text, hint))
-        if not anywhere and not spec.invalid.kinds:
+        if not supported and not spec.invalid.kinds:
             text = "No field of this template supports invalid data."
             faults.append(Fault("invalid", "not_for_these_fields", text, "Take invalid away."))
         _check_duplicates(spec.invalid, "invalid", faults)
         for name, makes in others.items():
-            chosen = _chosen(makes, spec.invalid)
+            chosen = _selected_kinds(makes, spec.invalid)
             if chosen:
                 fields[name] = InvalidField(layer.columns[name], chosen, None)
     visible = {name: one for name, one in fields.items() if name in layer.visible}
@@ -127,16 +129,16 @@ def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDa
     return InvalidDataPlan(visible, share) if visible else None
 
 
-def _chosen(can: Mapping[Kind, Make], asked: Invalid) -> dict[Kind, Make]:
-    wanted = asked.kinds or tuple(can)
-    if asked.rate == 1 and asked.kinds is None:
-        wanted = tuple(kind for kind in wanted if kind != "duplicate")
-    return {kind: make for kind, make in can.items() if kind in wanted}
+def _selected_kinds(injectors: Mapping[Kind, Make], settings: Invalid) -> dict[Kind, Make]:
+    kinds = settings.kinds or tuple(injectors)
+    if settings.rate == 1 and settings.kinds is None:
+        kinds = tuple(kind for kind in kinds if kind != "duplicate")
+    return {kind: make for kind, make in injectors.items() if kind in kinds}
 
 
-def _check_duplicates(asked: Invalid, path: str, faults: list[Fault]) -> None:
+def _check_duplicates(settings: Invalid, path: str, faults: list[Fault]) -> None:
     """A duplicate repeats the value of a row that is not bad."""
-    if asked.rate == 1 and "duplicate" in (asked.kinds or ()):
+    if settings.rate == 1 and "duplicate" in (settings.kinds or ()):
         text = "If every row is invalid, there is no valid value for a duplicate to repeat."
         faults.append(Fault(f"{path}.rate", "out_of_range", text, "Write a rate below 1, such as 0.5."))
 
@@ -207,8 +209,8 @@ BreakFormat = Callable[[str, int], str]
 """Create an invalid text from a valid one, using random bits."""
 
 
-def _one_of(*ways: BreakFormat) -> BreakFormat:
-    return lambda text, bits: ways[bits % len(ways)](text, bits // len(ways))
+def _any_of(*functions: BreakFormat) -> BreakFormat:
+    return lambda text, bits: functions[bits % len(functions)](text, bits // len(functions))
 
 
 def fixed(*texts: str) -> BreakFormat:
@@ -222,17 +224,17 @@ def _short(text: str, bits: int) -> str:
 
 def _not_hex(text: str, bits: int) -> str:
     """Replace one hexadecimal digit by another character."""
-    places = [at for at, sign in enumerate(text) if sign.isalnum()]
-    at = places[bits % len(places)]
+    positions = [at for at, character in enumerate(text) if character.isalnum()]
+    at = positions[bits % len(positions)]
     return f"{text[:at]}g{text[at + 1 :]}"
 
 
 def question_mark(text: str, bits: int) -> str:
     """One letter or digit is a question mark."""
-    places = [at for at, sign in enumerate(text) if sign.isalnum()]
-    if not places:
+    positions = [at for at, character in enumerate(text) if character.isalnum()]
+    if not positions:
         return f"{text}?"
-    at = places[bits % len(places)]
+    at = positions[bits % len(positions)]
     return f"{text[:at]}?{text[at + 1 :]}"
 
 
@@ -242,10 +244,10 @@ TIMES: Final = ("25:61:61", "24:99", "12:60:00")
 
 _PHONE: Final = fixed("12", "+", "000", "phone", "+0")
 
-_BY_NAME: Final[Mapping[str, BreakFormat]] = {
+_BREAK_BY_TYPE: Final[Mapping[str, BreakFormat]] = {
     **dict.fromkeys(
         ("email", "safe_email", "company_email"),
-        _one_of(
+        _any_of(
             lambda text, bits: text.replace("@", "", 1),
             lambda text, bits: text.replace("@", "@@", 1),
             lambda text, bits: text.partition("@")[0] + "@",
@@ -253,27 +255,27 @@ _BY_NAME: Final[Mapping[str, BreakFormat]] = {
     ),
     **dict.fromkeys(
         ("url", "avatar", "image_url"),
-        _one_of(
+        _any_of(
             lambda text, bits: text.replace("://", "//", 1).replace("http", "htp", 1),
             lambda text, bits: text.replace("://", ":// ", 1),
         ),
     ),
     **dict.fromkeys(
         ("domain_name", "hostname"),
-        _one_of(
+        _any_of(
             lambda text, bits: text.replace(".", "..", 1) if "." in text else f".{text}",
             lambda text, bits: f"-{text}-",
         ),
     ),
     **dict.fromkeys(("phone_number", "mobile"), _PHONE),
-    **dict.fromkeys(("uuid", "mongodb_objectid"), _one_of(_not_hex, _short)),
-    "ulid": _one_of(_short, question_mark),
-    "ipv4": _one_of(
+    **dict.fromkeys(("uuid", "mongodb_objectid"), _any_of(_not_hex, _short)),
+    "ulid": _any_of(_short, question_mark),
+    "ipv4": _any_of(
         lambda text, bits: f"{text.rpartition('.')[0]}.{256 + bits % 700}",  # the last number exceeds a byte
         lambda text, bits: text.rpartition(".")[0],
     ),
     "ipv6": _not_hex,
-    "mac_address": _one_of(_not_hex, _short),
+    "mac_address": _any_of(_not_hex, _short),
     "iban": question_mark,
     "credit_card_number": question_mark,
     "cvv": question_mark,
@@ -286,7 +288,7 @@ _BY_NAME: Final[Mapping[str, BreakFormat]] = {
 
 def of_type(name: str, kind: type) -> BreakFormat | None:
     """Return how to damage the format of a type's texts; None if the type accepts any text."""
-    found = _BY_NAME.get(name)
+    found = _BREAK_BY_TYPE.get(name)
     if found is None and issubclass(kind, CodeType):
         return question_mark
     return found
@@ -295,18 +297,18 @@ def of_type(name: str, kind: type) -> BreakFormat | None:
 _IBAN_CHECK: Final = 3  # the second of its two check digits (ISO 13616)
 
 
-def place_of(made: FieldType) -> int | None:
+def place_of(field_type: FieldType) -> int | None:
     """Return the position of the check digit in the type's values, counted from 0 (-1: the last); None without a check
     digit.
 
     It is the check digit itself, and is not covered by another check: it is a function of the other characters, so any
     other digit in its place is invalid.
     """
-    if isinstance(made, CodeType):
-        return made.code.check_place
-    if isinstance(made, Iban):
+    if isinstance(field_type, CodeType):
+        return field_type.code.check_place
+    if isinstance(field_type, Iban):
         return _IBAN_CHECK
-    return -1 if isinstance(made, CreditCardNumber) else None
+    return -1 if isinstance(field_type, CreditCardNumber) else None
 
 
 def broken(text: str, place: int, bits: int) -> str:
@@ -317,17 +319,19 @@ def broken(text: str, place: int, bits: int) -> str:
     """
     at = place % len(text)
     if not text[at].isalnum():  # an account number of a country without IBANs: its last digit
-        at = max(where for where, sign in enumerate(text) if sign.isalnum())
-    sign = text[at]
-    alphabet = DIGITS if sign.isdigit() else UPPER if sign.isupper() else LOWER
-    first = alphabet.index(sign) + 1 + bits % (len(alphabet) - 1)
-    made = text[:at] + alphabet[first % len(alphabet)] + text[at + 1 :]
-    digits = "".join(str(int(sign, 36)) for sign in made if sign.isascii() and sign.isalnum())
+        at = max(where for where, character in enumerate(text) if character.isalnum())
+    character = text[at]
+    alphabet = DIGITS if character.isdigit() else UPPER if character.isupper() else LOWER
+    first = alphabet.index(character) + 1 + bits % (len(alphabet) - 1)
+    result = text[:at] + alphabet[first % len(alphabet)] + text[at + 1 :]
+    digits = "".join(
+        str(int(character, 36)) for character in result if character.isascii() and character.isalnum()
+    )
     if digits and int(digits) % 97 == 1:
         # Two characters of one alphabet do not both pass, so the next one that is not the right one will do.
         steps = (alphabet[(first + step) % len(alphabet)] for step in (1, 2))
-        made = text[:at] + next(other for other in steps if other != sign) + text[at + 1 :]
-    return made
+        result = text[:at] + next(other for other in steps if other != character) + text[at + 1 :]
+    return result
 
 
 Made: TypeAlias = pa.Array | list[str]
@@ -335,7 +339,7 @@ Made: TypeAlias = pa.Array | list[str]
 Make = Callable[["CellContext", list[Any], np.ndarray], Made]
 """Return invalid values for some cells: ``(here, valid values, uint64[n] of random bits)``."""
 
-_BEYOND: Final = 1000  # chosen: the largest distance of a number from the range, in units
+_MAX_DISTANCE: Final = 1000  # chosen: the largest distance of a number from the range, in units
 _ORPHANS: Final = 1 << 20  # chosen: references to rows after the last parent are drawn from this many rows
 _DAY_MICROS: Final = DAY_SECONDS * 1_000_000
 _LAST_DAY: Final = 2_932_896  # 9999-12-31
@@ -354,13 +358,13 @@ class Range:
     @property
     def has_outside(self) -> bool:
         """Return whether there is a number outside of the range."""
-        return self.low - _BEYOND >= self.least or self.high + _BEYOND <= self.most
+        return self.low - _MAX_DISTANCE >= self.least or self.high + _MAX_DISTANCE <= self.most
 
     def outside(self, bits: int) -> int:
         """A number below or above it."""
-        step = 1 + bits // 2 % _BEYOND
+        step = 1 + bits // 2 % _MAX_DISTANCE
         below = self.low - step
-        if self.high + _BEYOND > self.most or (bits % 2 and self.low - _BEYOND >= self.least):
+        if self.high + _MAX_DISTANCE > self.most or (bits % 2 and self.low - _MAX_DISTANCE >= self.least):
             return below
         return self.high + step
 
@@ -371,26 +375,26 @@ def injectors_of(column: Column) -> Mapping[Kind, Make]:
     if pa.types.is_null(dtype):
         return {}
     found: dict[Kind, Make] = {}
-    whole = column.blank is None
-    if whole and not column.type.blank_together:
+    never_blank = column.blank is None
+    if never_blank and not column.type.blank_together:
         found["missing"] = lambda here, good, bits: pa.nulls(len(good), dtype)
     if pa.types.is_nested(dtype):
         return found
-    if whole and _never_repeats(column):
+    if never_blank and _never_repeats(column):
         found["duplicate"] = lambda here, good, bits: here.earlier(bits)
-    orphan = _orphan(column)
+    orphan = _orphan_injector(column)
     if orphan is not None:
         found["orphan"] = orphan
     if column.type.json_text and column.after is None and column.formula is None:
         return found
     if pa.types.is_string(dtype):
-        found |= _of_texts(column)
+        found |= _text_injectors(column)
     else:
-        found["wrong_type"] = _each(wrong_type)
+        found["wrong_type"] = _per_value(wrong_type)
         for test, texts in _CALENDAR:
             if test(dtype):
-                found["bad_format"] = _each(fixed(*texts))
-        outside = _outside(column)
+                found["bad_format"] = _per_value(fixed(*texts))
+        outside = _out_of_range_injector(column)
         if outside is not None:
             found["out_of_range"] = outside
     return {kind: found[kind] for kind in KINDS if kind in found}
@@ -402,14 +406,14 @@ def _never_repeats(column: Column) -> bool:
     return column.formula is None and (column.type.primary or column.type.name in NUMBERED)
 
 
-def _each(make: Callable[[Any, int], str]) -> Make:
+def _per_value(make: Callable[[Any, int], str]) -> Make:
     return lambda here, good, bits: [make(one, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
 
 
-def _longer(longest: int) -> Make:
+def _too_long_texts(max_length: int) -> Make:
     def make(here: CellContext, good: list[Any], bits: np.ndarray) -> list[str]:
-        budget.check(longest * len(good))
-        return [too_long(one, longest, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
+        budget.check(max_length * len(good))
+        return [too_long(one, max_length, bit) for one, bit in zip(good, bits.tolist(), strict=True)]
 
     return make
 
@@ -417,27 +421,29 @@ def _longer(longest: int) -> Make:
 # --- Texts ------------------------------------------------------------------------------------------------------
 
 
-def _of_texts(column: Column) -> dict[Kind, Make]:
+def _text_injectors(column: Column) -> dict[Kind, Make]:
     found: dict[Kind, Make] = {
-        "injection": _each(injection),
-        "unicode_edge": _each(unicode_edge),
+        "injection": _per_value(injection),
+        "unicode_edge": _per_value(unicode_edge),
     }
-    message = (column.arrow_field().metadata or {}).get(b"max_length")
-    longest = int(message) if message else None
-    if longest and longest < limits.BAD_TEXT_CHARS:
-        found["too_long"] = _longer(longest)
+    metadata = (column.arrow_field().metadata or {}).get(b"max_length")
+    max_length = int(metadata) if metadata else None
+    if max_length and max_length < limits.BAD_TEXT_CHARS:
+        found["too_long"] = _too_long_texts(max_length)
     if column.formula is not None:  # the values are no longer those of the type
         return found
-    misshape = of_type(column.type.name, type(column.type))
-    if misshape is not None:
-        found["bad_format"] = _each(_inside(column, misshape))
+    break_format = of_type(column.type.name, type(column.type))
+    if break_format is not None:
+        found["bad_format"] = _per_value(_between_affixes(column, break_format))
     place = place_of(column.type)
     if place is not None:
-        found["bad_checksum"] = _each(_inside(column, lambda text, bits: broken(text, place, bits)))
+        found["bad_checksum"] = _per_value(
+            _between_affixes(column, lambda text, bits: broken(text, place, bits))
+        )
     return found
 
 
-def _inside(column: Column, change: BreakFormat) -> BreakFormat:
+def _between_affixes(column: Column, change: BreakFormat) -> BreakFormat:
     """``change`` between the field's prefix and suffix."""
     common = column.spec.common
     start, end = len(common.prefix), len(common.suffix)
@@ -460,32 +466,37 @@ _CALENDAR: Final = (
 )
 
 
-def _outside(column: Column) -> Make | None:
+def _out_of_range_injector(column: Column) -> Make | None:
     """Return numbers outside the field's own least and largest; None if it has none, or if they depend on how many
     rows there are."""
-    made, dtype = column.type, column.dtype
-    if column.formula is None and isinstance(made, Point):
+    field_type, dtype = column.type, column.dtype
+    if column.formula is None and isinstance(field_type, Point):
 
         def of_point(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
             span = here.state
-            found = Range(span.low, span.low + span.size - 1, *_held(dtype))
-            return _typed([found.outside(bit) for bit in bits.tolist()], dtype)
+            valid_range = Range(span.low, span.low + span.size - 1, *_unit_limits(dtype))
+            return _to_array([valid_range.outside(bit) for bit in bits.tolist()], dtype)
 
         return of_point
-    if isinstance(made, Time):
-        low, high = (getattr(made.options, end) for end in ("min", "max"))
-        found = Range(_second(low), _second(high), 0, DAY_SECONDS - 1)
+    if isinstance(field_type, Time):
+        low, high = (getattr(field_type.options, end) for end in ("min", "max"))
+        valid_range = Range(_second(low), _second(high), 0, DAY_SECONDS - 1)
     else:
-        counted = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
-        if not counted or isinstance(made, Reference) or column.formula is not None or made.needs:
+        is_integral = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
+        if (
+            not is_integral
+            or isinstance(field_type, Reference)
+            or column.formula is not None
+            or field_type.needs
+        ):
             return None
-        few, many = column.bounds(1), column.bounds(limits.MAX_OFFSET)
-        if few is None or few != many:
+        first_bounds, last_bounds = column.bounds(1), column.bounds(limits.MAX_OFFSET)
+        if first_bounds is None or first_bounds != last_bounds:
             return None
-        found = Range(*few, *_held(dtype))
-    if not found.has_outside:
+        valid_range = Range(*first_bounds, *_unit_limits(dtype))
+    if not valid_range.has_outside:
         return None
-    return lambda here, good, bits: _typed([found.outside(bit) for bit in bits.tolist()], dtype)
+    return lambda here, good, bits: _to_array([valid_range.outside(bit) for bit in bits.tolist()], dtype)
 
 
 def _second(clock: str) -> int:
@@ -493,7 +504,7 @@ def _second(clock: str) -> int:
     return hour * 3600 + minute * 60 + second
 
 
-def _held(dtype: pa.DataType) -> tuple[int, int]:
+def _unit_limits(dtype: pa.DataType) -> tuple[int, int]:
     """Least and largest number of units that a type holds."""
     if pa.types.is_decimal(dtype):
         return 1 - 10**dtype.precision, 10**dtype.precision - 1
@@ -504,7 +515,7 @@ def _held(dtype: pa.DataType) -> tuple[int, int]:
     return (0, 2**64 - 1) if pa.types.is_uint64(dtype) else (-(2**63), 2**63 - 1)
 
 
-def _typed(units: list[int], dtype: pa.DataType) -> pa.Array:
+def _to_array(units: list[int], dtype: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(dtype):
         return pa.array([Decimal(one).scaleb(-dtype.scale) for one in units], dtype)
     if pa.types.is_date(dtype):
@@ -517,21 +528,21 @@ def _typed(units: list[int], dtype: pa.DataType) -> pa.Array:
 # --- References -------------------------------------------------------------------------------------------------
 
 
-def _orphan(column: Column) -> Make | None:
+def _orphan_injector(column: Column) -> Make | None:
     """Return keys of rows that the other template does not have; None if every possible key exists."""
-    made = column.type
-    if not isinstance(made, Reference) or column.formula is not None or column.after is not None:
+    field_type = column.type
+    if not isinstance(field_type, Reference) or column.formula is not None or column.after is not None:
         return None
-    parent, rows, address = made.shown_column, made.parent_rows, made.address
+    parent, rows, address = field_type.shown_column, field_type.parent_rows, field_type.address
     if parent is None or address is None or not _never_repeats(parent):
         return None
     space = parent.type.space() if parent.spec.common.unique else None
-    beyond = _ORPHANS if space is None else min(_ORPHANS, space - rows)
-    if beyond <= 0:
+    orphan_rows = _ORPHANS if space is None else min(_ORPHANS, space - rows)
+    if orphan_rows <= 0:
         return None
 
     def orphans(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
-        others = here.bound.relatives[address].at(engine_random.below(bits, beyond) + np.uint64(rows))
+        others = here.bound.relatives[address].at(engine_random.below(bits, orphan_rows) + np.uint64(rows))
         return decoded(others.column(parent.name))
 
     return orphans
@@ -547,10 +558,10 @@ def join_kinds(kinds: Sequence[str]) -> str:
     return ", ".join(kinds) or "none"
 
 
-_KIND_SALT, _FIELD_SALT, _INSTEAD_SALT, _EARLIER_SALT, _VALUE_SALT = 1, 2, 3, 4, 5
+_KIND_SALT, _FIELD_SALT, _FALLBACK_SALT, _EARLIER_SALT, _VALUE_SALT = 1, 2, 3, 4, 5
 # --- Injection ----------------------------------------------------------------------------------------------
 
-_NEAR: Final = 1000  # chosen: a duplicate repeats one of this many valid rows before it
+_MAX_DUPLICATE_DISTANCE: Final = 1000  # chosen: a duplicate repeats one of this many valid rows before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,13 +590,13 @@ class InvalidShare:
         kinds = self._numbers[self.below(bad, len(self._numbers), _KIND_SALT)]
         if self._duplicate is None or not bad.size:
             return InvalidCells(places, kinds)
-        alone = (kinds == self._duplicate) & (self._before(bad) == 0)
-        if not alone.any():
+        lacks_original = (kinds == self._duplicate) & (self._before(bad) == 0)
+        if not lacks_original.any():
             return InvalidCells(places, kinds)
         if not self._others.size:
-            return InvalidCells(places[~alone], kinds[~alone])
-        instead = self._others[self.below(bad, len(self._others), _INSTEAD_SALT)]
-        return InvalidCells(places, np.where(alone, instead, kinds))
+            return InvalidCells(places[~lacks_original], kinds[~lacks_original])
+        fallback = self._others[self.below(bad, len(self._others), _FALLBACK_SALT)]
+        return InvalidCells(places, np.where(lacks_original, fallback, kinds))
 
     def below(self, rows: np.ndarray, n: int, salt: int) -> np.ndarray:
         """Even draws from 0 to n - 1 for some rows, as ``int64``."""
@@ -598,9 +609,9 @@ class InvalidShare:
     def earlier(self, rows: np.ndarray) -> np.ndarray:
         """Return, for each of some invalid rows, an earlier row that is valid; there always is one."""
         before = self._before(rows)
-        near = np.minimum(before, _NEAR).view(np.uint64)
-        back = engine_random.below_each(self.bits(rows, _EARLIER_SALT), near).view(np.int64)
-        return engine_random.filled_row(self.key, (before - 1 - back).view(np.uint64), *self.share)
+        limit = np.minimum(before, _MAX_DUPLICATE_DISTANCE).view(np.uint64)
+        distance = engine_random.below_each(self.bits(rows, _EARLIER_SALT), limit).view(np.int64)
+        return engine_random.filled_row(self.key, (before - 1 - distance).view(np.uint64), *self.share)
 
     def _before(self, rows: np.ndarray) -> np.ndarray:
         return engine_random.filled_before(self.key, rows, *self.share)
@@ -629,10 +640,10 @@ class InvalidDataInjector:
     """Injects invalid values into a bound template. Fields with an override are not changed."""
 
     def __init__(self, bad: InvalidDataPlan, bound: BoundPlan) -> None:
-        self._bad, self._bound = bad, bound
+        self._plan, self._bound = bad, bound
         self._fields = {name: one for name, one in bad.fields.items() if name not in bound.overrides}
         seed = bound.env.seed
-        self._own = {
+        self._field_shares = {
             name: InvalidShare(
                 engine_random.key(seed, "invalid", one.column.spec.id or f"path:{name}"),
                 one.share,
@@ -642,43 +653,43 @@ class InvalidDataInjector:
             if one.share is not None
         }
         self._names = list(bad.fields)
-        self._table = bad.kinds() if bad.share is not None else {}
-        self._all = (
-            InvalidShare(engine_random.key(seed, "invalid"), bad.share, tuple(self._table))
-            if bad.share is not None and self._table
+        self._names_by_kind = bad.kinds() if bad.share is not None else {}
+        self._template_share = (
+            InvalidShare(engine_random.key(seed, "invalid"), bad.share, tuple(self._names_by_kind))
+            if bad.share is not None and self._names_by_kind
             else None
         )
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the types of the columns with invalid values; ``schema`` is that of the original columns."""
-        given = InvalidDataPlan(self._fields, None).schema(schema)
-        return schema if given == schema else given
+        result = InvalidDataPlan(self._fields, None).schema(schema)
+        return schema if result == schema else result
 
     @cached_property
     def _candidates(self) -> np.ndarray:
         """``int64[kinds, fields]``: for each kind, the numbers of the fields that support it."""
-        most = max(map(len, self._table.values()))
-        candidates = np.full((len(KINDS), most), -1)
-        for kind, names in self._table.items():
+        width = max(map(len, self._names_by_kind.values()))
+        candidates = np.full((len(KINDS), width), -1)
+        for kind, names in self._names_by_kind.items():
             candidates[KINDS.index(kind), : len(names)] = [self._names.index(name) for name in names]
         return candidates
 
     def cells(self, rows: np.ndarray) -> dict[str, InvalidCells]:
         """Return the invalid cells of some rows, by field. They include cells whose original value is null, which stay
         null."""
-        found = {name: shares.of(rows) for name, shares in self._own.items()}
-        if self._all is None:
+        found = {name: shares.of(rows) for name, shares in self._field_shares.items()}
+        if self._template_share is None:
             return found
-        cells = self._all.of(rows)
+        cells = self._template_share.of(rows)
         sizes = (self._candidates >= 0).sum(axis=1)[cells.kinds]
-        drawn = engine_random.below_each(
-            self._all.bits(rows[cells.places], _FIELD_SALT), sizes.astype(np.uint64)
+        chosen = engine_random.below_each(
+            self._template_share.bits(rows[cells.places], _FIELD_SALT), sizes.astype(np.uint64)
         ).view(np.int64)
-        field = self._candidates[cells.kinds, drawn]
+        field = self._candidates[cells.kinds, chosen]
         for number, name in enumerate(self._names):
-            if name in self._fields and name not in self._own:
-                here = field == number
-                found[name] = InvalidCells(cells.places[here], cells.kinds[here])
+            if name in self._fields and name not in self._field_shares:
+                in_field = field == number
+                found[name] = InvalidCells(cells.places[in_field], cells.kinds[in_field])
         return found
 
     def has(self, name: str) -> bool:
@@ -690,14 +701,14 @@ class InvalidDataInjector:
 
         def bad(some: np.ndarray) -> pa.Array:
             found = np.zeros(some.size, np.bool_)
-            for name, cells, _ in self._bad_cells(some):
+            for name, cells, _ in self._invalid_cells(some):
                 if name in names:
                     found[cells.places] = True
             return pa.array(found)
 
         return budget.in_parts(bad, rows).to_numpy(zero_copy_only=False)
 
-    def _bad_cells(self, rows: np.ndarray) -> Iterator[tuple[str, InvalidCells, pa.Array]]:
+    def _invalid_cells(self, rows: np.ndarray) -> Iterator[tuple[str, InvalidCells, pa.Array]]:
         """Yield fields with their invalid cells and original values, without cells whose original value is null. Raises
         `TooLarge` if the original values exceed the budget of a block."""
         meter = Meter()
@@ -705,20 +716,20 @@ class InvalidDataInjector:
             if not cells.places.size:
                 continue
             good = self._bound.at(rows[cells.places], meter).column(name)
-            cells, good = _filled(cells, good)
+            cells, good = _without_nulls(cells, good)
             if cells.places.size:
                 yield name, cells, good
 
     def columns(self, block: Block, columns: dict[str, pa.Array]) -> list[pa.Array]:
         """Return some columns of a block, by name, with invalid values injected."""
         found = self.cells(block.rows)
-        made = []
+        result = []
         for name, column in columns.items():
             if name in self._fields:
                 column = self._with_invalid_values(name, column, block.rows, found[name])
                 block.meter.add(budget.size_of(column))
-            made.append(column)
-        return made
+            result.append(column)
+        return result
 
     def column(self, block: Block, name: str, column: pa.Array) -> pa.Array:
         """Return one column of a block with invalid values injected."""
@@ -728,60 +739,62 @@ class InvalidDataInjector:
         self, name: str, column: pa.Array, rows: np.ndarray, cells: InvalidCells
     ) -> pa.Array:
         field = self._fields[name]
-        cells, good = _filled(cells, column.take(pa.array(cells.places)))
+        cells, good = _without_nulls(cells, column.take(pa.array(cells.places)))
         if not cells.places.size:
             return mixed_columns.mixed(decoded(column)) if field.mixed else column
         if pa.types.is_nested(field.column.dtype):  # these can be missing, and nothing else
             mask = np.zeros(len(column), np.bool_)
             mask[cells.places] = True
             return postprocess.blanked(column, mask)
-        shares = self._own.get(field.name) or self._all
+        shares = self._field_shares.get(field.name) or self._template_share
         assert shares is not None
         rows = rows[cells.places]
         bits = shares.bits(rows, _VALUE_SALT)
         parts: list[tuple[np.ndarray, pa.Array | list[str]]] = []
         for kind, make in field.makes.items():
-            which = np.flatnonzero(cells.kinds == KINDS.index(kind))
-            if which.size:
-                here = CellContext(self._bound, field.name, shares, rows[which])
-                parts.append((which, make(here, good.take(pa.array(which)).to_pylist(), bits[which])))
-        return _placed(decoded(column), cells.places, parts, field.mixed)
+            indices = np.flatnonzero(cells.kinds == KINDS.index(kind))
+            if indices.size:
+                context = CellContext(self._bound, field.name, shares, rows[indices])
+                parts.append(
+                    (indices, make(context, good.take(pa.array(indices)).to_pylist(), bits[indices]))
+                )
+        return _with_values_at(decoded(column), cells.places, parts, field.mixed)
 
     def answers(self, rows: np.ndarray) -> list[tuple[str, InvalidCells, pa.Array]]:
         """The invalid cells of some rows: field, positions and kinds, original values."""
-        return list(self._bad_cells(rows))
+        return list(self._invalid_cells(rows))
 
 
-def _filled(cells: InvalidCells, good: pa.Array) -> tuple[InvalidCells, pa.Array]:
+def _without_nulls(cells: InvalidCells, good: pa.Array) -> tuple[InvalidCells, pa.Array]:
     """Return the cells whose original value is not null."""
     if not good.null_count and not (pa.types.is_dictionary(good.type) and good.dictionary.null_count):
         return cells, good
-    kept = np.flatnonzero(decoded(good).is_valid().to_numpy(zero_copy_only=False))
-    return InvalidCells(cells.places[kept], cells.kinds[kept]), good.take(pa.array(kept))
+    valid = np.flatnonzero(decoded(good).is_valid().to_numpy(zero_copy_only=False))
+    return InvalidCells(cells.places[valid], cells.kinds[valid]), good.take(pa.array(valid))
 
 
-def _placed(
+def _with_values_at(
     column: pa.Array, places: np.ndarray, parts: Sequence[tuple[np.ndarray, Any]], is_mixed: bool
 ) -> pa.Array:
     """Return ``column`` with the invalid values at their positions; a mixed column if some of them are text and its
     type is not."""
-    order = np.argsort(np.concatenate([which for which, _ in parts]))
+    order = np.argsort(np.concatenate([indices for indices, _ in parts]))
     dtype = column.type
-    own, texts = [], []
-    for which, made in parts:
-        is_text = isinstance(made, list)
+    typed, texts = [], []
+    for indices, values in parts:
+        is_text = isinstance(values, list)
         plain = pa.string() if not is_mixed else dtype
-        own.append(pa.array(made, plain) if is_text and not is_mixed else made)
+        typed.append(pa.array(values, plain) if is_text and not is_mixed else values)
         if is_mixed:
-            own[-1] = pa.nulls(which.size, dtype) if is_text else made
-            texts.append(pa.array(made, pa.string()) if is_text else pa.nulls(which.size, pa.string()))
+            typed[-1] = pa.nulls(indices.size, dtype) if is_text else values
+            texts.append(pa.array(values, pa.string()) if is_text else pa.nulls(indices.size, pa.string()))
     mask = np.zeros(len(column), np.bool_)
     mask[places] = True
-    replaced = pc.replace_with_mask(column, pa.array(mask), _joined(own, order))
+    replaced = pc.replace_with_mask(column, pa.array(mask), _joined(typed, order))
     if not is_mixed:
         return replaced
-    nothing = pa.nulls(len(column), pa.string())
-    return mixed_columns.mixed(replaced, pc.replace_with_mask(nothing, pa.array(mask), _joined(texts, order)))
+    nulls = pa.nulls(len(column), pa.string())
+    return mixed_columns.mixed(replaced, pc.replace_with_mask(nulls, pa.array(mask), _joined(texts, order)))
 
 
 def _joined(parts: Sequence[pa.Array], order: np.ndarray) -> pa.Array:

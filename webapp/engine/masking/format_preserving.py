@@ -35,13 +35,13 @@ from webapp.engine.masking.keys import Aes
 DIGITS, LETTERS = 1, 2
 _CHINESE, _KOREAN = 3, 4
 _FIRST_BLOCK = 8
-_WIDE = {
+_SCRIPT_RANGES = {
     _CHINESE: (0x4E00, 0x9FA5),
     _KOREAN: (0xAC00, 0xD7A3),
 }  # Unicode 1.1 and 2.0: nothing was added inside
 _BLOCK_BITS = 7
-_PAIRED, _LONE, _NUMERAL, _SORTS_OF_BLOCK = 0, 1, 2, 3
-_STRAYS = {"ß": "ẞ"}  # its capital is in another block
+_CASED, _UNCASED, _NUMERAL, _ALPHABETS_PER_BLOCK = 0, 1, 2, 3
+_CAPITALS_IN_OTHER_BLOCKS = {"ß": "ẞ"}  # its capital is in another block
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,41 +61,43 @@ class Alphabet:
 def alphabet(number: int) -> Alphabet:
     """The alphabet of that number, as `sort_of` gives it."""
     if number == DIGITS:
-        return _alphabet(number, "0123456789", "0123456789")
+        return _new_alphabet(number, "0123456789", "0123456789")
     if number == LETTERS:
-        return _alphabet(number, "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    if number in _WIDE:
-        low, high = _WIDE[number]
-        all_of_them = np.arange(low, high + 1, dtype=np.uint32)
-        return Alphabet(number, all_of_them, all_of_them)
-    block, sort = divmod(number - _FIRST_BLOCK, _SORTS_OF_BLOCK)
+        return _new_alphabet(number, "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    if number in _SCRIPT_RANGES:
+        low, high = _SCRIPT_RANGES[number]
+        codes = np.arange(low, high + 1, dtype=np.uint32)
+        return Alphabet(number, codes, codes)
+    block, kind = divmod(number - _FIRST_BLOCK, _ALPHABETS_PER_BLOCK)
     members = [chr(code) for code in range(block << _BLOCK_BITS, (block + 1) << _BLOCK_BITS)]
-    if sort != _PAIRED:
-        wanted = "L" if sort == _LONE else "N"
-        lone = "".join(one for one in members if unicodedata.category(one)[0] == wanted and not _pair(one))
-        return _alphabet(number, lone, lone)
+    if kind != _CASED:
+        category = "L" if kind == _UNCASED else "N"
+        letters = "".join(
+            one for one in members if unicodedata.category(one)[0] == category and not _case_pair(one)
+        )
+        return _new_alphabet(number, letters, letters)
     pairs = dict.fromkeys(
-        pair for one in members if (pair := _pair(one)) and ord(pair[0]) >> _BLOCK_BITS == block
+        pair for one in members if (pair := _case_pair(one)) and ord(pair[0]) >> _BLOCK_BITS == block
     )
-    return _alphabet(number, "".join(a for a, _ in pairs), "".join(b for _, b in pairs))
+    return _new_alphabet(number, "".join(a for a, _ in pairs), "".join(b for _, b in pairs))
 
 
-def _alphabet(number: int, small: str, large: str) -> Alphabet:
+def _new_alphabet(number: int, small: str, large: str) -> Alphabet:
     return Alphabet(number, np.array([*map(ord, small)], np.uint32), np.array([*map(ord, large)], np.uint32))
 
 
-def _masked(character: str) -> bool:
+def _is_maskable(character: str) -> bool:
     return unicodedata.category(character)[0] in "LN"
 
 
-def _pair(character: str) -> tuple[str, str] | None:
+def _case_pair(character: str) -> tuple[str, str] | None:
     """The small and the capital letter of a character that is one of such a pair, and of no other."""
     small = character.lower()
-    large = _STRAYS.get(small, small.upper())
+    large = _CAPITALS_IN_OTHER_BLOCKS.get(small, small.upper())
     if len(small) != 1 or len(large) != 1 or large.lower() != small or character not in (small, large):
         return None
-    stays = small in _STRAYS or small.casefold() == small
-    return (small, large) if small != large and stays and _masked(small) else None
+    is_reversible = small in _CAPITALS_IN_OTHER_BLOCKS or small.casefold() == small
+    return (small, large) if small != large and is_reversible and _is_maskable(small) else None
 
 
 @lru_cache(maxsize=65_536)
@@ -110,28 +112,28 @@ def sort_of(code: int) -> tuple[int, int, bool]:
             if character.isalpha()
             else (0, 0, False)
         )
-    for number, (low, high) in _WIDE.items():
+    for number, (low, high) in _SCRIPT_RANGES.items():
         if low <= code <= high:
             return number, code - low, False
-    if not _masked(character):
+    if not _is_maskable(character):
         return 0, 0, False
-    pair = _pair(character)
+    pair = _case_pair(character)
     block = ord(pair[0] if pair else character) >> _BLOCK_BITS
-    sort = _PAIRED if pair else _LONE if unicodedata.category(character)[0] == "L" else _NUMERAL
-    number = _FIRST_BLOCK + _SORTS_OF_BLOCK * block + sort
+    kind = _CASED if pair else _UNCASED if unicodedata.category(character)[0] == "L" else _NUMERAL
+    number = _FIRST_BLOCK + _ALPHABETS_PER_BLOCK * block + kind
     if pair and pair[0].isascii():
         return 0, 0, False
-    made = alphabet(number)
-    if made.size < 2:
+    letters = alphabet(number)
+    if letters.size < 2:
         return 0, 0, False
-    symbol = int(np.flatnonzero(made.small == ord(pair[0] if pair else character))[0])
+    symbol = int(np.flatnonzero(letters.small == ord(pair[0] if pair else character))[0])
     return number, symbol, pair is not None and character == pair[1]
 
 
 _ASCII = [sort_of(code) for code in range(128)]
-_SORTS = np.array([one[0] for one in _ASCII], np.uint8)
-_SYMBOLS = np.array([one[1] for one in _ASCII], np.uint8)
-_CAPITALS = np.array([one[2] for one in _ASCII], np.bool_)
+_ASCII_ALPHABETS = np.array([one[0] for one in _ASCII], np.uint8)
+_ASCII_SYMBOLS = np.array([one[1] for one in _ASCII], np.uint8)
+_ASCII_CAPITALS = np.array([one[2] for one in _ASCII], np.bool_)
 
 
 @dataclass(slots=True)
@@ -152,9 +154,9 @@ class SplitTexts:
 
     def present(self) -> list[int]:
         """The alphabets that occur."""
-        most = int(self.sorts.max(initial=0))
-        if most <= LETTERS:
-            return [number for number in range(1, most + 1) if (self.sorts == number).any()]
+        highest = int(self.sorts.max(initial=0))
+        if highest <= LETTERS:
+            return [number for number in range(1, highest + 1) if (self.sorts == number).any()]
         return [number for number in np.unique(self.sorts).tolist() if number]
 
     def written(self) -> pa.Array:
@@ -163,10 +165,10 @@ class SplitTexts:
         for number in self.present():
             places = np.flatnonzero(self.sorts == number)
             letters, symbols = alphabet(number), self.symbols[places]
-            made = letters.small[symbols]
+            characters = letters.small[symbols]
             if number != DIGITS:
-                made = np.where(self.capitals[places], letters.large[symbols], made)
-            codes[places] = made
+                characters = np.where(self.capitals[places], letters.large[symbols], characters)
+            codes[places] = characters
         if codes.dtype == np.uint8:
             return keys.strings(codes, self.ends)
         lengths = np.ones(codes.size, np.int64)
@@ -177,21 +179,21 @@ class SplitTexts:
 
 
 def spelled(column: pa.Array) -> SplitTexts:
-    """A string column without nulls, taken apart."""
+    """Split a string column without nulls into characters."""
     data, ends = keys.spans(column)
     if not data.size or data.max() < 128:
-        return SplitTexts(data, ends, _SORTS[data], _SYMBOLS[data], _CAPITALS[data])
+        return SplitTexts(data, ends, _ASCII_ALPHABETS[data], _ASCII_SYMBOLS[data], _ASCII_CAPITALS[data])
     begins = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])
     codes = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), "<u4")
-    found, which = np.unique(codes, return_inverse=True)
-    sorts = [sort_of(code) for code in found.tolist()]
+    distinct, index = np.unique(codes, return_inverse=True)
+    sorts = [sort_of(code) for code in distinct.tolist()]
     alphabets, symbols, capitals = zip(*sorts, strict=True)
     return SplitTexts(
         codes,
         begins[ends],
-        np.array(alphabets, np.uint16)[which],
-        np.array(symbols, np.uint16)[which],
-        np.array(capitals, np.bool_)[which],
+        np.array(alphabets, np.uint16)[index],
+        np.array(symbols, np.uint16)[index],
+        np.array(capitals, np.bool_)[index],
     )
 
 
@@ -204,8 +206,8 @@ def telling(column: pa.Array) -> np.ndarray:
         index = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
         return pool[index] & column.is_valid().to_numpy(zero_copy_only=False)
     values = text.to_text(column).fill_null("")
-    taken = spelled(values)
-    return np.bincount(taken.rows[taken.sorts > 0], minlength=len(values)) > 0
+    split = spelled(values)
+    return np.bincount(split.rows[split.sorts > 0], minlength=len(values)) > 0
 
 
 # --- Permutations -------------------------------------------------------------------------------------------
@@ -230,12 +232,12 @@ class Permutation:
         """Return ``uint64[k]``: the image of each of ``numbers`` (``uint64[k]``, below n). ``tweaks`` (``uint64[k]``)
         select a permutation for each."""
         start = _ONE if tweaks is None else tweaks
-        out = self._walked(self._forward, numbers, start)
+        out = self._cycle_walk(self._forward, numbers, start)
         out += np.uint64(1)
         out[out == np.uint64(self.n)] = 0
-        return self._walked(self._back, out, start)
+        return self._cycle_walk(self._backward, out, start)
 
-    def _walked(
+    def _cycle_walk(
         self, network: Callable[..., np.ndarray], numbers: np.ndarray, tweaks: np.ndarray
     ) -> np.ndarray:
         out = network(numbers, tweaks)
@@ -255,25 +257,25 @@ class Permutation:
         blocks = self._blocks(x.size, tweaks)
         for i in range(_ROUNDS):
             if i % 2 == 0:
-                left += self._shift(blocks, right, i, a)
+                left += self._round_function(blocks, right, i, a)
                 np.minimum(left, left - a, out=left)
             else:
-                right += self._shift(blocks, left, i, b)
+                right += self._round_function(blocks, left, i, b)
                 np.minimum(right, right - b, out=right)
         left *= b
         left += right
         return left
 
-    def _back(self, x: np.ndarray, tweaks: np.ndarray) -> np.ndarray:
+    def _backward(self, x: np.ndarray, tweaks: np.ndarray) -> np.ndarray:
         a, b = np.uint64(self._a), np.uint64(self._b)
         left, right = self._halves(x)
         blocks = self._blocks(x.size, tweaks)
         for i in reversed(range(_ROUNDS)):
             if i % 2 == 0:
-                left -= self._shift(blocks, right, i, a)
+                left -= self._round_function(blocks, right, i, a)
                 np.minimum(left, left + a, out=left)
             else:
-                right -= self._shift(blocks, left, i, b)
+                right -= self._round_function(blocks, left, i, b)
                 np.minimum(right, right + b, out=right)
         left *= b
         left += right
@@ -289,9 +291,11 @@ class Permutation:
         blocks[:, 0] = tweaks ^ self._context
         return blocks
 
-    def _shift(self, blocks: np.ndarray, half: np.ndarray, turn: int, size: np.uint64) -> np.ndarray:
+    def _round_function(
+        self, blocks: np.ndarray, half: np.ndarray, number: int, size: np.uint64
+    ) -> np.ndarray:
         """AES of a half, modulo the other's size: of 64 bits for at most 33, so that no remainder is favoured."""
-        np.bitwise_or(half, np.uint64(turn) << _ROUND_BIT, out=blocks[:, 1])
+        np.bitwise_or(half, np.uint64(number) << _ROUND_BIT, out=blocks[:, 1])
         return self._aes(blocks)[:, 0] % size
 
 
@@ -299,10 +303,10 @@ _BITS = 62
 _PART = np.uint64(1 << 63)
 
 
-def permute(aes: Aes, spelled: SplitTexts) -> None:
-    """Changes the symbols of every value in place."""
-    parts = [part for number in spelled.present() for part in _parts(spelled, number)]
-    count = spelled.ends.size - 1
+def permute(aes: Aes, split: SplitTexts) -> None:
+    """Permute the symbols of every value in place."""
+    parts = [part for number in split.present() for part in _parts(split, number)]
+    count = split.ends.size - 1
     shares = np.zeros(count, np.int16)
     for part in parts:
         shares[part.rows] += 1
@@ -310,25 +314,25 @@ def permute(aes: Aes, spelled: SplitTexts) -> None:
     states = np.zeros(count, np.uint64)
     if several:
         for part in parts:
-            states[part.rows] ^= part.told(aes)
+            states[part.rows] ^= part.hashed(aes)
     for part in parts:
         if several:
-            others = states[part.rows] ^ part.told(aes)
+            others = states[part.rows] ^ part.hashed(aes)
             others[shares[part.rows] == 1] = 0
             part.permute(aes, others)
-            states[part.rows] = others ^ part.told(aes)
+            states[part.rows] = others ^ part.hashed(aes)
         else:
             part.permute(aes, None)
-        part.put_back(spelled)
+        part.write_back(split)
 
 
 class _Part:
-    """Part ``turn`` of the symbols of one alphabet, in all values that have that many parts."""
+    """Part ``index`` of the symbols of one alphabet, in all values that have that many parts."""
 
     def __init__(
-        self, radix: int, number: int, turn: int, rows: np.ndarray, first: np.ndarray, sizes: np.ndarray
+        self, radix: int, number: int, index: int, rows: np.ndarray, first: np.ndarray, sizes: np.ndarray
     ) -> None:
-        self.radix, self.number, self.turn, self.rows = radix, number, turn, rows
+        self.radix, self.number, self.index, self.rows = radix, number, index, rows
         self._first, self._sizes = first, sizes
         self._places: np.ndarray = np.zeros(0, np.int64)
         self.numbers = np.zeros(rows.size, np.uint64)
@@ -337,18 +341,18 @@ class _Part:
         """``places``: of all symbols of the alphabet, in order; the part's begin at ``first``."""
         self._places = places
         for place in range(int(self._sizes.max(initial=0))):
-            which = self._having(place)
+            which = self._values_with(place)
             self.numbers[which] *= np.uint64(self.radix)
             self.numbers[which] += symbols[places[self._first[which] + place]]
 
-    def _having(self, place: int) -> np.ndarray | slice:
-        there = self._sizes > place
-        return slice(None) if there.all() else np.flatnonzero(there)
+    def _values_with(self, place: int) -> np.ndarray | slice:
+        has_place = self._sizes > place
+        return slice(None) if has_place.all() else np.flatnonzero(has_place)
 
-    def told(self, aes: Aes) -> np.ndarray:
-        """64 bits of each number and its place."""
+    def hashed(self, aes: Aes) -> np.ndarray:
+        """Return 64 keyed bits of each number and its place."""
         blocks = np.empty((self.numbers.size, 2), np.uint64)
-        blocks[:, 0] = _PART | np.uint64(self.number << 32 | self.turn)
+        blocks[:, 0] = _PART | np.uint64(self.number << 32 | self.index)
         blocks[:, 1] = self.numbers
         return aes(blocks)[:, 0]
 
@@ -356,40 +360,42 @@ class _Part:
         for size in np.unique(self._sizes).tolist():
             which = np.flatnonzero(self._sizes == size)
             n, b = self.radix**size, self.radix ** (size // 2) if size > 1 else 0
-            made = Permutation(aes, n, self.number << 8 | size, b)
-            self.numbers[which] = made.moved(self.numbers[which], None if tweaks is None else tweaks[which])
+            permutation = Permutation(aes, n, self.number << 8 | size, b)
+            self.numbers[which] = permutation.moved(
+                self.numbers[which], None if tweaks is None else tweaks[which]
+            )
 
-    def put_back(self, spelled: SplitTexts) -> None:
+    def write_back(self, split: SplitTexts) -> None:
         rest, radix = self.numbers.copy(), np.uint64(self.radix)
         longest = int(self._sizes.max(initial=0))
         for place in range(longest):  # from the last symbol on
-            which = self._having(place)
+            which = self._values_with(place)
             some = rest[which]
             above = some // radix
             places = self._places[self._first[which] + (self._sizes[which] - 1 - place)]
-            spelled.symbols[places] = some - above * radix
+            split.symbols[places] = some - above * radix
             rest[which] = above
 
 
-def _parts(spelled: SplitTexts, number: int) -> list[_Part]:
+def _parts(split: SplitTexts, number: int) -> list[_Part]:
     radix = alphabet(number).size
-    most = _longest(radix)
-    there = spelled.sorts == number
-    places = np.flatnonzero(there)
-    inside = np.searchsorted(places, spelled.ends)
+    limit = _max_symbols(radix)
+    matches = split.sorts == number
+    places = np.flatnonzero(matches)
+    inside = np.searchsorted(places, split.ends)
     first, counts = inside[:-1], np.diff(inside)
-    made = []
-    for turn in range(-(-int(counts.max(initial=0)) // most)):
-        rows = np.flatnonzero(counts > turn * most)
-        sizes = np.minimum(counts[rows] - turn * most, most)
-        part = _Part(radix, number, turn, rows, first[rows] + turn * most, sizes)
-        part.read(places, spelled.symbols)
-        made.append(part)
-    return made
+    parts = []
+    for part_index in range(-(-int(counts.max(initial=0)) // limit)):
+        rows = np.flatnonzero(counts > part_index * limit)
+        sizes = np.minimum(counts[rows] - part_index * limit, limit)
+        part = _Part(radix, number, part_index, rows, first[rows] + part_index * limit, sizes)
+        part.read(places, split.symbols)
+        parts.append(part)
+    return parts
 
 
 @lru_cache(maxsize=256)
-def _longest(radix: int) -> int:
+def _max_symbols(radix: int) -> int:
     size = 1
     while radix ** (size + 1) < 1 << _BITS:
         size += 1
@@ -397,7 +403,7 @@ def _longest(radix: int) -> int:
 
 
 _SLICE: Final = 16_384  # texts processed together; small enough for the processor's cache
-_NUMBERS, _NEGATIVES = 1 << 40, 1 << 41  # contexts of numbers are larger than those of texts
+_POSITIVES, _NEGATIVES = 1 << 40, 1 << 41  # contexts of numbers are larger than those of texts
 _CARD_DIGITS: Final = (13, 19)  # ISO/IEC 7812-1
 _CARD_PREFIX: Final = 6
 _LUHN: Final = np.array([*range(10), 0, 2, 4, 6, 8, 1, 3, 5, 7, 9], np.int16)
@@ -412,29 +418,29 @@ _TWO_DIGITS: Final = (
 ).split()
 
 Keep = Callable[[SplitTexts], Callable[[], None] | None]
-"""Sets the sorts of what is kept to 0, and answers what is to be done to the symbols afterwards."""
+"""Set the alphabets of the characters to keep to 0; return a function to call after the permutation, or None."""
 
 
 def texts(aes: Aes, column: pa.Array, keep: Keep | None = None) -> pa.Array:
-    """A string column without nulls, each value permuted inside its shape."""
+    """Return a string column without nulls with each value permuted inside its shape."""
     parts = [_texts(aes, column.slice(low, _SLICE), keep) for low in range(0, max(len(column), 1), _SLICE)]
     return pa.concat_arrays(parts) if len(parts) != 1 else parts[0]
 
 
 def _texts(aes: Aes, column: pa.Array, keep: Keep | None) -> pa.Array:
-    taken = spelled(column)
-    after = keep(taken) if keep is not None else None
-    permute(aes, taken)
+    split = spelled(column)
+    after = keep(split) if keep is not None else None
+    permute(aes, split)
     if after is not None:
         after()
-    return taken.written()
+    return split.written()
 
 
-def _counts(taken: SplitTexts, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many characters of ``there`` precede each one in its value, and how many each value has."""
-    before = np.concatenate([np.zeros(1, np.int32), np.cumsum(there, dtype=np.int32)])
-    first = before[taken.ends[:-1]]
-    return before[:-1] - np.repeat(first, np.diff(taken.ends)), before[taken.ends[1:]] - first
+def _ordinals_and_counts(split: SplitTexts, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many characters of ``selected`` precede each one in its value, and how many each value has."""
+    before = np.concatenate([np.zeros(1, np.int32), np.cumsum(selected, dtype=np.int32)])
+    first = before[split.ends[:-1]]
+    return before[:-1] - np.repeat(first, np.diff(split.ends)), before[split.ends[1:]] - first
 
 
 # --- E-mail -------------------------------------------------------------------------------------------------
@@ -448,24 +454,24 @@ def email(aes: Aes, column: pa.Array) -> pa.Array:
     cut = ends[1:].copy()
     cut[rows] = signs  # of several signs the last one stays
     local = _slices(data, ends[:-1], cut)
-    whole = _silent(local)
-    if whole.any():
-        local = pc.if_else(pa.array(whole), column, local)
-        cut = np.where(whole, ends[1:], cut)
+    is_masked_whole = _is_meaningless(local)
+    if is_masked_whole.any():
+        local = pc.if_else(pa.array(is_masked_whole), column, local)
+        cut = np.where(is_masked_whole, ends[1:], cut)
     return pc.binary_join_element_wise(texts(aes, local), _slices(data, cut, ends[1:]), "")
 
 
-def _silent(column: pa.Array) -> np.ndarray:
-    """`telling` the other way round, where nearly all values have a letter or digit of ASCII."""
+def _is_meaningless(column: pa.Array) -> np.ndarray:
+    """Return the negation of `telling`; fast if nearly all values have an ASCII letter or digit."""
     data, ends = keys.spans(column)
-    silent = np.diff(np.searchsorted(np.flatnonzero(_SPOKEN[data]), ends)) == 0
-    if silent.any():
-        places = np.flatnonzero(silent)
-        silent[places] = ~telling(column.take(pa.array(places)))
-    return silent
+    meaningless = np.diff(np.searchsorted(np.flatnonzero(_IS_ALPHANUMERIC[data]), ends)) == 0
+    if meaningless.any():
+        places = np.flatnonzero(meaningless)
+        meaningless[places] = ~telling(column.take(pa.array(places)))
+    return meaningless
 
 
-_SPOKEN: Final = np.array([code < 128 and chr(code).isalnum() for code in range(256)])
+_IS_ALPHANUMERIC: Final = np.array([code < 128 and chr(code).isalnum() for code in range(256)])
 
 
 def _slices(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array:
@@ -478,17 +484,17 @@ def _slices(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array
 # --- Cards --------------------------------------------------------------------------------------------------
 
 
-def card(taken: SplitTexts) -> Callable[[], None]:
+def card(split: SplitTexts) -> Callable[[], None]:
     """Keep the first six digits of 13 to 19; the check digit is valid if it was valid before (Luhn)."""
-    digits = taken.sorts == DIGITS
-    ordinal, counts = _counts(taken, digits)
-    rows = taken.rows
+    digits = split.sorts == DIGITS
+    ordinal, counts = _ordinals_and_counts(split, digits)
+    rows = split.rows
     cards = (counts >= _CARD_DIGITS[0]) & (counts <= _CARD_DIGITS[1])
-    among = digits & cards[rows]
-    last = among & (ordinal == counts[rows] - 1)
+    card_digits = digits & cards[rows]
+    last = card_digits & (ordinal == counts[rows] - 1)
     doubled = (counts[rows] - ordinal) % 2 == 0
-    taken.sorts[(among & (ordinal < _CARD_PREFIX)) | last] = 0
-    places = np.flatnonzero(among)
+    split.sorts[(card_digits & (ordinal < _CARD_PREFIX)) | last] = 0
+    places = np.flatnonzero(card_digits)
     weights = doubled[places] * np.uint8(10)
     firsts = np.concatenate([[0], np.cumsum(counts[cards])])[:-1].astype(np.int64)
     check = np.flatnonzero(last)
@@ -496,14 +502,14 @@ def card(taken: SplitTexts) -> Callable[[], None]:
     def total() -> np.ndarray:
         if not places.size:
             return np.zeros(0, np.int64)
-        return np.add.reduceat(_LUHN[taken.symbols[places] + weights], firsts, dtype=np.int64)
+        return np.add.reduceat(_LUHN[split.symbols[places] + weights], firsts, dtype=np.int64)
 
-    wrong = total()
+    original_total = total()
 
     def settle() -> None:
         # The sum moves by as much as the check digit does: what it was off by before, it is off by again.
-        taken.symbols[check] = (taken.symbols[check].astype(np.int64) - total() + wrong) % 10
-        taken.sorts[check] = DIGITS
+        split.symbols[check] = (split.symbols[check].astype(np.int64) - total() + original_total) % 10
+        split.sorts[check] = DIGITS
 
     return settle
 
@@ -511,76 +517,76 @@ def card(taken: SplitTexts) -> Callable[[], None]:
 # --- Phone numbers ------------------------------------------------------------------------------------------
 
 
-def phone(taken: SplitTexts) -> None:
+def phone(split: SplitTexts) -> None:
     """Keeps +49, 0049, the first digit (trunk 0 with the one after it) of values with enough digits."""
-    digits = taken.sorts == DIGITS
-    ordinal, counts = _counts(taken, digits)
-    rows = taken.rows
+    digits = split.sorts == DIGITS
+    ordinal, counts = _ordinals_and_counts(split, digits)
+    rows = split.rows
     places = np.flatnonzero(digits & (ordinal < 5))
     first = np.full((counts.size, 5), 10, np.int64)
-    first[rows[places], ordinal[places]] = taken.symbols[places]
+    first[rows[places], ordinal[places]] = split.symbols[places]
     starts = np.zeros(counts.size, np.int64)
     begins = places[ordinal[places] == 0]
     starts[rows[begins]] = begins
     marked = np.zeros(counts.size, np.bool_)
-    marked[rows[begins]] = (begins > taken.ends[rows[begins]]) & (taken.codes[begins - 1] == ord("+"))
+    marked[rows[begins]] = (begins > split.ends[rows[begins]]) & (split.codes[begins - 1] == ord("+"))
     zeros = (first[:, 0] == 0) & (first[:, 1] == 0)
     keep = np.where(first[:, 0] == 0, 2, 1)
-    keep = np.where(zeros, 2 + _code_lengths(first[:, 2], first[:, 3]), keep)
-    keep = np.where(marked, _code_lengths(first[:, 0], first[:, 1]), keep)
+    keep = np.where(zeros, 2 + _country_code_lengths(first[:, 2], first[:, 3]), keep)
+    keep = np.where(marked, _country_code_lengths(first[:, 0], first[:, 1]), keep)
     keep[counts < _PHONE_DIGITS] = 0  # too short for a number: all of it is masked
-    taken.sorts[digits & (ordinal < keep[rows])] = 0
+    split.sorts[digits & (ordinal < keep[rows])] = 0
 
 
-_LENGTHS: Final = np.full((11, 11), 3, np.int64)
+_COUNTRY_CODE_LENGTHS: Final = np.full((11, 11), 3, np.int64)
 for _code in _ONE_DIGIT:
-    _LENGTHS[int(_code)] = 1
+    _COUNTRY_CODE_LENGTHS[int(_code)] = 1
 for _code in _TWO_DIGITS:
-    _LENGTHS[int(_code[0]), int(_code[1])] = 2
+    _COUNTRY_CODE_LENGTHS[int(_code[0]), int(_code[1])] = 2
 
 
-def _code_lengths(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return _LENGTHS[first, second]
+def _country_code_lengths(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return _COUNTRY_CODE_LENGTHS[first, second]
 
 
 # --- IBAN ---------------------------------------------------------------------------------------------------
 
 
-def iban(taken: SplitTexts) -> Callable[[], None]:
+def iban(split: SplitTexts) -> Callable[[], None]:
     """Keep the country; the check digits are valid if they were valid before (ISO 7064, MOD 97-10)."""
-    there = taken.sorts > 0
-    ordinal, counts = _counts(taken, there)
-    rows = taken.rows
-    wanted = np.where(ordinal < 2, LETTERS, DIGITS)
-    bad = there & (((ordinal < 4) & (taken.sorts != wanted)) | (taken.sorts > LETTERS))
-    whole = (counts >= _IBAN_SYMBOLS[0]) & (counts <= _IBAN_SYMBOLS[1])
-    whole &= np.bincount(rows[bad], minlength=counts.size) == 0
-    among = there & whole[rows]
-    sizes = counts[whole]
+    is_symbol = split.sorts > 0
+    ordinal, counts = _ordinals_and_counts(split, is_symbol)
+    rows = split.rows
+    expected = np.where(ordinal < 2, LETTERS, DIGITS)
+    bad = is_symbol & (((ordinal < 4) & (split.sorts != expected)) | (split.sorts > LETTERS))
+    is_iban = (counts >= _IBAN_SYMBOLS[0]) & (counts <= _IBAN_SYMBOLS[1])
+    is_iban &= np.bincount(rows[bad], minlength=counts.size) == 0
+    iban_symbols = is_symbol & is_iban[rows]
+    sizes = counts[is_iban]
     table = np.full((sizes.size, int(sizes.max(initial=4))), -1, np.int64)
-    line = np.cumsum(whole) - 1
-    table[line[rows[among]], ordinal[among]] = np.flatnonzero(among)
-    letters = taken.sorts == LETTERS
-    taken.sorts[among & (ordinal < 4)] = 0
+    line = np.cumsum(is_iban) - 1
+    table[line[rows[iban_symbols]], ordinal[iban_symbols]] = np.flatnonzero(iban_symbols)
+    letters = split.sorts == LETTERS
+    split.sorts[iban_symbols & (ordinal < 4)] = 0
 
-    def right() -> np.ndarray:
-        """The check digits that these values ought to have."""
+    def valid_check_digits() -> np.ndarray:
+        """Return the valid check digits of these values."""
         rest = np.zeros(sizes.size, np.int64)
         for column in [*range(4, table.shape[1]), 0, 1]:
             place = table[:, column]
-            symbol = taken.symbols[place].astype(np.int64)
+            symbol = split.symbols[place].astype(np.int64)
             letter = letters[place]
             step = np.where(letter, rest * 100 + symbol + 10, rest * 10 + symbol) % 97
             rest = np.where(place < 0, rest, step)
         return 98 - rest * 100 % 97
 
     tens, ones = table[:, 2], table[:, 3]
-    off = taken.symbols[tens].astype(np.int64) * 10 + taken.symbols[ones] - right()
+    difference = split.symbols[tens].astype(np.int64) * 10 + split.symbols[ones] - valid_check_digits()
 
     def settle() -> None:
-        made = (right() + off) % 100
-        taken.symbols[tens], taken.symbols[ones] = made // 10, made % 10
-        taken.sorts[tens] = taken.sorts[ones] = DIGITS
+        check = (valid_check_digits() + difference) % 100
+        split.symbols[tens], split.symbols[ones] = check // 10, check % 10
+        split.sorts[tens] = split.sorts[ones] = DIGITS
 
     return settle
 
@@ -597,23 +603,23 @@ EMAILS: Final = frozenset({"email", "safe_email", "company_email"})
 
 
 def integers(aes: Aes, column: pa.Array) -> pa.Array:
-    """Whole numbers of as many digits, with the same sign. OverflowError where 64 bits do not hold them."""
+    """Return integers with the same signs and numbers of digits. OverflowError if one exceeds 64 bits."""
     values = column.cast(pa.int64()).to_numpy()
-    most = np.iinfo(column.type.to_pandas_dtype()).max
-    return pa.array(_moved(aes, values, min(most, MOST - 1))).cast(column.type)
+    maximum = np.iinfo(column.type.to_pandas_dtype()).max
+    return pa.array(_permuted_numbers(aes, values, min(maximum, MOST - 1))).cast(column.type)
 
 
 def decimals(aes: Aes, column: pa.Array) -> pa.Array:
-    """Decimals of as many digits, those after the point included. OverflowError as `integers`."""
+    """Return decimals with the same numbers of digits before and after the point. Raises as `integers` does."""
     scale = column.type.scale
     values = np.array([int(value.scaleb(scale)) for value in column.to_pylist()], np.int64)
-    made = _moved(aes, values, min(10**column.type.precision - 1, MOST - 1))
-    return pa.array([Decimal(one).scaleb(-scale) for one in made.tolist()], column.type)
+    masked = _permuted_numbers(aes, values, min(10**column.type.precision - 1, MOST - 1))
+    return pa.array([Decimal(one).scaleb(-scale) for one in masked.tolist()], column.type)
 
 
-def _moved(aes: Aes, values: np.ndarray, most: int) -> np.ndarray:
+def _permuted_numbers(aes: Aes, values: np.ndarray, maximum: int) -> np.ndarray:
     magnitudes = np.where(values < 0, np.negative(values), values).view(np.uint64)
-    made = magnitudes.copy()
+    permuted = magnitudes.copy()
     digits = np.maximum(np.searchsorted(_POWERS, magnitudes, side="right"), 1)
     for negative in (False, True):
         for length in range(1, 20):
@@ -621,12 +627,12 @@ def _moved(aes: Aes, values: np.ndarray, most: int) -> np.ndarray:
             if not which.size:
                 continue
             low = 10 ** (length - 1) if length > 1 else int(negative)
-            high = min(10**length, most + 1 + negative)
-            context = (_NEGATIVES if negative else _NUMBERS) | length
-            made[which] = Permutation(aes, high - low, context).moved(
+            high = min(10**length, maximum + 1 + negative)
+            context = (_NEGATIVES if negative else _POSITIVES) | length
+            permuted[which] = Permutation(aes, high - low, context).moved(
                 magnitudes[which] - np.uint64(low)
             ) + np.uint64(low)
-    return np.where(values < 0, np.negative(made.view(np.int64)), made.view(np.int64))
+    return np.where(values < 0, np.negative(permuted.view(np.int64)), permuted.view(np.int64))
 
 
 _POWERS: Final = np.array([10**k for k in range(20)], np.uint64)

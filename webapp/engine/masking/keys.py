@@ -43,18 +43,18 @@ class Aes:
 
     def __call__(self, blocks: np.ndarray) -> np.ndarray:
         """``uint64[n, 2]`` to ``uint64[n, 2]``, read-only."""
-        made = (
+        encrypted = (
             self._encryptor.update(np.ascontiguousarray(blocks, _WORD).data.cast("B")) if len(blocks) else b""
         )
-        return np.frombuffer(made, _WORD).reshape(-1, 2)
+        return np.frombuffer(encrypted, _WORD).reshape(-1, 2)
 
 
 # --- Columns ------------------------------------------------------------------------------------------------
 
-_LOOKED_AT = 1024
+_SAMPLE = 1024
 _BLOCK = 16
 _SLICE = 65_536
-_KEPT = np.tril(np.full((_BLOCK + 1, _BLOCK), 0xFF, np.uint8), -1)
+_BYTE_MASKS = np.tril(np.full((_BLOCK + 1, _BLOCK), 0xFF, np.uint8), -1)
 """Row k keeps the first k bytes of a block."""
 
 
@@ -66,19 +66,19 @@ def over_distinct(column: pa.Array, change: Callable[[pa.Array], pa.Array]) -> p
             return over_distinct(column.dictionary_decode(), change)
         changed = change(column.dictionary)
         return pa.DictionaryArray.from_arrays(column.indices, changed, safe=False).dictionary_decode()
-    if len(column) > _LOOKED_AT and repeats(column):
+    if len(column) > _SAMPLE and repeats(column):
         return over_distinct(column.dictionary_encode(), change)
     if not column.null_count:
         return change(column)
-    there = column.is_valid()
-    changed = change(column.filter(there))
-    place = np.cumsum(there.to_numpy(zero_copy_only=False)) - 1
-    return changed.take(pa.array(place, mask=~there.to_numpy(zero_copy_only=False)))
+    is_valid = column.is_valid()
+    changed = change(column.filter(is_valid))
+    place = np.cumsum(is_valid.to_numpy(zero_copy_only=False)) - 1
+    return changed.take(pa.array(place, mask=~is_valid.to_numpy(zero_copy_only=False)))
 
 
 def repeats(column: pa.Array) -> bool:
     """Return whether the first values repeat often enough that finding the distinct ones saves time."""
-    return pc.count_distinct(column.slice(0, _LOOKED_AT)).as_py() < _LOOKED_AT // 2
+    return pc.count_distinct(column.slice(0, _SAMPLE)).as_py() < _SAMPLE // 2
 
 
 def spans(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -98,12 +98,12 @@ def spans(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 def strings(data: np.ndarray | bytes, ends: np.ndarray) -> pa.Array:
     """The reverse of `spans`: ``string[n]``."""
-    made = pa.Array.from_buffers(
+    array = pa.Array.from_buffers(
         pa.large_string(),
         ends.size - 1,
         [None, pa.py_buffer(np.ascontiguousarray(ends, np.int64)), pa.py_buffer(data)],
     )
-    return made.cast(pa.string())
+    return array.cast(pa.string())
 
 
 def fixed_texts(letters: np.ndarray) -> pa.Array:
@@ -117,11 +117,11 @@ def mac(aes: Aes, column: pa.Array) -> np.ndarray:
     front, so that no text is the beginning of another."""
     data, ends = spans(column)
     data = np.concatenate([data, np.zeros(_BLOCK, np.uint8)])
-    made = np.empty((len(column), 2), np.uint64)
+    result = np.empty((len(column), 2), np.uint64)
     for low in range(0, len(column), _SLICE):
-        some = ends[low : low + _SLICE + 1]
-        made[low : low + _SLICE] = _mac(aes, data, some[:-1], np.diff(some))
-    return made
+        offsets = ends[low : low + _SLICE + 1]
+        result[low : low + _SLICE] = _mac(aes, data, offsets[:-1], np.diff(offsets))
+    return result
 
 
 def _mac(aes: Aes, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -129,13 +129,13 @@ def _mac(aes: Aes, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) ->
     first = np.zeros((starts.size, 2), np.uint64)
     first[:, 0] = lengths
     state = aes(first).copy()
-    turn, active = 0, np.flatnonzero(lengths > 0)
+    position, active = 0, np.flatnonzero(lengths > 0)
     while active.size:
-        rest = np.minimum(lengths[active] - turn, _BLOCK)
-        block = windows[starts[active] + turn] & _KEPT[rest]
+        sizes = np.minimum(lengths[active] - position, _BLOCK)
+        block = windows[starts[active] + position] & _BYTE_MASKS[sizes]
         state[active] = aes(state[active] ^ block.view(np.uint64))
-        turn += _BLOCK
-        active = active[lengths[active] > turn]
+        position += _BLOCK
+        active = active[lengths[active] > position]
     return state
 
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from webapp.engine.spec import FieldSpec
 
 
-_MOST_DAYS: Final = 365
+_MAX_DAYS: Final = 365
 _FIRST, _LAST = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970
-_NANOSECONDS: Final = 106_000  # days either way that fit
+_NANOSECOND_DAYS: Final = 106_000  # days either way that fit
 _UNITS: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_READ: Final = {"Y": "Y", "y": "y", "m": "m", "-m": "m", "d": "d", "-d": "d", "B": "B", "b": "b", "j": "j", "H": "H",
-                "-H": "H", "I": "I", "-I": "I", "M": "M", "-M": "M", "S": "S", "-S": "S", "p": "p", "f": "f",
-                "a": "a", "A": "A"}  # fmt: skip
+_STRPTIME: Final = {"Y": "Y", "y": "y", "m": "m", "-m": "m", "d": "d", "-d": "d", "B": "B", "b": "b", "j": "j",
+                    "H": "H", "-H": "H", "I": "I", "-I": "I", "M": "M", "-M": "M", "S": "S", "-S": "S", "p": "p",
+                    "f": "f", "a": "a", "A": "A"}  # fmt: skip
 _ISO_DAY: Final = 10
 
 
@@ -44,8 +44,10 @@ def readable(source: str) -> bool:
     """Return whether texts in a format can be parsed, so that they can be shifted."""
     parts = dates.parse(source)
     named = {directive for kind, directive in parts if kind != "text"}
-    whole = {"Y", "y"} & named and (({"m", "-m", "B", "b"} & named and {"d", "-d"} & named) or "j" in named)
-    return bool(whole) and named <= _READ.keys()
+    has_full_date = {"Y", "y"} & named and (
+        ({"m", "-m", "B", "b"} & named and {"d", "-d"} & named) or "j" in named
+    )
+    return bool(has_full_date) and named <= _STRPTIME.keys()
 
 
 def shifted(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) -> pa.Array:
@@ -53,32 +55,35 @@ def shifted(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) ->
     days = _days_of(aes, person)
     kind = column.type
     if pa.types.is_date32(kind):
-        made = _moved(column.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32)
-        return made.cast(pa.date32())
+        result = _shifted_by(column.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32)
+        return result.cast(pa.date32())
     if pa.types.is_timestamp(kind):
         unit = _UNITS[kind.unit]
-        low, high = (-_NANOSECONDS, _NANOSECONDS) if kind.unit == "ns" else (_FIRST, _LAST)
-        return _moved(column.cast(pa.int64()), days, low * unit, high * unit, unit, np.int64).cast(kind)
+        low, high = (-_NANOSECOND_DAYS, _NANOSECOND_DAYS) if kind.unit == "ns" else (_FIRST, _LAST)
+        return _shifted_by(column.cast(pa.int64()), days, low * unit, high * unit, unit, np.int64).cast(kind)
     if not pa.types.is_string(kind):
         raise NoDate(len(column) - column.null_count)
     blank = pc.equal(column, "").fill_null(False)
     column = pc.if_else(blank, pa.scalar(None, pa.string()), column)
     if source is None:
-        front, rest = pc.utf8_slice_codeunits(column, 0, _ISO_DAY), pc.utf8_slice_codeunits(column, _ISO_DAY)
+        day_texts, rest = (
+            pc.utf8_slice_codeunits(column, 0, _ISO_DAY),
+            pc.utf8_slice_codeunits(column, _ISO_DAY),
+        )
         try:
-            day = front.cast(pa.date32())
+            day = day_texts.cast(pa.date32())
         except pa.ArrowInvalid:
-            raise NoDate(sum(not _is_day(one) for one in front.to_pylist())) from None
-        moved = _moved(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
-        made = pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
+            raise NoDate(sum(not _is_day(one) for one in day_texts.to_pylist())) from None
+        moved = _shifted_by(day.cast(pa.int32()), days, _FIRST, _LAST, 1, np.int32).cast(pa.date32())
+        result = pc.binary_join_element_wise(moved.cast(pa.string()), rest, "")
     else:
         parts = dates.parse(source)
-        moments = keys.over_distinct(column, lambda some: _read(some, parts))
+        moments = keys.over_distinct(column, lambda some: _parsed_moments(some, parts))
         unit = _UNITS["us"]
-        moved = _moved(moments, days, _FIRST * unit, (_LAST + 1) * unit - 1, unit, np.int64)
-        spelled = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
-        made = pc.if_else(column.is_valid(), text.decode(spelled), pa.scalar(None, pa.string()))
-    return pc.if_else(blank, "", made)
+        moved = _shifted_by(moments, days, _FIRST * unit, (_LAST + 1) * unit - 1, unit, np.int64)
+        formatted = dates.spell_moments(moved.fill_null(0).to_numpy(), parts)
+        result = pc.if_else(column.is_valid(), text.decode(formatted), pa.scalar(None, pa.string()))
+    return pc.if_else(blank, "", result)
 
 
 def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
@@ -86,44 +91,44 @@ def _days_of(aes: Aes, person: pa.Array) -> np.ndarray:
     names = text.decode(text.to_text(person)).fill_null("")
     coded = names.dictionary_encode()
     bits = keys.mac(aes, coded.dictionary)[:, 0]
-    days = (bits % np.uint64(2 * _MOST_DAYS)).astype(np.int64) - _MOST_DAYS
+    days = (bits % np.uint64(2 * _MAX_DAYS)).astype(np.int64) - _MAX_DAYS
     days += days >= 0
     return days[coded.indices.to_numpy()] if len(coded) else np.zeros(0, np.int64)
 
 
-def _moved(column: pa.Array, days: np.ndarray, low: int, high: int, unit: int, kind: type) -> pa.Array:
+def _shifted_by(column: pa.Array, days: np.ndarray, low: int, high: int, unit: int, dtype: type) -> pa.Array:
     values = column.fill_null(0).to_numpy().astype(np.int64)
     steps = days * unit
     steps = np.where(
         (values + steps < low) | (values + steps > high), -steps, steps
     )  # the calendar has an end
-    return pa.array((values + steps).astype(kind), mask=column.is_null().to_numpy(zero_copy_only=False))
+    return pa.array((values + steps).astype(dtype), mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
-def _is_day(front: str | None) -> bool:
+def _is_day(day_text: str | None) -> bool:
     try:
-        return front is None or bool(datetime.fromisoformat(front))
+        return day_text is None or bool(datetime.fromisoformat(day_text))
     except ValueError:
         return False
 
 
-def _read(column: pa.Array, parts: tuple[dates.Part, ...]) -> pa.Array:
+def _parsed_moments(column: pa.Array, parts: tuple[dates.Part, ...]) -> pa.Array:
     """``int64[n]``: microseconds since 1970."""
     pattern = "".join(
-        part.replace("%", "%%") if kind == "text" else f"%{_READ[part]}" for kind, part in parts
+        part.replace("%", "%%") if kind == "text" else f"%{_STRPTIME[part]}" for kind, part in parts
     )
-    made, wrong = [], 0
-    for one in column.to_pylist():
+    microseconds, failed = [], 0
+    for value in column.to_pylist():
         try:
-            read = datetime.strptime(one, pattern).replace(tzinfo=UTC)
+            moment = datetime.strptime(value, pattern).replace(tzinfo=UTC)
         except ValueError:
-            wrong += 1
+            failed += 1
             continue
-        since = read - _EPOCH
-        made.append((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
-    if wrong:
-        raise NoDate(wrong)
-    return pa.array(made, pa.int64())
+        since = moment - _EPOCH
+        microseconds.append((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+    if failed:
+        raise NoDate(failed)
+    return pa.array(microseconds, pa.int64())
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -150,19 +155,24 @@ class Masker:
     any size and order, in any process."""
 
     def __init__(
-        self, field: FieldSpec, asked: Masking, key_version: int, change: Change, apart: bool = False
+        self,
+        field: FieldSpec,
+        masking: Masking,
+        key_version: int,
+        change: Change,
+        collision_free: bool = False,
     ) -> None:
-        self.field, self.path, self.strategy = field, field.path, asked.strategy
+        self.field, self.path, self.strategy = field, field.path, masking.strategy
         self.key_version: int = key_version
         """Version of the workspace's key; 0 if no key is used."""
-        self.needs: str | None = asked.person
+        self.needs: str | None = masking.person
         """The field whose values `mask` takes as ``person``."""
-        self.collision_free: bool = apart
+        self.collision_free: bool = collision_free
         """No two values become one."""
-        reserved = asked.strategy == "replace" and field.type.name in EMAILS
-        self.disjoint: bool = asked.strategy in ("tokenize", "hash", "redact", "null") or reserved
+        reserved = masking.strategy == "replace" and field.type.name in EMAILS
+        self.disjoint: bool = masking.strategy in ("tokenize", "hash", "redact", "null") or reserved
         """By design no real value can be among the masked ones."""
-        self.exact_only: bool = asked.strategy == "shift"
+        self.exact_only: bool = masking.strategy == "shift"
         """Whole values are all there is to compare: two dates share most of their characters."""
         self.warnings: tuple[Fault, ...] = ()
         self._change = change
@@ -220,8 +230,8 @@ def masker_of(
     Raises `SpecError`: no such version of the key; a type that generates no values with these options; a date format
     that cannot be parsed; unique, if the strategy cannot keep it.
     """
-    asked = settled(field)
-    strategy = asked.strategy
+    masking = settled(field)
+    strategy = masking.strategy
     unique = bool(field.common.unique or field.common.unique_together)
     if unique and strategy in ("redact", "null"):
         message = f"{strategy} cannot keep the values of {field.type.label} unique."
@@ -236,49 +246,49 @@ def masker_of(
             ]
         )
     if strategy == "redact":
-        return Masker(field, asked, 0, _redacted)
+        return Masker(field, masking, 0, _redact)
     if strategy == "null":
-        return Masker(field, asked, 0, lambda column, _: pa.nulls(len(column), _plain_type(column)))
-    version = asked.key_version or keys.current
+        return Masker(field, masking, 0, lambda column, _: pa.nulls(len(column), _plain_type(column)))
+    version = masking.key_version or keys.current
     if version not in keys.keys:
         known = ", ".join(map(str, sorted(keys.keys)))
         message = f"The workspace has no masking key of version {version}; it has {known}."
         raise SpecError([Fault(f"{field.path}.masking.key_version", "unknown_key_version", message, "")])
     scope = (
-        ("domain", asked.domain or field.type.name)
-        if asked.consistent
+        ("domain", masking.domain or field.type.name)
+        if masking.consistent
         else ("run", run, field.id or field.path)
     )
     if beside and field.type.group_kind == together.PERSON:
-        made_person = together.Person(
+        person = together.Person(
             beside, field, vocabulary, partial(keys.derive, version, "masking", strategy), locale, bind_fields
         )
         return Masker(
             field,
-            asked,
+            masking,
             version,
-            lambda column, others: made_person.replaced(column, others),
+            lambda column, others: person.replaced(column, others),
             carries_bits(field.type),
         )
     if beside:
         key = keys.derive(version, "masking", strategy, "together", together.PLACE)
-        made_place = together.place_maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
-        return Masker(field, asked, version, lambda column, others: made_place(Aes(key), column, others))
+        replace_place = together.place_maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
+        return Masker(field, masking, version, lambda column, others: replace_place(Aes(key), column, others))
     key = keys.derive(version, "masking", strategy, *scope)
-    change, apart = _change(
-        field, strategy, key, vocabulary, locale, None if asked.consistent else now, bind_fields
+    change, is_collision_free = _masking_function(
+        field, strategy, key, vocabulary, locale, None if masking.consistent else now, bind_fields
     )
-    if unique and not apart:
+    if unique and not is_collision_free:
         message = f"With these options {field.type.label} has too few values to replace each one by a different one."
         hint = "Use format_preserve or tokenize, or remove unique."
         raise SpecError([Fault(f"{field.path}.masking.strategy", "not_unique", message, hint)])
-    made = Masker(field, asked, version, change, apart)
+    masker = Masker(field, masking, version, change, is_collision_free)
     if strategy == "format_preserve":
-        made.warnings = _guessable(field, vocabulary, locale, bind_fields)
-    return made
+        masker.warnings = _guessable_warnings(field, vocabulary, locale, bind_fields)
+    return masker
 
 
-def _change(
+def _masking_function(
     field: FieldSpec,
     strategy: str,
     key: bytes,
@@ -304,42 +314,46 @@ def _change(
 
         return shift, False
     if strategy == "replace":
-        made, apart = replace.maker(field, vocabulary, key, locale, now, bind_fields)
-        return lambda column, _: keys.over_distinct(column, lambda some: made(Aes(key), some)), apart
-    one = {"tokenize": _tokens, "hash": _hashes}.get(strategy)
-    if one is None:
+        replace_values, is_collision_free = replace.maker(field, vocabulary, key, locale, now, bind_fields)
         return lambda column, _: keys.over_distinct(
-            column, lambda some: _preserved(field, Aes(key), some)
+            column, lambda some: replace_values(Aes(key), some)
+        ), is_collision_free
+    function = {"tokenize": _tokenize, "hash": _hash}.get(strategy)
+    if function is None:
+        return lambda column, _: keys.over_distinct(
+            column, lambda some: _preserve_format(field, Aes(key), some)
         ), True
-    return lambda column, _: keys.over_distinct(column, lambda some: one(Aes(key), text.to_text(some))), True
+    return lambda column, _: keys.over_distinct(
+        column, lambda some: function(Aes(key), text.to_text(some))
+    ), True
 
 
 def _plain_type(column: pa.Array) -> pa.DataType:
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
-def _redacted(column: pa.Array, _: pa.Array | None) -> pa.Array:
+def _redact(column: pa.Array, _: pa.Array | None) -> pa.Array:
     def change(some: pa.Array) -> pa.Array:
-        spelled = text.to_text(some)
-        same = pc.match_substring(spelled, REDACTED, ignore_case=True)
+        texts = text.to_text(some)
+        same = pc.match_substring(texts, REDACTED, ignore_case=True)
         return pc.if_else(same, _REMOVED, REDACTED)
 
     return keys.over_distinct(column, change)
 
 
-def _tokens(aes: Aes, column: pa.Array) -> pa.Array:
+def _tokenize(aes: Aes, column: pa.Array) -> pa.Array:
     words = keys.mac(aes, column)
-    front = np.broadcast_to(np.frombuffer(TOKEN, np.uint8), (len(words), len(TOKEN)))
-    return keys.fixed_texts(np.hstack([front, keys.base32(words[:, 0]), keys.base32(words[:, 1])]))
+    prefix = np.broadcast_to(np.frombuffer(TOKEN, np.uint8), (len(words), len(TOKEN)))
+    return keys.fixed_texts(np.hstack([prefix, keys.base32(words[:, 0]), keys.base32(words[:, 1])]))
 
 
-def _hashes(aes: Aes, column: pa.Array) -> pa.Array:
+def _hash(aes: Aes, column: pa.Array) -> pa.Array:
     words = keys.mac(aes, column)
-    spelled = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8)
-    return keys.fixed_texts(spelled.reshape(len(words), 32))
+    digits = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8)
+    return keys.fixed_texts(digits.reshape(len(words), 32))
 
 
-def _preserved(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
+def _preserve_format(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
     kind = column.type
     if pa.types.is_string(kind) and field.type.name in EMAILS:
         return format_preserving.email(aes, column)
@@ -356,7 +370,7 @@ def _preserved(field: FieldSpec, aes: Aes, column: pa.Array) -> pa.Array:
     raise MaskingError(field.path, "not_for_this_type", message)
 
 
-def _guessable(
+def _guessable_warnings(
     field: FieldSpec, vocabulary: Vocabulary, locale: str | None, bind_fields: replace.BindFields
 ) -> tuple[Fault, ...]:
     space = replace.space(field, vocabulary, locale, bind_fields) if can_replace(field.type) else None

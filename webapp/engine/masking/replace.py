@@ -28,12 +28,12 @@ PRESENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The base of relative dates if the caller sets none: masking must not move with the clock."""
 DRAWS: Final = 64
 """Attempts to generate a value that does not show the real one."""
-_ROOM: Final = 1 << 62
+_UNLIMITED: Final = 1 << 62
 """The number of values that types report whose values differ in all rows."""
-_SHOWS: Final = 5
+_MIN_SHOWN_CHARS: Final = 5
 """A real value of this many characters or more must not occur in its replacement."""
 _RESERVED: Final = (b"@example.com", b"@example.org", b"@example.net")  # RFC 2606, section 3
-_LONGEST_FRONT: Final = 40
+_MAX_PREFIX: Final = 40
 
 
 class NoReplacement(ValueError):
@@ -69,8 +69,8 @@ def space(
     """Return about how many values a field's type generates; None if that is unknown. Raises `SpecError`."""
     bound = bind_fields(without_extras([field]), vocabulary, locale, "", PRESENT)
     generator = bound.layer.columns[field.name].type
-    counted = generator.space()
-    return 10**generator.max_length if counted is None and generator.max_length is not None else counted
+    count = generator.space()
+    return 10**generator.max_length if count is None and generator.max_length is not None else count
 
 
 def maker(
@@ -85,14 +85,14 @@ def maker(
     different replacements, which then contain at least 64 keyed bits. Raises `SpecError`."""
     bound = bind_fields(without_extras([field]), vocabulary, locale, key.hex(), now or PRESENT)
     finish = finisher(field.type.name)
-    room = bound.layer.columns[field.name].type.space() or 0
-    apart = finish is not None or (carries_bits(field.type) and room >= _ROOM)
+    value_count = bound.layer.columns[field.name].type.space() or 0
+    is_collision_free = finish is not None or (carries_bits(field.type) and value_count >= _UNLIMITED)
 
     def replaced(aes: Aes, column: pa.Array) -> pa.Array:
-        made, _ = drawn(bound, field.name, finish, aes, text.to_text(column))
-        return text.to_text(made) if pa.types.is_string(column.type) else made
+        values, _ = drawn(bound, field.name, finish, aes, text.to_text(column))
+        return text.to_text(values) if pa.types.is_string(column.type) else values
 
-    return replaced, apart
+    return replaced, is_collision_free
 
 
 Finisher = Callable[[pa.Array, np.ndarray], pa.Array]
@@ -113,28 +113,28 @@ def drawn(
     generated for (``uint64[n]``). Raises `NoReplacement`."""
     words = keys.mac(aes, real)
     rows = words[:, 0].copy()
-    made: pa.Array | None = None
-    open_ = np.arange(len(real))
-    for turn in range(DRAWS):
-        some = words[open_]
-        if turn:
-            some = aes(some ^ np.uint64(turn))
-            rows[open_] = some[:, 0]
+    result: pa.Array | None = None
+    pending = np.arange(len(real))
+    for attempt in range(DRAWS):
+        some = words[pending]
+        if attempt:
+            some = aes(some ^ np.uint64(attempt))
+            rows[pending] = some[:, 0]
         part = text.decode(budget.in_parts(lambda rows: bound.at(rows).column(name), some[:, 0].copy()))
         if finish is not None:
             part = finish(part, some[:, 1])
-        made = part if made is None else pc.replace_with_mask(made, mask_of(open_, len(real)), part)
-        open_ = open_[shows(real.take(pa.array(open_)), text.to_text(part))]
-        if not open_.size:
-            return made, rows
+        result = part if result is None else pc.replace_with_mask(result, mask_of(pending, len(real)), part)
+        pending = pending[shows(real.take(pa.array(pending)), text.to_text(part))]
+        if not pending.size:
+            return result, rows
     raise NoReplacement
 
 
 def mask_of(places: np.ndarray, size: int) -> pa.Array:
     """``bool[size]``: true at these places."""
-    there = np.zeros(size, np.bool_)
-    there[places] = True
-    return pa.array(there)
+    mask = np.zeros(size, np.bool_)
+    mask[places] = True
+    return pa.array(mask)
 
 
 def shows(real: pa.Array, made: pa.Array) -> np.ndarray:
@@ -142,21 +142,22 @@ def shows(real: pa.Array, made: pa.Array) -> np.ndarray:
     digits, or a real value of five characters or more inside it."""
     same = pc.equal(pc.utf8_lower(real), pc.utf8_lower(made)).to_numpy(zero_copy_only=False).copy()
     lengths = pc.utf8_length(real).to_numpy()
-    inside = np.flatnonzero((lengths >= _SHOWS) & (pc.utf8_length(made).to_numpy() > lengths))
+    inside = np.flatnonzero((lengths >= _MIN_SHOWN_CHARS) & (pc.utf8_length(made).to_numpy() > lengths))
     some = pa.array(inside)
     pairs = zip(real.take(some).to_pylist(), made.take(some).to_pylist(), strict=True)
-    same[inside] |= np.fromiter((one in whole for one, whole in pairs), np.bool_, inside.size)
-    (mine, first), (theirs, other) = _digits(real), _digits(made)
+    same[inside] |= np.fromiter((one in text for one, text in pairs), np.bool_, inside.size)
+    (real_digits, first), (made_digits, other) = _digits(real), _digits(made)
     sizes = np.diff(first)
     places = np.flatnonzero((sizes > 0) & (sizes == np.diff(other)))
     if places.size:
         sizes = sizes[places]
         starts = np.cumsum(sizes) - sizes
         along = np.arange(sizes.sum()) - np.repeat(starts, sizes)
-        alike = (
-            mine[np.repeat(first[places], sizes) + along] == theirs[np.repeat(other[places], sizes) + along]
+        is_equal = (
+            real_digits[np.repeat(first[places], sizes) + along]
+            == made_digits[np.repeat(other[places], sizes) + along]
         )
-        same[places] |= np.logical_and.reduceat(alike, starts)
+        same[places] |= np.logical_and.reduceat(is_equal, starts)
     return same
 
 
@@ -170,20 +171,20 @@ def _digits(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 # --- Texts that carry the bits ------------------------------------------------------------------------------
 
 
-def _email(made: pa.Array, words: np.ndarray) -> pa.Array:
-    front = pc.utf8_slice_codeunits(pc.replace_substring_regex(made, "@.*$", ""), 0, _LONGEST_FRONT)
+def _email(values: pa.Array, words: np.ndarray) -> pa.Array:
+    prefix = pc.utf8_slice_codeunits(pc.replace_substring_regex(values, "@.*$", ""), 0, _MAX_PREFIX)
     domain = (
         pa.array(_RESERVED, pa.binary()).cast(pa.string()).take(pa.array(words % np.uint64(len(_RESERVED))))
     )
-    return pc.binary_join_element_wise(front, ".", keys.fixed_texts(keys.base32(words)), domain, "")
+    return pc.binary_join_element_wise(prefix, ".", keys.fixed_texts(keys.base32(words)), domain, "")
 
 
-def _username(made: pa.Array, words: np.ndarray) -> pa.Array:
-    front = pc.utf8_slice_codeunits(made, 0, _LONGEST_FRONT)
-    return pc.binary_join_element_wise(front, "_", keys.fixed_texts(keys.base32(words)), "")
+def _username(values: pa.Array, words: np.ndarray) -> pa.Array:
+    prefix = pc.utf8_slice_codeunits(values, 0, _MAX_PREFIX)
+    return pc.binary_join_element_wise(prefix, "_", keys.fixed_texts(keys.base32(words)), "")
 
 
-def _objectid(made: pa.Array, words: np.ndarray) -> pa.Array:
-    front = pc.utf8_slice_codeunits(made, 0, 8)  # four bytes of time; the other eight are keyed bits
-    spelled = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
-    return pc.binary_join_element_wise(front, keys.fixed_texts(spelled), "")
+def _objectid(values: pa.Array, words: np.ndarray) -> pa.Array:
+    prefix = pc.utf8_slice_codeunits(values, 0, 8)  # four bytes of time; the other eight are keyed bits
+    digits = np.frombuffer(words.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
+    return pc.binary_join_element_wise(prefix, keys.fixed_texts(digits), "")

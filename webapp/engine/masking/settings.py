@@ -23,10 +23,10 @@ _NUMBERS: Final = frozenset(
     {"age", "latitude", "longitude", "position_in_parent"}
 )  # in addition to the category of that name
 _RELATED: Final = frozenset({"reference", "foreign_key", "position_in_parent"})
-_COUNTED: Final = frozenset({"row_number", "sequence", "counter", "list_sequential", "time_series"})
-_OF_OTHERS: Final = frozenset({"mapped", "cartesian", "date_relative", "account_name"})
-_NOT_REPLACED: Final = _RELATED | _COUNTED | _OF_OTHERS | {"boolean"}
-_ANY: Final = "source_column"
+_SEQUENTIAL: Final = frozenset({"row_number", "sequence", "counter", "list_sequential", "time_series"})
+_DERIVED: Final = frozenset({"mapped", "cartesian", "date_relative", "account_name"})
+_NOT_REPLACED: Final = _RELATED | _SEQUENTIAL | _DERIVED | {"boolean"}
+_SOURCE_COLUMN: Final = "source_column"
 """The type that takes a source's values unchanged, of any kind."""
 _FLOATS: Final = frozenset({"float", "normal", "lognormal", "exponential", "pareto"})
 
@@ -76,16 +76,16 @@ def can_preserve(kind: type[FieldType]) -> bool:
 def fitting(kind: type[FieldType]) -> tuple[str, ...]:
     """Return the strategies that a type of single values supports, independent of its options."""
     texts = kind.category not in ("number", "time") and kind.name not in _NUMBERS | DATES
-    fits = {
+    supported = {
         "replace": can_replace(kind),
         "format_preserve": can_preserve(kind),
         "tokenize": texts,
         "hash": texts,
-        "shift": kind.name in DATES | {_ANY},
+        "shift": kind.name in DATES | {_SOURCE_COLUMN},
         "redact": texts,
         "null": True,
     }
-    return tuple(strategy for strategy in STRATEGIES if fits[strategy])
+    return tuple(strategy for strategy in STRATEGIES if supported[strategy])
 
 
 def is_text(field: FieldSpec) -> bool:
@@ -98,9 +98,9 @@ def is_text(field: FieldSpec) -> bool:
 
 def settled(field: FieldSpec) -> Masking:
     """Return how a sensitive field is masked: as set, else by a value of the same type, else as little as possible."""
-    asked = field.common.masking
-    if asked is not None:
-        return asked
+    masking = field.common.masking
+    if masking is not None:
+        return masking
     kind, unique = field.type, bool(field.common.unique or field.common.unique_together)
     if can_replace(kind) and (not unique or carries_bits(kind)):
         return Masking(strategy="replace")
@@ -109,36 +109,36 @@ def settled(field: FieldSpec) -> Masking:
     return Masking(strategy="redact" if is_text(field) else "null")
 
 
-def faults(field: FieldSpec, beside: Sequence[FieldSpec]) -> list[Fault]:
-    """Return the faults of a field's masking. ``beside``: all fields of its level."""
-    asked = field.common.masking
-    if asked is None or (field.type.category == "external" and field.type.name != _ANY):
+def faults(field: FieldSpec, fields: Sequence[FieldSpec]) -> list[Fault]:
+    """Return the faults of a field's masking. ``fields``: all fields of its level."""
+    masking = field.common.masking
+    if masking is None or (field.type.category == "external" and field.type.name != _SOURCE_COLUMN):
         return []  # types that fetch check it themselves
     path = f"{field.path}.masking"
-    found = _of_type(field, asked, f"{path}.strategy") + _of_person(field, asked, beside, path)
-    if asked.domain is not None and not asked.consistent:
+    found = _type_faults(field, masking, f"{path}.strategy") + _person_faults(field, masking, fields, path)
+    if masking.domain is not None and not masking.consistent:
         text = "domain requires consistent masking, but consistent is false."
         found.append(Fault(f"{path}.domain", "contradiction", text, "Remove domain, or consistent: false."))
     if field.common.unique or field.common.unique_together:
         text = ""
-        if asked.strategy == "replace" and not carries_bits(field.type):
+        if masking.strategy == "replace" and not carries_bits(field.type):
             text = f"There are too few values of {field.type.label} to replace each one by a different one."
-        elif asked.strategy in ("shift", "redact", "null"):
-            text = f"{asked.strategy} may map two values to the same one, so unique is not possible."
+        elif masking.strategy in ("shift", "redact", "null"):
+            text = f"{masking.strategy} may map two values to the same one, so unique is not possible."
         if text:
-            fitting = (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
-            better = [one for one, fits in fitting if fits]
-            hint = f"Use {' or '.join(better)}, or remove unique." if better else "Remove unique."
+            alternatives = (("format_preserve", can_preserve(field.type)), ("tokenize", is_text(field)))
+            supported = [one for one, is_supported in alternatives if is_supported]
+            hint = f"Use {' or '.join(supported)}, or remove unique." if supported else "Remove unique."
             found.append(Fault(f"{path}.strategy", "not_unique", text, hint))
     return found
 
 
-def _of_type(field: FieldSpec, asked: Masking, path: str) -> list[Fault]:
-    kind, strategy = field.type, asked.strategy
+def _type_faults(field: FieldSpec, masking: Masking, path: str) -> list[Fault]:
+    kind, strategy = field.type, masking.strategy
     text = hint = ""
     if kind.category == "structure":
         text, hint = f"{kind.label} contains fields.", "Mask the fields inside it."
-    elif strategy == "shift" and kind.name not in DATES | {_ANY}:
+    elif strategy == "shift" and kind.name not in DATES | {_SOURCE_COLUMN}:
         text, hint = (
             f"{kind.label} is not a date, and only dates can be shifted.",
             "Use replace or format_preserve.",
@@ -156,19 +156,19 @@ def _of_type(field: FieldSpec, asked: Masking, path: str) -> list[Fault]:
     return [Fault(path, "not_for_this_type", text, hint)] if text else []
 
 
-def _of_person(field: FieldSpec, asked: Masking, beside: Sequence[FieldSpec], path: str) -> list[Fault]:
-    if asked.strategy != "shift":
-        if asked.person is None:
+def _person_faults(field: FieldSpec, masking: Masking, fields: Sequence[FieldSpec], path: str) -> list[Fault]:
+    if masking.strategy != "shift":
+        if masking.person is None:
             return []
-        text = f"{asked.strategy} does not use person; only shift does."
+        text = f"{masking.strategy} does not use person; only shift does."
         return [Fault(f"{path}.person", "contradiction", text, "Remove person.")]
-    if asked.person is None:
+    if masking.person is None:
         text = "shift needs person: all dates of one person are shifted by the same number of days."
         return [
             Fault(f"{path}.person", "required", text, "Set person to the field that identifies the person.")
         ]
-    names = [one.name for one in beside if one is not field]
-    if asked.person not in names:
-        text = f'There is no other field "{asked.person}" here.'
-        return [Fault(f"{path}.person", "unknown_field", text, did_you_mean(asked.person, names))]
+    names = [one.name for one in fields if one is not field]
+    if masking.person not in names:
+        text = f'There is no other field "{masking.person}" here.'
+        return [Fault(f"{path}.person", "unknown_field", text, did_you_mean(masking.person, names))]
     return []

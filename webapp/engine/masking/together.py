@@ -35,7 +35,7 @@ _NAMES: Final = frozenset({"first_name", "last_name", "middle_name", "name"})
 _USERNAME: Final = "username"
 RelatedColumns = Mapping[str, pa.Array]
 """The real columns of such fields, by the fields' names."""
-_BETWEEN: Final = "\x1f"
+_SEPARATOR: Final = "\x1f"
 
 
 def joined(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
@@ -46,27 +46,30 @@ def joined(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ..
         return ()
     version = settled(field).key_version
     found = tuple(
-        sorted((one for one in fields if _joins(one, version)), key=lambda one: (one.type.name, one.name))
+        sorted(
+            (one for one in fields if _is_replaced_together(one, version)),
+            key=lambda one: (one.type.name, one.name),
+        )
     )
     if field not in found:
         return ()
     if kind == PERSON:
-        return _of_person(found, field)
+        return _person_fields(found, field)
     return found if len(found) > 1 else ()
 
 
-def _joins(field: FieldSpec, version: int | None) -> bool:
-    asked = settled(field)
+def _is_replaced_together(field: FieldSpec, version: int | None) -> bool:
+    masking = settled(field)
     return (
         field.common.sensitive
-        and asked.strategy == "replace"
-        and asked.consistent
-        and asked.domain is None
-        and asked.key_version == version
+        and masking.strategy == "replace"
+        and masking.consistent
+        and masking.domain is None
+        and masking.key_version == version
     )
 
 
-def _of_person(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
+def _person_fields(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
     """Return the fields that share one person with ``field``, if it follows others.
 
     The first and the last name of a row fit each other anyway, and each is masked the same in every table.
@@ -106,44 +109,48 @@ def place_maker(
     bound = bind_fields(plain, vocabulary, locale, key.hex(), now or replace.PRESENT)
     names = [one.name for one in fields]
 
-    def replaced(aes: Aes, column: pa.Array, beside: RelatedColumns) -> pa.Array:
-        spelled = _texts(names, beside)
-        places = pc.binary_join_element_wise(*spelled.values(), _BETWEEN).dictionary_encode()
+    def replaced(aes: Aes, column: pa.Array, columns: RelatedColumns) -> pa.Array:
+        texts = _texts(names, columns)
+        places = pc.binary_join_element_wise(*texts.values(), _SEPARATOR).dictionary_encode()
         indices = places.indices.to_numpy()
         _, first = np.unique(indices, return_index=True)
-        real = {one: values.take(pa.array(first)) for one, values in spelled.items()}
-        made = _drawn(bound, name, aes, places.dictionary.cast(pa.string()), real)
-        found = made.take(pa.array(indices))
+        real = {one: values.take(pa.array(first)) for one, values in texts.items()}
+        replacements = _replacements(bound, name, aes, places.dictionary.cast(pa.string()), real)
+        result = replacements.take(pa.array(indices))
         if column.null_count:
-            found = pc.if_else(column.is_valid(), found, pa.scalar(None, found.type))
-        return text.to_text(found) if pa.types.is_string(column.type) else found
+            result = pc.if_else(column.is_valid(), result, pa.scalar(None, result.type))
+        return text.to_text(result) if pa.types.is_string(column.type) else result
 
     return replaced
 
 
-def _drawn(bound: BoundPlan, name: str, aes: Aes, places: pa.Array, real: Mapping[str, pa.Array]) -> pa.Array:
+def _replacements(
+    bound: BoundPlan, name: str, aes: Aes, places: pa.Array, real: Mapping[str, pa.Array]
+) -> pa.Array:
     """One value of the field for each place, ``real`` its real values by field. Raises `replace.NoOther`."""
     words = keys.mac(aes, places)
-    open_ = np.arange(len(places))
-    made: pa.Array | None = None
-    for turn in range(replace.DRAWS):
-        some = words[open_]
-        if turn:
-            some = aes(some ^ np.uint64(turn))
+    pending = np.arange(len(places))
+    result: pa.Array | None = None
+    for attempt in range(replace.DRAWS):
+        some = words[pending]
+        if attempt:
+            some = aes(some ^ np.uint64(attempt))
         block = bound.at(some[:, 0].copy())
         drawn = text.decode(block.column(name))
-        made = (
-            drawn if made is None else pc.replace_with_mask(made, replace.mask_of(open_, len(places)), drawn)
+        result = (
+            drawn
+            if result is None
+            else pc.replace_with_mask(result, replace.mask_of(pending, len(places)), drawn)
         )
-        again = np.zeros(open_.size, np.bool_)
+        shows_real = np.zeros(pending.size, np.bool_)
         for other, values in real.items():
-            mine = values.take(pa.array(open_))
-            theirs = pc.fill_null(text.to_text(text.decode(block.column(other))), "")
-            there = pc.greater(pc.utf8_length(mine), 0).to_numpy(zero_copy_only=False)
-            again |= replace.shows(mine, theirs) & there
-        open_ = open_[again]
-        if not open_.size:
-            return made
+            real_texts = values.take(pa.array(pending))
+            drawn_texts = pc.fill_null(text.to_text(text.decode(block.column(other))), "")
+            is_present = pc.greater(pc.utf8_length(real_texts), 0).to_numpy(zero_copy_only=False)
+            shows_real |= replace.shows(real_texts, drawn_texts) & is_present
+        pending = pending[shows_real]
+        if not pending.size:
+            return result
     raise replace.NoReplacement
 
 
@@ -170,74 +177,78 @@ class Person:
         self._leader = first.name if first is not None else None
         self._names = [one.name for one in fields if one.type.name in _NAMES]
         # A user name that follows an address keeps keyed bits of its own, so that no two are the same.
-        self._logins = [one.name for one in fields if one.type.name == _USERNAME and one is not first]
+        self._usernames = [one.name for one in fields if one.type.name == _USERNAME and one is not first]
         self._finish = {one.name: replace.finisher(one.type.name) for one in fields}
         # The plan of the leader alone gives it the same value as in a table without names.
-        self._bound, self._alone = (
+        self._bound, self._leader_plan = (
             bind_fields(replace.without_extras(some), vocabulary, locale, key.hex(), replace.PRESENT)
             for some in (fields, [first] if first is not None else fields)
         )
         self._shared, self._key = Aes(shared), Aes(key)
         self._bits = Aes(key_of("domain", _USERNAME))
 
-    def replaced(self, column: pa.Array, beside: RelatedColumns) -> pa.Array:
+    def replaced(self, column: pa.Array, columns: RelatedColumns) -> pa.Array:
         """Return the column with other values; nulls stay."""
-        names = [*self._names, *self._logins, *([self._leader] if self._leader is not None else [])]
-        real = _texts(names, beside)
-        people = pc.binary_join_element_wise(*real.values(), _BETWEEN).dictionary_encode()
+        names = [*self._names, *self._usernames, *([self._leader] if self._leader is not None else [])]
+        real = _texts(names, columns)
+        people = pc.binary_join_element_wise(*real.values(), _SEPARATOR).dictionary_encode()
         indices = people.indices.to_numpy()
         _, places = np.unique(indices, return_index=True)
-        made = self._drawn({name: values.take(pa.array(places)) for name, values in real.items()})
-        found = made.take(pa.array(indices))
+        replacements = self._replacements(
+            {name: values.take(pa.array(places)) for name, values in real.items()}
+        )
+        result = replacements.take(pa.array(indices))
         return (
-            pc.if_else(column.is_valid(), found, pa.scalar(None, pa.string())) if column.null_count else found
+            pc.if_else(column.is_valid(), result, pa.scalar(None, pa.string()))
+            if column.null_count
+            else result
         )
 
-    def _drawn(self, real: Mapping[str, pa.Array]) -> pa.Array:
+    def _replacements(self, real: Mapping[str, pa.Array]) -> pa.Array:
         """One value of the field for each person. Raises `replace.NoReplacement`."""
-        words = self._people(real)
-        logins = {name: keys.mac(self._bits, real[name]) for name in self._logins}
-        open_ = np.arange(len(words))
-        made: pa.Array | None = None
-        for turn in range(replace.DRAWS):
-            some = self._shared(words[open_] ^ np.uint64(turn)) if turn else words[open_]
+        words = self._person_hashes(real)
+        username_hashes = {name: keys.mac(self._bits, real[name]) for name in self._usernames}
+        pending = np.arange(len(words))
+        result: pa.Array | None = None
+        for attempt in range(replace.DRAWS):
+            some = self._shared(words[pending] ^ np.uint64(attempt)) if attempt else words[pending]
             block = self._bound.at(some[:, 0].copy())
-            again = np.zeros(open_.size, np.bool_)
-            for name in [*self._names, *self._logins]:
+            shows_real = np.zeros(pending.size, np.bool_)
+            for name in [*self._names, *self._usernames]:
                 part = pc.fill_null(text.to_text(text.decode(block.column(name))), "")
                 finish = self._finish[name]
                 if finish is not None:
-                    part = finish(part, logins[name][open_, 1])
+                    part = finish(part, username_hashes[name][pending, 1])
                 if name == self._field:
-                    made = (
+                    result = (
                         part
-                        if made is None
-                        else pc.replace_with_mask(made, replace.mask_of(open_, len(words)), part)
+                        if result is None
+                        else pc.replace_with_mask(result, replace.mask_of(pending, len(words)), part)
                     )
-                mine = real[name].take(pa.array(open_))
-                there = pc.greater(pc.utf8_length(mine), 0).to_numpy(zero_copy_only=False)
-                again |= replace.shows(mine, part) & there
-            open_ = open_[again]
-            if not open_.size:
-                assert made is not None  # the field is one of those that are drawn
-                return made
+                real_texts = real[name].take(pa.array(pending))
+                is_present = pc.greater(pc.utf8_length(real_texts), 0).to_numpy(zero_copy_only=False)
+                shows_real |= replace.shows(real_texts, part) & is_present
+            pending = pending[shows_real]
+            if not pending.size:
+                assert result is not None  # the field is one of those that are drawn
+                return result
         raise replace.NoReplacement
 
-    def _people(self, real: Mapping[str, pa.Array]) -> np.ndarray:
+    def _person_hashes(self, real: Mapping[str, pa.Array]) -> np.ndarray:
         """``uint64[n, 2]``: in front the numbers of the rows whose people are taken."""
-        names = [real[name] for name in self._names or self._logins]
-        words = keys.mac(self._shared, pc.binary_join_element_wise(*names, _BETWEEN))
+        names = [real[name] for name in self._names or self._usernames]
+        words = keys.mac(self._shared, pc.binary_join_element_wise(*names, _SEPARATOR))
         if self._leader is not None:
             values = real[self._leader]
-            there = np.flatnonzero(pc.greater(pc.utf8_length(values), 0).to_numpy(zero_copy_only=False))
+            present = np.flatnonzero(pc.greater(pc.utf8_length(values), 0).to_numpy(zero_copy_only=False))
             finish = self._finish[self._leader]
             _, rows = replace.drawn(
-                self._alone, self._leader, finish, self._key, values.take(pa.array(there))
+                self._leader_plan, self._leader, finish, self._key, values.take(pa.array(present))
             )
-            words[there, 0] = rows
+            words[present, 0] = rows
         return words
 
 
-def _texts(names: Iterable[str], beside: RelatedColumns) -> dict[str, pa.Array]:
+def _texts(names: Iterable[str], columns: RelatedColumns) -> dict[str, pa.Array]:
     """The real values of fields as texts, "" for null."""
-    return {one: pc.fill_null(text.to_text(text.decode(beside[one])), "") for one in names}
+    return {one: pc.fill_null(text.to_text(text.decode(columns[one])), "") for one in names}

@@ -197,7 +197,7 @@ class Sequence(Node):
             found = item.ambiguity()
             if found is not None:
                 return found
-            if not _splits(item, Sequence(self.items[i + 1 :])):
+            if not _has_fixed_boundary(item, Sequence(self.items[i + 1 :])):
                 return self
         return None
 
@@ -217,7 +217,7 @@ def _until_solid(items: tuple[Node, ...], end: str) -> frozenset[str]:
     return found
 
 
-def _splits(head: Node, tail: Node) -> bool:
+def _has_fixed_boundary(head: Node, tail: Node) -> bool:
     """Return whether the boundary between ``head`` and ``tail`` can always be found in their concatenation."""
     return (
         tail.most == 0
@@ -274,7 +274,11 @@ class Choice(Node):
         if self.count <= _LISTED:
             return None if len(set(self.texts())) == self.count else self
         pairs = combinations(self.options, 2)
-        return None if all(_apart(a, b, "first") or _apart(a, b, "last") for a, b in pairs) else self
+        return (
+            None
+            if all(_are_disjoint(a, b, "first") or _are_disjoint(a, b, "last") for a, b in pairs)
+            else self
+        )
 
     def prefix_free(self) -> bool:
         return super().prefix_free() or self._free("first", "prefix_free", 1)
@@ -293,7 +297,7 @@ class Choice(Node):
         )
 
 
-def _apart(a: Node, b: Node, end: str) -> bool:
+def _are_disjoint(a: Node, b: Node, end: str) -> bool:
     """Return whether the two have no text in common."""
     if a.most < b.least or b.most < a.least:
         return True
@@ -466,9 +470,9 @@ class _Parser:
         if self._peek("+"):
             self._fail("Possessive repeats are not supported.", self._at, "Leave the second + out.")
         self._eat("?")
-        again = self._at
+        second_at = self._at
         if self._quantifier() is not None:
-            self._fail("This repeats a repeat.", again, "Put brackets around what is repeated first.")
+            self._fail("This repeats a repeat.", second_at, "Put brackets around what is repeated first.")
         return Repeat(item, *bounds, start)
 
     def _quantifier(self) -> tuple[int, int] | None:
@@ -496,13 +500,15 @@ class _Parser:
         self._at = end + 1
         if any(len(part) > 9 for part in parts):
             self._fail("This repeats too often.", start)
-        least = int(low or 0)
-        most = int(high) if high else (least + limits.OPEN_REPEATS if comma else least)
-        if most < least:
+        minimum = int(low or 0)
+        maximum = int(high) if high else (minimum + limits.OPEN_REPEATS if comma else minimum)
+        if maximum < minimum:
             self._fail(
-                f"This repeats at least {least} and at most {most} times.", start, "Swap the two numbers."
+                f"This repeats at least {minimum} and at most {maximum} times.",
+                start,
+                "Swap the two numbers.",
             )
-        return least, most
+        return minimum, maximum
 
     # Groups.
 

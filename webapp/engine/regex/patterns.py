@@ -94,16 +94,21 @@ class Filler:
         return part
 
     def _grouped(self) -> Iterator[_Group]:
-        most = 4 if self._ascii else 1
+        max_width = 4 if self._ascii else 1
         start = 0
         while start < self.width:
             size, width = 1, 0
             for step in (1, 2, 4):
-                taken = self._places[start + width : start + step]
+                characters = self._places[start + width : start + step]
                 larger = size
-                for place in taken:
+                for place in characters:
                     larger *= len(place)
-                if step > most or start + step > self.width or larger > _TABLE_SIZE or 1 in map(len, taken):
+                if (
+                    step > max_width
+                    or start + step > self.width
+                    or larger > _TABLE_SIZE
+                    or 1 in map(len, characters)
+                ):
                     break
                 size, width = larger, step
             if width:
@@ -115,10 +120,10 @@ class Filler:
     def draw(self, key: np.uint64, rows: np.ndarray) -> pa.Array:
         """``string[n]``: every class, repeat and alternative drawn evenly and on its own."""
 
-        def drawn(some: slice) -> pa.Array:
-            here = rows[some]
-            lanes = Lanes(key, here)
-            canvas = self._random(lanes, here.size)
+        def drawn(block: slice) -> pa.Array:
+            block_rows = rows[block]
+            lanes = Lanes(key, block_rows)
+            canvas = self._random(lanes, block_rows.size)
             for part in self.decisions:
                 canvas.decide(part, lanes.below(outcomes(part)))
             return canvas.text()
@@ -136,11 +141,11 @@ class Filler:
         """``string[n]``: the texts number ``index`` (each below ``domain``, which is at most the expression's count
         and `UNRANKED`). Different numbers give texts that differ after folding, if the expression is unambiguous."""
 
-        def unranked(some: slice) -> pa.Array:
-            here = rows[some]
-            lanes = Lanes(key, here)
-            canvas = self._random(lanes, here.size)
-            Unranking(canvas, lanes).place(self.root, index[some], domain)
+        def unranked(block: slice) -> pa.Array:
+            block_rows = rows[block]
+            lanes = Lanes(key, block_rows)
+            canvas = self._random(lanes, block_rows.size)
+            Unranking(canvas, lanes).place(self.root, index[block], domain)
             return canvas.text()
 
         return self._chunked(rows.size, unranked)
@@ -193,18 +198,18 @@ class Lanes:
     def below(self, n: int) -> np.ndarray:
         """``int64[n]`` of even draws below ``n``; up to 2**16 to 2**-16, beyond it from a whole word."""
         if n > _TABLE_SIZE:
-            return random.below(self._word(), n).view(np.int64)
+            return random.below(self._next_bits(), n).view(np.int64)
         if self._half is None:
-            word = self._word()
-            self._half = word & _LOW_32
-            word >>= _U32
+            bits = self._next_bits()
+            self._half = bits & _LOW_32
+            bits >>= _U32
         else:
-            word, self._half = self._half, None
-        word *= np.uint64(n)
-        word >>= _U32
-        return word.view(np.int64)
+            bits, self._half = self._half, None
+        bits *= np.uint64(n)
+        bits >>= _U32
+        return bits.view(np.int64)
 
-    def _word(self) -> np.ndarray:
+    def _next_bits(self) -> np.ndarray:
         self._words += 1
         return random.bits(random.derive(self._key, self._words), self._rows)
 
@@ -234,8 +239,8 @@ class Canvas:
         optional = part.parts[part.node.low :]
         start, end = optional[0].start, optional[-1].end
         if end > start:
-            turn = np.arange(end - start, dtype=np.int64) // (optional[0].end - start)
-            self._used[start:end] &= turn[:, None] < which
+            repeat_index = np.arange(end - start, dtype=np.int64) // (optional[0].end - start)
+            self._used[start:end] &= repeat_index[:, None] < which
 
     def text(self) -> pa.Array:
         """``string[n]``: the used places, row by row."""
@@ -251,8 +256,8 @@ class Canvas:
             data = pa.py_buffer(ids)
         else:
             # Arrow concatenates the characters of all rows; only the ends of the rows are stored here.
-            spelled = filler.pool.take(pa.array(ids))
-            _, starts, data = spelled.buffers()
+            characters = filler.pool.take(pa.array(ids))
+            _, starts, data = characters.buffers()
             offsets[1:] = np.frombuffer(starts, np.int32)[ends]
         return pa.StringArray.from_buffers(self.n, pa.py_buffer(offsets), data)
 
@@ -268,10 +273,10 @@ class Unranking:
         """Writes the texts ``number`` (``uint64[n]`` below ``domain``) of ``part``, which has at least ``domain``."""
         count = part.node.count
         if count <= UNRANKED and domain < count:
-            share = count // domain
-            if share > 1:
-                number = number * np.uint64(share) + self._lanes.below(share).view(np.uint64)
-            domain *= share
+            spare = count // domain
+            if spare > 1:
+                number = number * np.uint64(spare) + self._lanes.below(spare).view(np.uint64)
+            domain *= spare
         match part.node:
             case Chars() as chars:
                 table, size = self._filler.spellings(chars, part.start)
@@ -281,10 +286,10 @@ class Unranking:
                     place += self._lanes.below(size)
                 self._canvas.write(part.start, table.take(place))
             case Sequence():
-                self._row(part.parts, number, domain)
+                self._place_parts(part.parts, number, domain)
             case Choice():
                 counts = [option.node.count for option in part.parts]
-                which, number, domain = self._which(counts, number, domain)
+                which, number, domain = self._choose_alternative(counts, number, domain)
                 self._canvas.decide(part, which)
                 for i, option in enumerate(part.parts):
                     inside = np.where(which == i, number, np.uint64(0))
@@ -293,32 +298,32 @@ class Unranking:
                 if repeat.low < repeat.high:
                     one = repeat.item.count
                     counts = [one**times for times in range(repeat.low, repeat.high + 1)]
-                    which, number, domain = self._which(counts, number, domain)
+                    which, number, domain = self._choose_alternative(counts, number, domain)
                     self._canvas.decide(part, which)
-                self._row(part.parts, number, domain)
+                self._place_parts(part.parts, number, domain)
 
-    def _leave(self, part: Part) -> None:
+    def _leave_random(self, part: Part) -> None:
         """Keep the random characters of ``part``, and choose its decisions at random."""
         if is_decision(part.node):
             self._canvas.decide(part, self._lanes.below(outcomes(part)))
         for inner in part.parts:
-            self._leave(inner)
+            self._leave_random(inner)
 
-    def _row(self, parts: tuple[Part, ...], number: np.ndarray, domain: int) -> None:
+    def _place_parts(self, parts: tuple[Part, ...], number: np.ndarray, domain: int) -> None:
         for part in parts:
             count = part.node.count
             if domain == 1:
-                self._leave(part)
+                self._leave_random(part)
             elif count >= domain:
                 self.place(part, number, domain)
                 domain = 1
             else:
-                whole = number // np.uint64(count)
-                number, digit = whole, number - whole * np.uint64(count)
+                quotient = number // np.uint64(count)
+                number, digit = quotient, number - quotient * np.uint64(count)
                 domain = -(-domain // count)
                 self.place(part, digit, count)
 
-    def _which(
+    def _choose_alternative(
         self, counts: list[int], number: np.ndarray, domain: int
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Which of several kinds of text each number means, the number within that kind, and its new domain."""
@@ -355,7 +360,7 @@ class Pattern:
         """Why rows cannot be guaranteed different texts; None if they can."""
         if any(char.isspace() for char in self._tree.first | self._tree.last):
             return "Texts that begin or end in blanks compare equal to those without."
-        odd = min(filter(_odd, _symbols(self._tree)), default=None)
+        odd = min(filter(_folds_unusually, _symbols(self._tree)), default=None)
         if odd is not None:
             return f'Leave out "{odd}", which compares equal to other letters, as ß does to ss.'
         part = self._tree.ambiguity()
@@ -381,7 +386,7 @@ def compile_tree(tree: Node) -> Pattern:
     _check_anchors(tree, True, True)
     if tree.weight > limits.MAX_PATTERN_PLACES:
         text = f"This generates texts of up to {tree.most:,} characters; the maximum is {limits.MAX_PATTERN_PLACES:,}."
-        raise RegexError(text, _heaviest(tree), "Repeat less.")
+        raise RegexError(text, _longest_repeat(tree), "Repeat less.")
     if len(_symbols(tree)) > _MAX_SYMBOLS:
         raise RegexError(f"More than {_MAX_SYMBOLS:,} different characters.", 0, "Narrow the classes.")
     return Pattern(tree)
@@ -409,7 +414,7 @@ def _check_anchors(node: Node, at_start: bool, at_end: bool) -> None:
             _check_anchors(node.item, at_start and alone, at_end and alone)
 
 
-def _heaviest(node: Node) -> int:
+def _longest_repeat(node: Node) -> int:
     """Return the position of the repeat that makes it too long."""
     while not isinstance(node, Repeat):
         inner = node.items if isinstance(node, Sequence) else getattr(node, "options", ())
@@ -419,7 +424,7 @@ def _heaviest(node: Node) -> int:
     return node.position
 
 
-def _odd(char: str) -> bool:
+def _folds_unusually(char: str) -> bool:
     """Whether without case and accents it is another count of letters, or like a letter that it is not in itself."""
     if char.isascii():
         return False

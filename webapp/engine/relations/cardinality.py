@@ -6,7 +6,7 @@ Slots number the children parent by parent. `Counts` applies to every seed; `Cou
 are ``uint64``, in any order. The caller makes sure that rows are below the number of parents or children.
 
 `Spread` is the distribution of the number of children, between a minimum and a maximum. Its weights are integers:
-``weights`` gives them directly; the others are powers of two of a *base* plus a *tilt* times a *lean*. The tilt
+``weights`` gives them directly; the others are powers of two of a *base* plus a *tilt* times a *slope*. The tilt
 produces the requested mean: it lets a Poisson or geometric distribution keep its mean for any minimum and maximum,
 changes the exponent of zipf, and leans a uniform distribution only as much as needed if the number of children is
 given.
@@ -37,20 +37,20 @@ _STRIDE = (
 )  # entries a block in a matrix of starts; those from the last parent on hold the sum
 _PLACES = np.uint32(_STRIDE - 1)
 _HALF = np.uint64(32)
-_WHOLE_BLOCK = np.arange(_BLOCK, dtype=np.uint64)
-_MADE_AT_ONCE = 64  # blocks sorted together: half a megabyte
-_FEW = 16  # blocks for which Python's own integers are faster
-_KEPT = 16  # blocks that the next range may begin with
-_MOST_CHILDREN = 1 << 62
+_BLOCK_PLACES = np.arange(_BLOCK, dtype=np.uint64)
+_BLOCKS_PER_SORT = 64  # blocks sorted together: half a megabyte
+_FEW_BLOCKS = 16  # blocks for which Python's own integers are faster
+_RECENT_BLOCKS = 16  # blocks that the next range may begin with
+_MAX_CHILDREN = 1 << 62
 _STEPS = 1 << 20  # a block's mean number of children is kept in such fractions
 
 
 class OutOfRange(ValueError):
     """The number of children is impossible for the number of parents: it must be from ``least`` to ``most``."""
 
-    def __init__(self, children: int, least: int, most: int) -> None:
-        self.children, self.least, self.most = children, least, most
-        super().__init__(f"{children} children; {least} to {most} are possible")
+    def __init__(self, children: int, minimum: int, maximum: int) -> None:
+        self.children, self.least, self.most = children, minimum, maximum
+        super().__init__(f"{children} children; {minimum} to {maximum} are possible")
 
 
 class TooMany(ValueError):
@@ -68,21 +68,21 @@ class Counts:
     """
 
     def __init__(self, parents: int, spread: Spread, children: int | None = None) -> None:
-        least, most = parents * spread.least, parents * spread.most
-        if parents > limits.MAX_PARENTS or most > _MOST_CHILDREN:
+        minimum, maximum = parents * spread.least, parents * spread.most
+        if parents > limits.MAX_PARENTS or maximum > _MAX_CHILDREN:
             raise TooMany(f"{parents} parents with up to {spread.most} children each")
-        if children is not None and not least <= children <= most:
-            raise OutOfRange(children, least, most)
+        if children is not None and not minimum <= children <= maximum:
+            raise OutOfRange(children, minimum, maximum)
         self.parents, self.spread, self.stated = parents, spread, children
         self.full, self.rest = divmod(parents, _BLOCK)
         tilt = Fraction(children, parents) if children is not None and parents else None
-        self.per_block, last = self._shares(tilt)
+        self.per_block, last = self._block_sizes(tilt)
         """Children of a whole block on average."""
         self.total = self.begin(self.full) + last
         """Children of all parents."""
         self.tables = self._tables(tilt, last)
         """``int64[3, 1024]``: slots of a block with the smaller number, with one more, of the last block."""
-        self.min, self.max = self._ends()
+        self.min, self.max = self._count_limits()
         """The least and the largest number of children that a parent has."""
         self.mean = Fraction(self.total, parents) if parents else spread.average()
         """Children of a parent on average, exactly."""
@@ -95,7 +95,7 @@ class Counts:
         """The same under a key. ``mixed``: children of one parent are not next to each other."""
         return BoundCardinality(self, key, mixed)
 
-    def _shares(self, tilt: Fraction | None) -> tuple[Fraction, int]:
+    def _block_sizes(self, tilt: Fraction | None) -> tuple[Fraction, int]:
         spread = self.spread
         if tilt is not None:
             per_block = tilt * _BLOCK
@@ -109,17 +109,17 @@ class Counts:
         return Fraction(round(mean * _BLOCK * _STEPS), _STEPS), round(mean * self.rest)
 
     def _tables(self, tilt: Fraction | None, last: int) -> np.ndarray:
-        made = np.zeros((3, _STRIDE), np.int64)
+        tables = np.zeros((3, _STRIDE), np.int64)
         lower, part = divmod(self.per_block.numerator, self.per_block.denominator)
         if self.full:
-            made[0, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower)
+            tables[0, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower)
         if self.full and part:
-            made[1, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower + 1)
+            tables[1, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower + 1)
         if self.rest:
-            made[2, : self.rest] = self.spread.slots(self.rest, tilt, last)
-        return made
+            tables[2, : self.rest] = self.spread.slots(self.rest, tilt, last)
+        return tables
 
-    def _ends(self) -> tuple[int, int]:
+    def _count_limits(self) -> tuple[int, int]:
         used = [self.tables[0, :_BLOCK]] if self.full else []
         if self.full and self.per_block.denominator > 1:
             used.append(self.tables[1, :_BLOCK])
@@ -141,10 +141,10 @@ class BoundCardinality:
         self._dtype = np.uint16 if narrow else np.uint32
         self._tables = plan.tables.astype(self._dtype).ravel()
         # Every thread writes the same numbers into a row and marks it afterwards, so no lock is needed.
-        room = limits.CARDINALITY_CACHE_BYTES // (_STRIDE * self._dtype().itemsize)
-        self._slab = np.empty((min(room, self._line.last + 1), _STRIDE), self._dtype)
-        self._filled = np.zeros(self._slab.shape[0], bool)
-        self._recent = (0, self._slab[:0])
+        cache_blocks = limits.CARDINALITY_CACHE_BYTES // (_STRIDE * self._dtype().itemsize)
+        self._block_cache = np.empty((min(cache_blocks, self._line.last + 1), _STRIDE), self._dtype)
+        self._is_cached = np.zeros(self._block_cache.shape[0], bool)
+        self._recent = (0, self._block_cache[:0])
 
     def counts(self, parents: Rows) -> np.ndarray:
         """``int64[n]``: how many children each has."""
@@ -158,16 +158,16 @@ class BoundCardinality:
         """Return `starts` and `counts` together."""
         if parents.size == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        if _contiguous(parents):
+        if _is_contiguous(parents):
             first = int(parents[0])
             block, skip = divmod(first, _BLOCK)
-            matrix, begins = self._range(block, int(parents[-1]) // _BLOCK)
+            matrix, begins = self._starts_of_range(block, int(parents[-1]) // _BLOCK)
             chosen = slice(skip, skip + parents.size)
             counts = np.diff(matrix[:, : _BLOCK + 1].astype(np.int64), axis=1)
             starts = matrix[:, :_BLOCK] + begins[:, None]
             return starts.ravel()[chosen], counts.ravel()[chosen]
         blocks = parents // np.uint64(_BLOCK)
-        matrix, which = self._scattered(blocks)
+        matrix, which = self._starts_of_blocks(blocks)
         index = (which << _PLACE_BITS) + (parents - blocks * np.uint64(_BLOCK)).view(np.int64)
         flat = matrix.ravel()
         within = flat.take(index).astype(np.int64)
@@ -178,10 +178,10 @@ class BoundCardinality:
         if children.size == 0:
             return np.zeros(0, np.uint64), np.zeros(0, np.int64)
         slots = self.children_to_slots(children)
-        if _contiguous(slots):
+        if _is_contiguous(slots):
             first, last = int(slots[0]), int(slots[-1])
             block, end = self._line.block_of(first), self._line.block_of(last)
-            matrix, begins = self._range(block, end)
+            matrix, begins = self._starts_of_range(block, end)
             starts = (matrix[:, :_BLOCK] + begins[:, None]).ravel()
             low = int(np.searchsorted(starts, first, "right")) - 1
             high = int(np.searchsorted(starts, last, "right"))
@@ -195,12 +195,12 @@ class BoundCardinality:
             return which.view(np.uint64), positions
         blocks = self._line.block(slots)
         within = (slots - self._line.begin(blocks)).astype(self._dtype)
-        matrix, which = self._scattered(blocks)
+        matrix, which = self._starts_of_blocks(blocks)
         flat = matrix.ravel()
         place = which << _PLACE_BITS
         for bit in reversed(range(_PLACE_BITS)):  # the last place that begins at or before the slot
-            further = place + (1 << bit)
-            np.copyto(place, further, where=flat.take(further) <= within)
+            candidate = place + (1 << bit)
+            np.copyto(place, candidate, where=flat.take(candidate) <= within)
         positions = (within - flat.take(place)).astype(np.int64)
         place &= _STRIDE - 1
         return blocks * np.uint64(_BLOCK) + place.view(np.uint64), positions
@@ -223,43 +223,47 @@ class BoundCardinality:
         """Return the slot of each child row; the row itself if siblings are adjacent."""
         return random.permutation(self._layout_key, children, self.total) if self.mixed else children
 
-    def _range(self, block: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+    def _starts_of_range(self, block: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Starts inside the blocks from ``block`` to ``end``, and where these begin (``int64``)."""
-        kept_at, kept = self._recent
-        held = kept[block - kept_at :] if kept_at <= block < kept_at + kept.shape[0] else kept[:0]
-        matrix = held[: end - block + 1]
+        recent_block, recent = self._recent
+        reused = (
+            recent[block - recent_block :]
+            if recent_block <= block < recent_block + recent.shape[0]
+            else recent[:0]
+        )
+        matrix = reused[: end - block + 1]
         numbers = np.arange(block, end + 1, dtype=np.uint64)
         if matrix.shape[0] < numbers.size:
-            made = [self._made(part) for part in _parts(numbers[matrix.shape[0] :])]
-            matrix = np.concatenate([matrix, *made])
-            keep = min(_KEPT, matrix.shape[0])
-            self._recent = (end + 1 - keep, matrix[-keep:].copy())
+            computed = [self._block_starts(part) for part in _batches(numbers[matrix.shape[0] :])]
+            matrix = np.concatenate([matrix, *computed])
+            recent_count = min(_RECENT_BLOCKS, matrix.shape[0])
+            self._recent = (end + 1 - recent_count, matrix[-recent_count:].copy())
         return matrix, self._line.begin(numbers).view(np.int64)
 
-    def _scattered(self, blocks: Rows) -> tuple[np.ndarray, np.ndarray]:
+    def _starts_of_blocks(self, blocks: Rows) -> tuple[np.ndarray, np.ndarray]:
         """A matrix of starts, and which row of it each of ``blocks`` has (``int64[n]``)."""
-        if int(blocks.max()) < self._filled.size:
+        if int(blocks.max()) < self._is_cached.size:
             which = blocks.view(np.int64)
-            missing = ~self._filled.take(which)
+            missing = ~self._is_cached.take(which)
             if missing.any():
-                for part in _parts(np.unique(blocks[missing])):
-                    self._slab[part.view(np.int64)] = self._made(part)
-                    self._filled[part.view(np.int64)] = True
-            return self._slab, which.copy()
+                for part in _batches(np.unique(blocks[missing])):
+                    self._block_cache[part.view(np.int64)] = self._block_starts(part)
+                    self._is_cached[part.view(np.int64)] = True
+            return self._block_cache, which.copy()
         first, last = int(blocks.min()), int(blocks.max())
         if last - first <= blocks.size // 8:
-            return self._range(first, last)[0], (blocks - np.uint64(first)).view(np.int64)
+            return self._starts_of_range(first, last)[0], (blocks - np.uint64(first)).view(np.int64)
         numbers, which = np.unique(blocks, return_inverse=True)
-        return np.concatenate([self._made(part) for part in _parts(numbers)]), which
+        return np.concatenate([self._block_starts(part) for part in _batches(numbers)]), which
 
-    def _made(self, blocks: Rows) -> np.ndarray:
+    def _block_starts(self, blocks: Rows) -> np.ndarray:
         """Starts inside each block, ``[k, 1024]``; from the end of the last parent's children on: their number."""
-        hashes = random.bits(self._key, blocks[:, None] * np.uint64(_BLOCK) + _WHOLE_BLOCK)
+        hashes = random.bits(self._key, blocks[:, None] * np.uint64(_BLOCK) + _BLOCK_PLACES)
         packed = (hashes >> _HALF).astype(
             np.uint32
         )  # half as long to sort, and 22 bits of a hash hardly ever tie
         packed &= ~_PLACES
-        packed |= _WHOLE_BLOCK.astype(np.uint32)
+        packed |= _BLOCK_PLACES.astype(np.uint32)
         kind = self._line.longer(blocks)
         if self.plan.rest:
             partial = blocks == np.uint64(self.plan.full)
@@ -286,7 +290,7 @@ class _Line:
         self.last = plan.full if plan.rest else plan.full - 1
         self._numerator, self._denominator = step.numerator, step.denominator
         self._lower, self._part = divmod(step.numerator, step.denominator)
-        self._whole, self._step = np.uint64(step.denominator), float(step)
+        self._divisor, self._step = np.uint64(step.denominator), float(step)
         # b x part may pass 2**64: b is taken in digits, as in a long division by hand.
         self._digit = 62 - step.denominator.bit_length()
         self._shifts = range(0, max(1, self.last.bit_length()), self._digit)[::-1]
@@ -295,7 +299,7 @@ class _Line:
         """``uint64[n]``: the slot at which each block begins."""
         if not self._part:
             return blocks * np.uint64(self._lower)
-        if blocks.size <= _FEW:
+        if blocks.size <= _FEW_BLOCKS:
             return np.array([b * self._numerator // self._denominator for b in blocks.tolist()], np.uint64)
         part, digit = np.uint64(self._part), np.uint64(self._digit)
         rest: Rows | np.uint64 = np.uint64(0)
@@ -303,8 +307,8 @@ class _Line:
         for shift in self._shifts:
             value = (blocks >> np.uint64(shift)) & ((np.uint64(1) << digit) - np.uint64(1))
             value = value * part + (rest << digit)
-            share = value // self._whole
-            rest = value - share * self._whole
+            share = value // self._divisor
+            rest = value - share * self._divisor
             quotient = (quotient << digit) + share
         return blocks * np.uint64(self._lower) + quotient
 
@@ -337,21 +341,21 @@ class _Line:
         return found
 
 
-def _contiguous(rows: Rows) -> bool:
+def _is_contiguous(rows: Rows) -> bool:
     """Return whether ``rows`` (at least one) are consecutive."""
     if int(rows[-1]) - int(rows[0]) != rows.size - 1:
         return False
     return rows.size < 3 or bool((rows[1:] - rows[:-1] == 1).all())
 
 
-def _parts(blocks: Rows) -> list[Rows]:
-    return [blocks[at : at + _MADE_AT_ONCE] for at in range(0, blocks.size, _MADE_AT_ONCE)]
+def _batches(blocks: Rows) -> list[Rows]:
+    return [blocks[at : at + _BLOCKS_PER_SORT] for at in range(0, blocks.size, _BLOCKS_PER_SORT)]
 
 
 Shape = Literal["uniform", "weights", "poisson", "geometric", "zipf"]
 
 _WEIGHT_BITS = 40  # the heaviest number of children weighs 2**40
-_STEEPEST = 62 * ONE
+_MAX_TILT = 62 * ONE
 _MANTISSAS = 4096
 _LOW_BITS = 20  # low bits of a weight that are summed apart
 
@@ -426,32 +430,32 @@ class Spread:
         the mean first.
         """
         sums = list(accumulate(self.masses(mean)))
-        whole = sums[-1]
-        found = [bisect_right(sums, (2 * i + 1) * whole // (2 * size)) for i in range(size)]
+        total_weight = sums[-1]
+        found = [bisect_right(sums, (2 * i + 1) * total_weight // (2 * size)) for i in range(size)]
         table = np.array(found, np.int64) + self.min
-        return table if total is None else _fitted(table, total, self.least, self.most)
+        return table if total is None else _adjusted_to_total(table, total, self.least, self.most)
 
 
-def _fitted(table: np.ndarray, total: int, least: int, most: int) -> np.ndarray:
+def _adjusted_to_total(table: np.ndarray, total: int, minimum: int, maximum: int) -> np.ndarray:
     """``table`` with slots moved up or down by one until its sum is ``total``; it still rises.
 
     A round moves, of each run of equal slots, the last one up (or the first one down), beginning with the runs
-    nearest the mean; what would pass ``least`` or ``most`` stays.
+    nearest the mean; what would pass ``minimum`` or ``maximum`` stays.
     """
-    short = total - int(table.sum())
-    step = 1 if short > 0 else -1
-    end = most if short > 0 else least
-    short = abs(short)
-    while short:
+    missing = total - int(table.sum())
+    step = 1 if missing > 0 else -1
+    end = maximum if missing > 0 else minimum
+    missing = abs(missing)
+    while missing:
         changes = np.flatnonzero(np.diff(table))
         edges = np.append(changes, table.size - 1) if step > 0 else np.append(0, changes + 1)
         edges = edges[table[edges] != end]
         if not edges.size:
             raise ValueError("no table between least and most has that sum")
-        far = np.abs(table[edges] * table.size - total) * table.size
-        edges = edges[np.argsort(far + edges)][:short]
+        distance = np.abs(table[edges] * table.size - total) * table.size
+        edges = edges[np.argsort(distance + edges)][:missing]
         table[edges] += step
-        short -= edges.size
+        missing -= edges.size
     return table
 
 
@@ -459,38 +463,41 @@ def _fitted(table: np.ndarray, total: int, least: int, most: int) -> np.ndarray:
 def _masses(spread: Spread, mean: Fraction | None) -> tuple[int, ...]:
     if mean is None and spread.weights is not None:
         return spread.weights
-    base, lean, held = _family(spread)
-    tilt = 0 if mean is None else _tilt(base, lean, mean - int(held[0]) - spread.min, held - held[0])
+    base, slope, numbers = _family(spread)
+    tilt = (
+        0 if mean is None else _tilt(base, slope, mean - int(numbers[0]) - spread.min, numbers - numbers[0])
+    )
     out = np.zeros(spread.max - spread.min + 1, np.int64)
-    out[held] = _weights(base + tilt * lean)
+    out[numbers] = _weights(base + tilt * slope)
     return tuple(out.tolist())
 
 
 def _family(spread: Spread) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The base in doublings (units of 2**-40), what the tilt leans on, and which numbers (above min) they are of."""
-    held = np.arange(spread.max - spread.min + 1, dtype=np.int64)
-    base = np.zeros_like(held)
+    """Return the bases in doublings (units of 2**-40), the slopes that the tilt multiplies, and the numbers above min
+    that both belong to."""
+    numbers = np.arange(spread.max - spread.min + 1, dtype=np.int64)
+    base = np.zeros_like(numbers)
     if spread.weights is not None:
-        held = np.flatnonzero(np.array(spread.weights, object))
-        base = np.array([fixed_point.fixed(fixed_point.log2(Fraction(spread.weights[i]))) for i in held])
+        numbers = np.flatnonzero(np.array(spread.weights, object))
+        base = np.array([fixed_point.fixed(fixed_point.log2(Fraction(spread.weights[i]))) for i in numbers])
     elif spread.distribution == "poisson":
         base = -np.cumsum(_log2s(spread.max + 1))[spread.min :]
     elif spread.distribution == "zipf":
-        powers = _log2s(held.size + 1)[1:] >> _LOW_BITS
-        return powers * -int(spread.exponent * (1 << _LOW_BITS)), powers, held
-    return base.astype(np.int64), held - held[0], held
+        powers = _log2s(numbers.size + 1)[1:] >> _LOW_BITS
+        return powers * -int(spread.exponent * (1 << _LOW_BITS)), powers, numbers
+    return base.astype(np.int64), numbers - numbers[0], numbers
 
 
-def _tilt(base: np.ndarray, lean: np.ndarray, mean: Fraction, values: np.ndarray) -> int:
+def _tilt(base: np.ndarray, slope: np.ndarray, mean: Fraction, values: np.ndarray) -> int:
     """The largest tilt at which the mean of ``values`` does not pass ``mean``; it rises with the tilt."""
-    high = min(_STEEPEST, (1 << 61) // max(1, int(lean[-1])))
+    high = min(_MAX_TILT, (1 << 61) // max(1, int(slope[-1])))
     low = -high
     while low < high:
         middle = (low + high + 1) >> 1
-        weights = _weights(base + middle * lean)
+        weights = _weights(base + middle * slope)
         coarse, fine = weights >> _LOW_BITS, weights & ((1 << _LOW_BITS) - 1)
-        weighed = (int((coarse * values).sum()) << _LOW_BITS) + int((fine * values).sum())
-        if weighed * mean.denominator <= mean.numerator * int(weights.sum()):
+        weighted_sum = (int((coarse * values).sum()) << _LOW_BITS) + int((fine * values).sum())
+        if weighted_sum * mean.denominator <= mean.numerator * int(weights.sum()):
             low = middle
         else:
             high = middle - 1

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SELF = "self"
 """The name by which a template's own fields refer to it."""
-_LEVEL, _WAY = "#", "@"
+_LEVEL, _PATH = "#", "@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class RelatedPlans:
         self._known = {**library.others, "": own}
         self._own = library.own
         self._counts: dict[str, Counts | None] = {}
-        self._asked: list[str] = []
+        self._counting: list[str] = []
         self.nested_fields = 0
         """Fields of all templates that are nested in rows of others."""
 
@@ -86,23 +86,23 @@ class RelatedPlans:
 
     def level(self, address: str) -> int:
         """Return how deep a template is nested in rows of other templates: 0 if it is not nested."""
-        return int(address.partition(_LEVEL)[2].partition(_WAY)[0] or 0)
+        return int(address.partition(_LEVEL)[2].partition(_PATH)[0] or 0)
 
-    def inside(self, address: str, level: int, around: str, field: str) -> str:
-        """Return the address of a template nested ``level`` deep in the rows of the one at ``around``, in ``field``."""
+    def inside(self, address: str, level: int, outer: str, field: str) -> str:
+        """Return the address of a template nested ``level`` deep in the rows of the one at ``outer``, in ``field``."""
         base = address.partition(_LEVEL)[0]
-        place = f"{base}{_LEVEL}{level}{_WAY}{around.partition(_WAY)[2]}/{field}"
-        self._known[place] = self._known[base]
+        nested = f"{base}{_LEVEL}{level}{_PATH}{outer.partition(_PATH)[2]}/{field}"
+        self._known[nested] = self._known[base]
         self.nested_fields += len(self._known[base].spec.fields)
-        return place
+        return nested
 
     def salt(self, address: str) -> str:
         """Return the salt of a template nested in another's rows, so that two such fields do not show the same values.
         It is empty if its rows are those of the template itself: it is a child, or
         it has children, which would see another parent."""
-        base, _, place = address.partition(_LEVEL)
+        base, _, suffix = address.partition(_LEVEL)
         parents = any(self.children(other, base) for other in self._known if _LEVEL not in other)
-        return "" if parents or self.owner(base) is not None else place.partition(_WAY)[2]
+        return "" if parents or self.owner(base) is not None else suffix.partition(_PATH)[2]
 
     def known(self, address: str) -> RelatedTemplate:
         """The template at ``address``."""
@@ -150,23 +150,25 @@ class RelatedPlans:
             self._counts[address] = None
             return None
         _, template_id, cardinality = owners[0]
-        known = self._known[address]
+        template = self._known[address]
         parent = self.address(template_id, address)
         if parent is None:
-            raise RowCountError(f'"{known.name}" belongs to a template that does not exist.')
-        if parent == address or parent in self._asked:
-            raise RowCountError(f'The rows of "{known.name}" would be counted by themselves.')
-        self._asked.append(address)
+            raise RowCountError(f'"{template.name}" belongs to a template that does not exist.')
+        if parent == address or parent in self._counting:
+            raise RowCountError(f'The rows of "{template.name}" would be counted by themselves.')
+        self._counting.append(address)
         try:
             parents = self.rows(parent)
-            made = Counts(parents, cardinality.spread(), known.rows if known.stated else None)
+            made = Counts(parents, cardinality.spread(), template.rows if template.stated else None)
         except OutOfRange as error:
             text = f'{parents:,} rows of "{self._known[parent].name}" have {error.least:,} to {error.most:,} child rows'
-            raise RowCountError(f'{text} of "{known.name}", not {known.rows:,}.') from None
+            raise RowCountError(f'{text} of "{template.name}", not {template.rows:,}.') from None
         except TooMany:
-            text = f'{parents:,} rows of "{self._known[parent].name}" have more child rows of "{known.name}"'
+            text = (
+                f'{parents:,} rows of "{self._known[parent].name}" have more child rows of "{template.name}"'
+            )
             raise RowCountError(f"{text} than can be numbered.") from None
         finally:
-            self._asked.pop()
+            self._counting.pop()
         self._counts[address] = made
         return made

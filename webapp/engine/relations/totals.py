@@ -47,8 +47,8 @@ class Totals:
             # What the rows behind these will ask for.
             number = len(self._before)
             while first <= number * _STEP <= last + 1:
-                place = number * _STEP - first
-                self._before[number] = int(sums[place - 1]) if place else base
+                offset = number * _STEP - first
+                self._before[number] = int(sums[offset - 1]) if offset else base
                 number += 1
             self._ends[last + 1] = int(sums[-1])
             while len(self._ends) > limits.TOTAL_ENDS:
@@ -57,9 +57,11 @@ class Totals:
         sums = np.empty(rows.size, np.int64)
         step = rows // np.uint64(_STEP)
         for number in np.unique(step).tolist():
-            here, start = step == number, number * _STEP
-            places = (rows[here] - np.uint64(start)).astype(np.int64)
-            sums[here] = np.cumsum(units(start, int(places.max()) + 1))[places] + self.before(start, units)
+            in_step, start = step == number, number * _STEP
+            offsets = (rows[in_step] - np.uint64(start)).astype(np.int64)
+            sums[in_step] = np.cumsum(units(start, int(offsets.max()) + 1))[offsets] + self.before(
+                start, units
+            )
         return sums
 
     def before(self, row: int, units: Units) -> int:
@@ -68,12 +70,12 @@ class Totals:
         if found is not None:
             return found
         step, rest = divmod(row, _STEP)
-        known = min(len(self._before) - 1, step)
-        total = self._before[known]
-        while known < step:
-            total += int(units(known * _STEP, _STEP).sum())
-            known += 1
-            self._before[known] = total
+        known_steps = min(len(self._before) - 1, step)
+        total = self._before[known_steps]
+        while known_steps < step:
+            total += int(units(known_steps * _STEP, _STEP).sum())
+            known_steps += 1
+            self._before[known_steps] = total
         return total + int(units(step * _STEP, rest).sum()) if rest else total
 
 
@@ -99,7 +101,7 @@ Valid = np.ndarray | None
 """``bool[m]``, true for children that are not null; None if no child is null."""
 
 _LARGEST = np.iinfo(np.int64).max
-_LEAST = np.iinfo(np.int64).min
+_SMALLEST = np.iinfo(np.int64).min
 _LOW_32 = np.int64(0xFFFFFFFF)
 
 
@@ -123,8 +125,8 @@ def sums(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray
     return found, having
 
 
-def _may_overflow(values: np.ndarray, most: int) -> bool:
-    return bool(values.size) and max(-int(values.min()), int(values.max())) * most > _LARGEST
+def _may_overflow(values: np.ndarray, max_count: int) -> bool:
+    return bool(values.size) and max(-int(values.min()), int(values.max())) * max_count > _LARGEST
 
 
 def _words(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -151,7 +153,7 @@ def minima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarr
 
 def maxima(values: np.ndarray, valid: Valid, starts: np.ndarray, sizes: np.ndarray) -> Folded:
     """The largest value of each parent's children."""
-    return _extremes(np.maximum, _LEAST, values, valid, starts, sizes)
+    return _extremes(np.maximum, _SMALLEST, values, valid, starts, sizes)
 
 
 def _extremes(
@@ -241,12 +243,12 @@ class Reduction:
             return
         low = int(np.searchsorted(self._ends, first, "right"))
         high = int(np.searchsorted(self._ends, self._met, "left")) + 1
-        here = slice(low, high)
-        ends = np.minimum(self._ends[here], self._met) - first
-        starts = np.maximum(self._ends[here] - self._sizes[here] - first, 0)
+        parents = slice(low, high)
+        ends = np.minimum(self._ends[parents], self._met) - first
+        starts = np.maximum(self._ends[parents] - self._sizes[parents] - first, 0)
         sizes = ends - starts
-        before = self._counts[here] > 0
-        self._counts[here] += counts(valid, starts, sizes)
+        before = self._counts[parents] > 0
+        self._counts[parents] += counts(valid, starts, sizes)
         if self._kind == "count":
             return
         if self._kind in ("sum", "avg"):
@@ -257,12 +259,12 @@ class Reduction:
             if self._words is None and _may_overflow(values, int(self._sizes.max())):
                 self._words = self._found >> 32, self._found & _LOW_32
             if self._words is not None:
-                for kept, more in zip(self._words, _words(values, starts, sizes), strict=True):
-                    kept[here] += more
-            self._found[here] += _ranges(values, starts, sizes)
+                for words, more in zip(self._words, _words(values, starts, sizes), strict=True):
+                    words[parents] += more
+            self._found[parents] += _ranges(values, starts, sizes)
             return
         found, having = _KINDS[self._kind](values, valid, starts, sizes)
-        old = self._found[here]
+        old = self._found[parents]
         if self._kind == "any":
             found = found | old
         elif self._kind == "first":
@@ -270,7 +272,7 @@ class Reduction:
         else:
             better = np.minimum if self._kind == "min" else np.maximum
             found = np.where(before & having, better(old, found), np.where(before, old, found))
-        self._found[here] = found
+        self._found[parents] = found
 
     def result(self) -> Folded:
         """Of all parents. Raises `Overflow`, and `ValueError` while children are missing."""

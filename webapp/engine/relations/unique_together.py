@@ -66,11 +66,13 @@ class UniqueTogether:
 
     def fault(self, last: int, sizes: Sequence[int]) -> Fault | None:
         """Return the error of requesting ``last`` rows."""
-        space, wanted = prod(sizes), self.most if self.owner is not None else last
-        if wanted <= space:
+        space, requested = prod(sizes), self.most if self.owner is not None else last
+        if requested <= space:
             return None
         per_parent = " per parent" if self.owner is not None else ""
-        text = f'"{self.name}": {wanted:,} combinations{per_parent} were requested and only {space:,} exist.'
+        text = (
+            f'"{self.name}": {requested:,} combinations{per_parent} were requested and only {space:,} exist.'
+        )
         return Fault(
             self.path, "not_enough_values", text, "Widen the fields' options, or request fewer rows."
         )
@@ -81,9 +83,9 @@ class UniqueTogether:
         if self.owner is None:
             number = random.permutation(key, block.rows, space)
         else:
-            things = block.group(self.owner, RELATION)
+            parents = block.group(self.owner, RELATION)
             number = random.permutation_by(
-                random.bits(key, things.rows), things.position.astype(np.uint64), space
+                random.bits(key, parents.rows), parents.position.astype(np.uint64), space
             )
         found = []
         for size in reversed(sizes):
@@ -119,14 +121,20 @@ def compile_together(
             sizes.append(size)
             member_keys.append(member_key)
     ids = [spec.id for spec in members if spec.id]
-    most = 0
+    max_children = 0
     if owned:
         counts = related_plans.counts(compiler.address)
-        most = counts.max if counts is not None else 0
+        max_children = counts.max if counts is not None else 0
     founder = min(ids) if ids else f"name:{name}"
     owner_group = owning if owned else None
     return UniqueTogether(
-        name, founder, tuple(member_keys), tuple(sizes), owner_group, most, f"{members[0].path}.unique"
+        name,
+        founder,
+        tuple(member_keys),
+        tuple(sizes),
+        owner_group,
+        max_children,
+        f"{members[0].path}.unique",
     )
 
 

@@ -285,8 +285,8 @@ def to_date(call: Call) -> Node:
     if call.args[0].single.name in ("date", "timestamp"):
         return call.day(0)
     source = call.words(1, "YYYY-MM-DD")
-    places = {match[0]: match.span() for match in _FIELDS.finditer(source)}
-    if len(places) < 3 or len(_FIELDS.findall(source)) > 3:
+    spans = {match[0]: match.span() for match in _FIELDS.finditer(source)}
+    if len(spans) < 3 or len(_FIELDS.findall(source)) > 3:
         raise call.refuse(1, "bad_format", "The format names YYYY, MM and DD once each.")
     pieces, at = [], 0
     for match in _FIELDS.finditer(source):
@@ -297,15 +297,15 @@ def to_date(call: Call) -> Node:
     def kernel(n: int, value: Vector) -> Vector:
         texts = vectors.full_text(value, n)
         good = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
-        shown = pc.if_else(
+        readable = pc.if_else(
             good, texts, pa.scalar(source.replace("YYYY", "2000").replace("MM", "01").replace("DD", "01"))
         )
         y, m, d = (
-            text_kernels.numbers(pc.utf8_slice_codeunits(shown, *places[name]).cast(pa.int64()))
+            text_kernels.numbers(pc.utf8_slice_codeunits(readable, *spans[name]).cast(pa.int64()))
             for name in ("YYYY", "MM", "DD")
         )
         mask = good.to_numpy(zero_copy_only=False)
-        made = calendar.from_parts(y, m, d)
-        return Vector(made.data, all_valid(made.valid, None if mask.all() else mask))
+        dates = calendar.from_parts(y, m, d)
+        return Vector(dates.data, all_valid(dates.valid, None if mask.all() else mask))
 
     return call.make(formulas_types.DATE, kernel, call.text(0))

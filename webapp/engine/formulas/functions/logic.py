@@ -66,16 +66,16 @@ def is_blank(call: Call) -> Node:
     node = call.args[0]
     if node.kind.name == "list":
         return Node(formulas_types.BOOLEAN, lambda frame: Vector(node.lists(frame).counts == 0), call.at)
-    there = operators.is_valid(node, call.at)
+    is_present = operators.is_valid(node, call.at)
     if node.kind.name == "text":
         empty = operators.compare(node, literal(formulas_types.text(), "", call.at), "!=", call.at)
-        there = operators.every([there, empty], call.at)
-    return operators.negated(there, call.at)
+        is_present = operators.every([is_present, empty], call.at)
+    return operators.negated(is_present, call.at)
 
 
 @function("random()", "A random decimal from 0 to 0.999999, different for each row.", "random() < 1", True)
 def random(call: Call) -> Node:
-    return _drawn(
+    return _random_integer(
         call, formulas_types.number(_RANDOM_PLACES, 0, 10**_RANDOM_PLACES - 1), 0, 10**_RANDOM_PLACES - 1
     )
 
@@ -90,10 +90,10 @@ def random_int(call: Call) -> Node:
     ends = [call.count(place, -(10**18), 10**18) for place in (0, 1)]
     if ends[0] > ends[1]:
         raise call.refuse(0, "min_above_max", "The least number is above the greatest.")
-    return _drawn(call, formulas_types.number(0, *ends), *ends)
+    return _random_integer(call, formulas_types.number(0, *ends), *ends)
 
 
-def _drawn(call: Call, kind: formulas_types.Kind, low: int, high: int) -> Node:
+def _random_integer(call: Call, kind: formulas_types.Kind, low: int, high: int) -> Node:
     salt = call.builder.next_salt()
 
     def run(frame: Frame) -> Vector:
@@ -110,7 +110,7 @@ def _drawn(call: Call, kind: formulas_types.Kind, low: int, high: int) -> Node:
     ("pick",),
 )
 def choose(call: Call) -> Node:
-    place = _drawn(call, formulas_types.number(0), 0, len(call.args) - 1)
+    index_node = _random_integer(call, formulas_types.number(0), 0, len(call.args) - 1)
     nodes, kind = operators.alike(call.args, call.at)
     if kind.name == "list":
         raise call.refuse(0, "wrong_type", "A whole list cannot be chosen so.", "Name its elements.")
@@ -120,7 +120,7 @@ def choose(call: Call) -> Node:
     size = len(nodes)
 
     def run(frame: Frame) -> vectors.Value:
-        index = np.arange(frame.n) * size + place.vector(frame).data
+        index = np.arange(frame.n) * size + index_node.vector(frame).data
         return frame.kept(vectors.take(kind, listed.lists(frame).items, index))
 
     return Node(kind, run, call.at)

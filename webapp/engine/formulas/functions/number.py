@@ -58,12 +58,14 @@ def to_places(x: Node, places: int, at: int) -> Node:
 
 @function("floor(number)", "The number rounded down to an integer.", "floor(2.7)", 2)
 def floor(call: Call) -> Node:
-    return _whole(call, lambda value, unit: vectors.floor_divide(value, unit))
+    return _to_integer(call, lambda value, unit: vectors.floor_divide(value, unit))
 
 
 @function("ceil(number)", "The number rounded up to an integer.", "ceil(2.1)", 3, ("ceiling",))
 def ceil(call: Call) -> Node:
-    return _whole(call, lambda value, unit: vectors.negate(vectors.floor_divide(vectors.negate(value), unit)))
+    return _to_integer(
+        call, lambda value, unit: vectors.negate(vectors.floor_divide(vectors.negate(value), unit))
+    )
 
 
 @function(
@@ -75,16 +77,16 @@ def ceil(call: Call) -> Node:
 def int_(call: Call) -> Node:
     if call.args[0].single.name == "text":
         x = call.args[0]
-        return call.make(formulas_types.number(0), lambda n, value: _read(n, value, 0, cut=True), x)
+        return call.make(formulas_types.number(0), lambda n, value: _parsed(n, value, 0, truncate=True), x)
 
     def cut(value: Vector, unit: Vector) -> Vector:
         low = vectors.floor_divide(vectors.absolute(value), unit)
         return Vector(np.where(value.data < 0, -low.data, low.data), low.valid)
 
-    return _whole(call, cut)
+    return _to_integer(call, cut)
 
 
-def _whole(call: Call, kernel: Callable[[Vector, Vector], Vector]) -> Node:
+def _to_integer(call: Call, kernel: Callable[[Vector, Vector], Vector]) -> Node:
     x = call.number(0)
     places = x.single.places
     if not places:
@@ -113,23 +115,27 @@ def number(call: Call) -> Node:
         )
     if x.single.name != "text":
         return to_places(call.number(0), places, call.at)
-    return call.make(formulas_types.number(places), lambda n, value: _read(n, value, places, cut=False), x)
+    return call.make(
+        formulas_types.number(places), lambda n, value: _parsed(n, value, places, truncate=False), x
+    )
 
 
-def _read(n: int, value: Vector, places: int, *, cut: bool) -> Vector:
+def _parsed(n: int, value: Vector, places: int, *, truncate: bool) -> Vector:
     texts = vectors.full_text(value, n)
     found = pc.extract_regex(pc.utf8_trim_whitespace(texts), _NUMBER)
-    known = pc.fill_null(pc.match_substring_regex(pc.utf8_trim_whitespace(texts), _NUMBER), False)
-    sign, whole, part = (pc.fill_null(piece, "") for piece in found.flatten())
-    whole = pc.utf8_ltrim(whole, "0")
-    fits = pc.less_equal(pc.utf8_length(whole), limits.MAX_FORMULA_DIGITS - places)
-    good = pc.and_(known, fits).to_numpy(zero_copy_only=False)
-    padded = pc.utf8_rpad(part, places, "0")
-    kept = pc.utf8_slice_codeunits(padded, 0, places) if places else pc.utf8_slice_codeunits(part, 0, 0)
-    digits = pc.binary_join_element_wise("0", pc.if_else(pa.array(good), whole, ""), kept, "")
+    is_number = pc.fill_null(pc.match_substring_regex(pc.utf8_trim_whitespace(texts), _NUMBER), False)
+    sign, integer_part, fraction = (pc.fill_null(piece, "") for piece in found.flatten())
+    integer_part = pc.utf8_ltrim(integer_part, "0")
+    has_room = pc.less_equal(pc.utf8_length(integer_part), limits.MAX_FORMULA_DIGITS - places)
+    good = pc.and_(is_number, has_room).to_numpy(zero_copy_only=False)
+    padded = pc.utf8_rpad(fraction, places, "0")
+    decimals = (
+        pc.utf8_slice_codeunits(padded, 0, places) if places else pc.utf8_slice_codeunits(fraction, 0, 0)
+    )
+    digits = pc.binary_join_element_wise("0", pc.if_else(pa.array(good), integer_part, ""), decimals, "")
     units = digits.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    if not cut:
-        rest = pc.utf8_slice_codeunits(part, places)
+    if not truncate:
+        rest = pc.utf8_slice_codeunits(fraction, places)
         more = pc.match_substring_regex(rest, "^(5[0-9]*[1-9]|[6-9])").to_numpy(zero_copy_only=False)
         half = pc.match_substring_regex(rest, "^50*$").to_numpy(zero_copy_only=False)
         units = units + (more | (half & (units % 2 == 1)))

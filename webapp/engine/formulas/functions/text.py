@@ -29,14 +29,14 @@ _LETTERS = (
 
 def bare(texts: pa.Array) -> pa.Array:
     """Texts without accents; letters that have none to lose are spelled out: ß is ss."""
-    foreign = pc.fill_null(pc.invert(pc.string_is_ascii(texts)), False)
-    some = texts.filter(foreign)  # mostly few
-    if not len(some):
+    is_not_ascii = pc.fill_null(pc.invert(pc.string_is_ascii(texts)), False)
+    texts_with_letters = texts.filter(is_not_ascii)  # mostly few
+    if not len(texts_with_letters):
         return texts
     for letter, plain in _LETTERS:
-        some = pc.replace_substring(some, letter, plain)
-    plainer = pc.replace_substring_regex(pc.utf8_normalize(some, "NFD"), r"\p{Mn}", "")
-    return pc.replace_with_mask(texts, foreign, pc.utf8_normalize(plainer, "NFC"))
+        texts_with_letters = pc.replace_substring(texts_with_letters, letter, plain)
+    plainer = pc.replace_substring_regex(pc.utf8_normalize(texts_with_letters, "NFD"), r"\p{Mn}", "")
+    return pc.replace_with_mask(texts, is_not_ascii, pc.utf8_normalize(plainer, "NFC"))
 
 
 def to_ascii(texts: pa.Array) -> pa.Array:
@@ -45,40 +45,40 @@ def to_ascii(texts: pa.Array) -> pa.Array:
 
 
 _REPEATED = re.compile(r"(\))?\{([0-9]+)(?:,([0-9]*))?\}")
-_WIDE = re.compile(r"\\[pP]|\(\?[a-z]*i")  # classes of Unicode take many states
+_UNICODE_CLASSES = re.compile(r"\\[pP]|\(\?[a-z]*i")  # classes of Unicode take many states
 
 
-def written(call: Call, place: int) -> str:
+def written(call: Call, index: int) -> str:
     """A constant regular expression. RE2 takes time in proportion to the text, for any pattern; but it compiles a
     pattern for every block, so patterns that take long to compile are rejected."""
-    pattern = call.words(place)
-    size, factor = len(pattern), 40 if _WIDE.search(pattern) else 1
-    for group, least, most in _REPEATED.findall(pattern):
-        times = max(1, int((most or least)[:4]))
+    pattern = call.words(index)
+    size, factor = len(pattern), 40 if _UNICODE_CLASSES.search(pattern) else 1
+    for group, minimum, maximum in _REPEATED.findall(pattern):
+        times = max(1, int((maximum or minimum)[:4]))
         size, factor = (size, factor * times) if group else (size + times, factor)
     if size * factor > limits.MAX_PATTERN_SIZE:
         raise call.refuse(
-            place, "bad_pattern", "This regular expression repeats too much.", "Lower its {counts}."
+            index, "bad_pattern", "This regular expression repeats too much.", "Lower its {counts}."
         )
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid:
         hint = "Write it as RE2 reads it: no look-ahead, no back-references."
-        raise call.refuse(place, "bad_pattern", "This regular expression cannot be used.", hint) from None
+        raise call.refuse(index, "bad_pattern", "This regular expression cannot be used.", hint) from None
     return pattern
 
 
 # ruff: noqa: D103 - the declaration above each function says what it does
 
 
-_MOST = limits.MAX_FORMULA_TEXT
+_MAX_CHARS = limits.MAX_FORMULA_TEXT
 
 
 def _times(longest: int | None, factor: int) -> int | None:
     return None if longest is None else longest * factor
 
 
-def _respelled(call: Call, kernel: text_kernels.TextFunction) -> Node:
+def _per_character(call: Call, kernel: text_kernels.TextFunction) -> Node:
     """The text letter by letter; some become two (ß, æ)."""
     x = call.text(0)
     return call.make(formulas_types.text(_times(x.single.longest, 2)), text_kernels.mapped(kernel), x)
@@ -86,17 +86,17 @@ def _respelled(call: Call, kernel: text_kernels.TextFunction) -> Node:
 
 @function("upper(text)", "The text in uppercase.", 'upper("ann")', "ANN")
 def upper(call: Call) -> Node:
-    return _respelled(call, pc.utf8_upper)
+    return _per_character(call, pc.utf8_upper)
 
 
 @function("lower(text)", "The text in lowercase.", 'lower("ANN")', "ann")
 def lower(call: Call) -> Node:
-    return _respelled(call, pc.utf8_lower)
+    return _per_character(call, pc.utf8_lower)
 
 
 @function("title(text)", "The text with each word capitalized.", 'title("new york")', "New York")
 def title(call: Call) -> Node:
-    return _respelled(call, pc.utf8_title)
+    return _per_character(call, pc.utf8_title)
 
 
 @function("trim(text)", "The text without leading and trailing spaces.", 'trim("  Ann ")', "Ann")
@@ -148,13 +148,13 @@ def replace(call: Call) -> Node:
 
 @function("left(text, count)", "The first `count` characters.", 'left("Rowsmith", 3)', "Row")
 def left(call: Call) -> Node:
-    count = call.count(1, 0, _MOST)
+    count = call.count(1, 0, _MAX_CHARS)
     return _sliced(call, 0, count, count)
 
 
 @function("right(text, count)", "The last `count` characters.", 'right("Rowsmith", 5)', "smith")
 def right(call: Call) -> Node:
-    count = call.count(1, 0, _MOST)
+    count = call.count(1, 0, _MAX_CHARS)
     return _sliced(call, -count, None, count) if count else _sliced(call, 0, 0, 0)
 
 
@@ -166,18 +166,18 @@ def right(call: Call) -> Node:
     ("substring", "substr"),
 )
 def mid(call: Call) -> Node:
-    start, count = call.count(1, 1, 2**30), call.count(2, 0, _MOST)
+    start, count = call.count(1, 1, 2**30), call.count(2, 0, _MAX_CHARS)
     return _sliced(call, start - 1, start - 1 + count, count)
 
 
-def _sliced(call: Call, start: int, stop: int | None, most: int) -> Node:
-    return sliced(call.text(0), start, stop, call.at, most)
+def _sliced(call: Call, start: int, stop: int | None, max_length: int) -> Node:
+    return sliced(call.text(0), start, stop, call.at, max_length)
 
 
-def sliced(x: Node, start: int, stop: int | None, at: int, most: int | None = None) -> Node:
+def sliced(x: Node, start: int, stop: int | None, at: int, max_length: int | None = None) -> Node:
     """Characters ``start`` to ``stop`` of a text, counted from 0, from the end where negative."""
-    known = [bound for bound in (x.single.longest, most) if bound is not None]
-    kind = formulas_types.text(min(known) if known else None)
+    lengths = [bound for bound in (x.single.longest, max_length) if bound is not None]
+    kind = formulas_types.text(min(lengths) if lengths else None)
     cut = text_kernels.mapped(lambda texts: pc.utf8_slice_codeunits(texts, start, stop))
     return elementwise([x], kind, cut, at)
 
@@ -190,16 +190,16 @@ def sliced(x: Node, start: int, stop: int | None, at: int, most: int | None = No
 )
 def split_part(call: Call) -> Node:
     x, sign = call.text(0), call.words(1)
-    place = call.count(2, -1000, 1000)
-    if not place:
+    number = call.count(2, -1000, 1000)
+    if not number:
         raise call.refuse(2, "out_of_range", "Parts are counted from 1, or from the end from -1.")
-    index = place - 1 if place > 0 else place
+    index = number - 1 if number > 0 else number
 
     def part(texts: pa.Array) -> pa.Array:
         _check_parts(texts, sign)
         found = vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS)
-        places = vectors.element_places(found, index)
-        return text_kernels.plain(vectors.take(_TEXTS.element, found.vector, places))
+        positions = vectors.element_places(found, index)
+        return text_kernels.plain(vectors.take(_TEXTS.element, found.vector, positions))
 
     return call.make(formulas_types.text(x.single.longest), text_kernels.mapped(part), x)
 
@@ -239,7 +239,7 @@ def split(call: Call) -> Node:
     "concat(text, ...)", "The texts joined together; blank ones are ignored.", 'concat("a", 1, null)', "a1"
 )
 def concat(call: Call) -> Node:
-    return operators.joined([call.text(place) for place in range(len(call.args))], call.at, "")
+    return operators.joined([call.text(index) for index in range(len(call.args))], call.at, "")
 
 
 @function(
@@ -265,12 +265,12 @@ def pad_right(call: Call) -> Node:
 
 
 def _padded(call: Call, pad: Callable[[pa.Array, int, str], pa.Array], *, left: bool) -> Node:
-    x, width, fill = call.text(0), call.count(1, 0, _MOST), call.words(2, " ")
+    x, width, fill = call.text(0), call.count(1, 0, _MAX_CHARS), call.words(2, " ")
     if len(fill) != 1:
         raise call.refuse(2, "wrong_value", "Texts are filled up with one character.")
-    known = x.single.longest
+    max_length = x.single.longest
     proof = x.proof.padded(fill, left=left) if x.proof else None
-    longest = None if known is None else max(known, width)
+    longest = None if max_length is None else max(max_length, width)
 
     def padded(texts: pa.Array) -> pa.Array:
         budget.check(width * len(fill.encode()) * len(texts))
@@ -281,10 +281,10 @@ def _padded(call: Call, pad: Callable[[pa.Array, int, str], pa.Array], *, left: 
 
 def _test(call: Call, test: Callable[[pa.Array, str], pa.Array]) -> Node:
     part = call.words(1)
-    made = text_kernels.measured(lambda texts: test(texts, part))
+    kernel_of_texts = text_kernels.measured(lambda texts: test(texts, part))
 
     def kernel(n: int, value: Vector) -> Vector:
-        return Vector(operators.truth(made(n, value)))
+        return Vector(operators.truth(kernel_of_texts(n, value)))
 
     return call.make(formulas_types.BOOLEAN, kernel, call.text(0))
 
@@ -318,7 +318,7 @@ def ends_with(call: Call) -> Node:
     "Zoe Gross",
 )
 def strip_accents(call: Call) -> Node:
-    return _respelled(call, bare)
+    return _per_character(call, bare)
 
 
 @function(
@@ -328,7 +328,7 @@ def strip_accents(call: Call) -> Node:
     "Zoe ",
 )
 def ascii_(call: Call) -> Node:
-    return _respelled(call, to_ascii)
+    return _per_character(call, to_ascii)
 
 
 @function(
@@ -342,7 +342,7 @@ def slug(call: Call) -> Node:
         plain = pc.replace_substring_regex(pc.utf8_lower(to_ascii(texts)), "[^a-z0-9]+", "-")
         return pc.utf8_trim(plain, "-")
 
-    return _respelled(call, made)
+    return _per_character(call, made)
 
 
 @function("initials(text)", "The first letter of each word.", 'initials("Ann Mary Lee")', "AML")
@@ -363,7 +363,7 @@ def reverse(call: Call) -> Node:
 
 @function("repeat(text, count)", "The text repeated `count` times.", 'repeat("ab", 3)', "ababab")
 def repeat(call: Call) -> Node:
-    x, count = call.text(0), call.count(1, 0, _MOST)
+    x, count = call.text(0), call.count(1, 0, _MAX_CHARS)
     longest = _times(x.single.longest, count)
     check_length(longest, call.at)
 
@@ -394,8 +394,8 @@ def regex_replace(call: Call) -> Node:
 
     def swap(texts: pa.Array) -> pa.Array:
         sizes = text_kernels.lengths(texts)
-        most = (sizes + 1) * len(new) + sizes * (len(groups) + 1)
-        if most.max(initial=0) > limits.MAX_FORMULA_TEXT or most.sum() > limits.BLOCK_BYTES:
+        largest = (sizes + 1) * len(new) + sizes * (len(groups) + 1)
+        if largest.max(initial=0) > limits.MAX_FORMULA_TEXT or largest.sum() > limits.BLOCK_BYTES:
             found = pc.fill_null(pc.count_substring_regex(texts, pattern), 0)
             counts = found.to_numpy(zero_copy_only=False).astype(np.int64)
             text_kernels.check_lengths(sizes * (len(groups) + 1) + counts * len(new))
@@ -431,23 +431,23 @@ def format_number(call: Call) -> Node:
     def kernel(n: int, value: Vector) -> Vector:
         units = vectors.rounded(value, drop) if drop > 0 else vectors.scale(value, -drop)
         data = vectors.full(units, n)
-        whole, rest = np.divmod(np.abs(data), 10**places)
-        spelled = pa.array(whole).cast(pa.string())
+        integers, rest = np.divmod(np.abs(data), 10**places)
+        digits = pa.array(integers).cast(pa.string())
         if comma:
-            turned = pc.replace_substring_regex(pc.utf8_reverse(spelled), "([0-9]{3})", r"\1" + comma)
-            spelled = pc.utf8_ltrim(pc.utf8_reverse(turned), comma)
+            grouped = pc.replace_substring_regex(pc.utf8_reverse(digits), "([0-9]{3})", r"\1" + comma)
+            digits = pc.utf8_ltrim(pc.utf8_reverse(grouped), comma)
         sign = pa.array(["", "-"]).take(pa.array((data < 0).astype(np.int8)))
-        pieces = [sign, spelled]
+        pieces = [sign, digits]
         if places:
             pieces += [
                 pa.scalar(point),
                 pc.utf8_slice_codeunits(pa.array(rest + 10**places).cast(pa.string()), 1),
             ]
-        made = pc.binary_join_element_wise(*pieces, "")
+        result = pc.binary_join_element_wise(*pieces, "")
         if units.valid is not None:
             valid = pa.array(np.broadcast_to(units.valid, (n,)))
-            made = pc.if_else(valid, made, pa.scalar(None, pa.string()))
-        return Vector(made)
+            result = pc.if_else(valid, result, pa.scalar(None, pa.string()))
+        return Vector(result)
 
     return call.make_text(40, kernel, x)
 
