@@ -30,10 +30,10 @@ _ON_ERROR = (
     f"database, {limits.HTTP_SAME_FAILURES} over HTTP) all fail for the same reason."
 )
 _MAPPING = "Column by field; null leaves the field out. Other fields are mapped by name."
-_NULL_UNLESS = "For endpoints and connections that speak HTTP."
+_HTTP_ONLY = "For endpoints and connections that speak HTTP."
 
 
-def _canary(value: Any) -> Any:
+def _validate_canary(value: Any) -> Any:
     """Validate ``canary`` in one place, so that there is one error message for all of its types."""
     if value is None or isinstance(value, bool):
         return value
@@ -60,7 +60,8 @@ class SendingInput(RowsInput):
         False, description="Send nothing: return three statements and the values that do not fit."
     )
     canary: Annotated[
-        Annotated[int, Field(ge=1, le=limits.PUSH_CHUNK_ROWS)] | bool | None, BeforeValidator(_canary)
+        Annotated[int, Field(ge=1, le=limits.PUSH_CHUNK_ROWS)] | bool | None,
+        BeforeValidator(_validate_canary),
     ] = Field(
         None,
         description=("Send this number of rows first (true: ten), and the others only if none was rejected."),
@@ -77,13 +78,13 @@ class SendingInput(RowsInput):
     after_sql: Statements = Field(
         default_factory=list, description=("Statements to run after the rows; admins only.")
     )
-    push_mode: Literal["per_row", "batch"] | None = Field(None, description=_NULL_UNLESS)
-    wrapper_key: Name | None = Field(None, description=_NULL_UNLESS)
-    batch_size: int | None = Field(None, description=_NULL_UNLESS)
-    retry: dict[str, Any] | None = Field(None, description=_NULL_UNLESS)
-    request_template: dict[str, Any] | None = Field(None, description=_NULL_UNLESS)
-    parallel: int | None = Field(None, description=_NULL_UNLESS)
-    rate_per_second: float | None = Field(None, description=_NULL_UNLESS)
+    push_mode: Literal["per_row", "batch"] | None = Field(None, description=_HTTP_ONLY)
+    wrapper_key: Name | None = Field(None, description=_HTTP_ONLY)
+    batch_size: int | None = Field(None, description=_HTTP_ONLY)
+    retry: dict[str, Any] | None = Field(None, description=_HTTP_ONLY)
+    request_template: dict[str, Any] | None = Field(None, description=_HTTP_ONLY)
+    parallel: int | None = Field(None, description=_HTTP_ONLY)
+    rate_per_second: float | None = Field(None, description=_HTTP_ONLY)
 
     @property
     def canary_rows(self) -> int | None:

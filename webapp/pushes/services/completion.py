@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 SETTLED: Final = "settled"  # Set in `Push.request` once the end of a push has been recorded
 VERDICT: Final = "verdict"  # In `Push.request`: the outcome of invalid rows at the first attempt
-_ENDS: Final = ("delivered", "failed", "unknown", "pending")
+_OUTCOMES: Final = ("delivered", "failed", "unknown", "pending")
 
 
 def is_due(session: Session, push_id: str) -> bool:
@@ -47,29 +47,29 @@ def settle(push_id: str) -> None:
         if push is None or not push.ended:
             return
         close(session, push_id)
-        held = push.request.get("quota")
+        quota = push.request.get("quota")
         push.request = {name: value for name, value in push.request.items() if name != "quota"}
-        workspace_id, pending = push.workspace_id, _never_sent(session, push)
-        inside = push.request.get("records", 0)
-    if not held:
+        workspace_id, pending = push.workspace_id, _unsent_count(session, push)
+        nested_records = push.request.get("records", 0)
+    if not quota:
         return
     try:
-        unused = pending + inside * pending // max(1, held["rows"] - inside)
-        quotas.give_back(Reservation(workspace_id, held["rows"], held["second"]), unused)
+        unused = pending + nested_records * pending // max(1, quota["rows"] - nested_records)
+        quotas.give_back(Reservation(workspace_id, quota["rows"], quota["second"]), unused)
     except redis.RedisError as error:
         log.warning("the rows of %s were not given back: %s", push_id, error)
 
 
-def _never_sent(session: Session, push: Push) -> int:
+def _unsent_count(session: Session, push: Push) -> int:
     """Return the number of rows that were counted towards the quota for this push and not sent. For a retry, this
     excludes rows that had been sent before it."""
     if push.kind != "retry":
         return read.counts(push)["pending"]
-    left = 0
+    unsent = 0
     for place in range(len(push.tables)):
         reached = read.spans_of(session, push.id, place)
-        left += read.size(read.without(read.pending_of(push, place), reached))
-    return left
+        unsent += read.size(read.without(read.pending_of(push, place), reached))
+    return unsent
 
 
 def close(session: Session, push_id: str) -> None:
@@ -86,14 +86,14 @@ def close(session: Session, push_id: str) -> None:
     push.intent, push.retry_at, push.waiting = None, None, None
     push.request = {**push.request, SETTLED: True}
     counts = read.counts(push)
-    for outcome in _ENDS:
+    for outcome in _OUTCOMES:
         metrics.count(
             "push_rows", counts[outcome], outcome=outcome if push.kind != "undo" else f"undo_{outcome}"
         )
     error = push.error or {"message": "", "details": {}}
     why = f": {error['message']} {error['details'].get('hint', '')}".rstrip(" :")
     words = {"delivered": "deleted"} if push.kind == "undo" else {}
-    done = ", ".join(f"{counts[name]:,} {words.get(name, name)}" for name in _ENDS)
+    done = ", ".join(f"{counts[name]:,} {words.get(name, name)}" for name in _OUTCOMES)
     text = write.line(f"{push.status}{why} ({done})")
     last = session.scalar(select(func.max(PushLine.number)).where(PushLine.push_id == push.id)) or 0
     session.execute(insert(PushLine).values(push_id=push.id, number=last + 1, at=clock.now(), text=text))
@@ -103,8 +103,8 @@ def close(session: Session, push_id: str) -> None:
         "status": push.status,
         "target": push.target,
         "attempt": push.attempt,
-        **{name: counts[name] for name in _ENDS},
-        "given_back": _never_sent(session, push) if push.request.get("quota") else 0,
+        **{name: counts[name] for name in _OUTCOMES},
+        "given_back": _unsent_count(session, push) if push.request.get("quota") else 0,
         "template_id": push.template_id or push.dataset_id,
     }
     entry = AuditEntry(
@@ -124,7 +124,7 @@ def close(session: Session, push_id: str) -> None:
 
 # The outcome of rows with injected invalid data: rejected as expected, or accepted.
 
-_WORDS: Final = ("bad", "refused", "taken", "unknown", "good_refused")
+_REPORT_KEYS: Final = ("bad", "refused", "taken", "unknown", "good_refused")
 
 
 def has_bad(push: Push) -> bool:
@@ -144,9 +144,9 @@ def report(push: Push) -> dict[str, int]:
     if (verdict := push.request.get(VERDICT)) is not None:
         return dict(verdict)
     if not has_bad(push):
-        return dict.fromkeys(_WORDS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
+        return dict.fromkeys(_REPORT_KEYS, 0) | {"good_refused": push.failed if push.kind != "undo" else 0}
     makers = pushes_rows.makers_of(push.pins, push.request["ask"], [one.get("given") for one in push.tables])
-    found = np.zeros(len(_WORDS), np.int64)
+    found = np.zeros(len(_REPORT_KEYS), np.int64)
     for place, one in enumerate(push.tables):
         names = {each["field"] for each in one["columns"] if each.get("field")}
         maker = makers[one.get("recipe", 0)]
@@ -157,12 +157,12 @@ def report(push: Push) -> dict[str, int]:
                 continue
             bad = maker.bad_rows((numbers - 1 + one["offset"]).astype(np.uint64), names)
             refused, unknown = (
-                np.isin(numbers, _in_state(push.id, place, state, first, last))
+                np.isin(numbers, _rows_in_state(push.id, place, state, first, last))
                 for state in ("failed", "unknown")
             )
             masks = (bad, bad & refused, bad & ~refused & ~unknown, bad & unknown, ~bad & refused)
             found += [int(mask.sum()) for mask in masks]
-    return dict(zip(_WORDS, found.tolist(), strict=True))
+    return dict(zip(_REPORT_KEYS, found.tolist(), strict=True))
 
 
 def keep_verdict(push: Push) -> None:
@@ -176,7 +176,7 @@ def keep_verdict(push: Push) -> None:
         log.warning("the result of the invalid rows of %s can no longer be calculated", push.id)
 
 
-def _in_state(push_id: str, table: int, state: str, first: int, last: int) -> list[int]:
+def _rows_in_state(push_id: str, table: int, state: str, first: int, last: int) -> list[int]:
     found = select(PushRow.row).where(
         PushRow.push_id == push_id,
         PushRow.table == table,

@@ -86,66 +86,68 @@ class Mapped:
     faults: list[Fault]
 
     def columns(self) -> dict[str, Cell]:
-        """Those that rows bring, by name."""
+        """Return the columns that rows contain, by name."""
         return {cell.column.name: cell for cell in self.cells if cell.filled}
 
 
-def mapped(fields: Mapping[str, Field], entity: Entity, asked: RequestedMapping) -> Mapped:
-    """The mapping of a request: what it names, the other fields by their names."""
-    table = _Table(fields, entity, asked)
+def mapped(fields: Mapping[str, Field], entity: Entity, requested: RequestedMapping) -> Mapped:
+    """Return the requested mapping; fields that the request does not name are mapped by name and type."""
+    table = _TableMapping(fields, entity, requested)
     table.take_given()
     table.take_computed()
     table.suggest()
     return table.result()
 
 
-class _Table:
-    """One mapping on its way."""
+class _TableMapping:
+    """Builds the mapping of one table."""
 
-    def __init__(self, fields: Mapping[str, Field], entity: Entity, asked: RequestedMapping) -> None:
-        self.fields, self.entity, self.asked = fields, entity, asked
+    def __init__(self, fields: Mapping[str, Field], entity: Entity, requested: RequestedMapping) -> None:
+        self.fields, self.entity, self.requested = fields, entity, requested
         self.free_form = entity.kind in ("collection", "endpoint")
         self.cells = {column.name: Cell(column) for column in entity.fields}
         self.used: set[str] = set()
         self.faults: list[Fault] = []
 
     def take_given(self) -> None:
-        """Return the names that the request uses."""
-        for name, wanted in self.asked.mapping.items():
-            path = f"{self.asked.mapping_path}.{name}"
+        """Apply the requested columns of fields."""
+        for name, column_name in self.requested.mapping.items():
+            path = f"{self.requested.mapping_path}.{name}"
             if name not in self.fields:
-                shown = [one.name for one in self.fields.values() if not one.hidden]
-                self.faults.append(unknown_field(path, name, shown))
+                visible = [one.name for one in self.fields.values() if not one.hidden]
+                self.faults.append(unknown_field(path, name, visible))
                 continue
             self.used.add(name)
-            if wanted is not None:
-                self._take(path, wanted, Cell(_nothing(wanted), field=name, how="given"))
-                whole = self.fields.get(name.partition(".")[0])
-                if self.free_form and whole is not None and pa.types.is_struct(whole.dtype):
-                    self.used.add(whole.name)  # what goes member by member does not go as a whole as well
+            if column_name is not None:
+                self._assign(path, column_name, Cell(_untyped_column(column_name), field=name, how="given"))
+                parent = self.fields.get(name.partition(".")[0])
+                if self.free_form and parent is not None and pa.types.is_struct(parent.dtype):
+                    self.used.add(parent.name)  # what goes member by member does not go as a whole as well
 
     def take_computed(self) -> None:
-        """Columns that have formulas."""
-        for wanted, formula in self.asked.computed.items():
-            path = f"{self.asked.computed_path}.{wanted}"
-            self._take(path, wanted, Cell(_nothing(wanted), formula=formula, how="computed"))
+        """Apply the requested formulas."""
+        for column_name, formula in self.requested.computed.items():
+            path = f"{self.requested.computed_path}.{column_name}"
+            self._assign(
+                path, column_name, Cell(_untyped_column(column_name), formula=formula, how="computed")
+            )
 
-    def _take(self, path: str, wanted: str, cell: Cell) -> None:
-        column = self.entity.column(wanted)
+    def _assign(self, path: str, column_name: str, cell: Cell) -> None:
+        column = self.entity.column(column_name)
         if column is None:
-            folded = [one for one in self.entity.fields if one.name.casefold() == wanted.casefold()]
+            folded = [one for one in self.entity.fields if one.name.casefold() == column_name.casefold()]
             if len(folded) == 1:
                 column = folded[0]
             elif self.free_form:
-                column = _nothing(wanted)
+                column = _untyped_column(column_name)
         if column is None:
-            text = f'The table "{self.entity.name}" has no column "{wanted}".'
-            hint = did_you_mean(wanted, self.cells)
+            text = f'The table "{self.entity.name}" has no column "{column_name}".'
+            hint = did_you_mean(column_name, self.cells)
             self.faults.append(Fault(path, "unknown_column", text, hint))
             return
-        before = self.cells[column.name] if column.name in self.cells else Cell(column)
-        if before.filled:
-            other = before.field or before.formula
+        current = self.cells[column.name] if column.name in self.cells else Cell(column)
+        if current.filled:
+            other = current.field or current.formula
             text = f'The column "{column.name}" gets "{other}" already.'
             self.faults.append(Fault(path, "mapped_twice", text, "Set one of the two to null."))
         elif column.generated == "computed":
@@ -156,57 +158,57 @@ class _Table:
 
     def suggest(self) -> None:
         """Fields that the request does not name, to the columns that are still open; the surest first."""
-        for how, key_of in _LEVELS:
+        for how, key_of in _MATCH_LEVELS:
             columns: dict[str, list[str]] = {}
-            for column in self._open():
+            for column in self._open_columns():
                 for key in key_of.column(column, self.entity):
                     columns.setdefault(key, []).append(column.name)
-            for field in self._left():
+            for field in self._unused_fields():
                 names = [columns[key] for key in key_of.field(field, self.entity) if key in columns]
-                fit = [
+                matches = [
                     name
                     for found in names
                     for name in found
                     if not self.cells[name].filled
-                    and (how in ("name", "alike") or _kin(field, self.cells[name].column))
+                    and (how in ("name", "alike") or _can_fill(field, self.cells[name].column))
                 ]
-                if fit:
+                if matches:
                     self.used.add(field.name)
-                    self.cells[fit[0]] = replace(self.cells[fit[0]], field=field.name, how=how)
+                    self.cells[matches[0]] = replace(self.cells[matches[0]], field=field.name, how=how)
         # The one field and the one column that needs a value of a type that no other has.
-        waiting = [column for column in self._open() if column.required]
-        for kind in _TELLING:
-            columns_of_kind = [column for column in waiting if column.type == kind]
-            fields = [one for one in self._left() if kind in kinds_of(one)[:1]]
+        required = [column for column in self._open_columns() if column.required]
+        for kind in _DISTINCTIVE_TYPES:
+            columns_of_kind = [column for column in required if column.type == kind]
+            fields = [one for one in self._unused_fields() if kind in kinds_of(one)[:1]]
             if len(columns_of_kind) == len(fields) == 1:
                 name = columns_of_kind[0].name
                 self.used.add(fields[0].name)
                 self.cells[name] = replace(self.cells[name], field=fields[0].name, how="type")
         if self.free_form:
-            for field in self._left():
+            for field in self._unused_fields():
                 if "." not in field.name:
                     self.used.add(field.name)
                     new = Column(field.name, "other", "")
                     self.cells[field.name] = Cell(new, field=field.name, how="name")
 
-    def _open(self) -> Iterator[Column]:
+    def _open_columns(self) -> Iterator[Column]:
         # A foreign key that is also the target's counter takes the key of its parent.
         foreign = {
             name for one in self.entity.relations if one.entity != self.entity.name for name in one.columns
         }
         for cell in self.cells.values():
             column = cell.column
-            keyed = column.name in self.asked.key_columns or column.name in foreign
+            keyed = column.name in self.requested.key_columns or column.name in foreign
             if cell.filled or column.generated == "computed" or (column.generated and not keyed):
                 continue
             yield column
 
-    def _left(self) -> list[Field]:
+    def _unused_fields(self) -> list[Field]:
         return [one for one in self.fields.values() if not one.hidden and one.name not in self.used]
 
     def result(self) -> Mapped:
         """The table, with what every column without a field is left out for."""
-        if self.asked.mode == "insert" and not any(cell.filled for cell in self.cells.values()):
+        if self.requested.mode == "insert" and not any(cell.filled for cell in self.cells.values()):
             # A table whose only column is a key that the target would count needs a value for it.
             for name, cell in self.cells.items():
                 counted = cell.column.generated == "identity" and cell.column.type == "integer"
@@ -214,34 +216,36 @@ class _Table:
                     self.used.add(name)
                     self.cells[name] = replace(cell, field=name, how="name")
                     break
-        cells = [cell if cell.filled else self._skipped(cell) for cell in self.cells.values()]
+        cells = [cell if cell.filled else self._with_skip_reason(cell) for cell in self.cells.values()]
         for cell in cells:
             if not cell.filled and not cell.skipped:
                 text = f'The column "{cell.column.name}" requires a value, but no field is mapped to it.'
                 hint = "Name a field for it in mapping, or a formula in computed."
-                left = [f'"{one.name}"' for one in self._left() if "." not in one.name]
-                if 0 < len(left) <= limits.MAPPING_FIELDS_NAMED:
-                    hint += f" Fields without a column: {', '.join(left)}."
-                self.faults.append(Fault(self.asked.mapping_path, "missing_column", text, hint))
+                unused_fields = [f'"{one.name}"' for one in self._unused_fields() if "." not in one.name]
+                if 0 < len(unused_fields) <= limits.MAPPING_FIELDS_NAMED:
+                    hint += f" Fields without a column: {', '.join(unused_fields)}."
+                self.faults.append(Fault(self.requested.mapping_path, "missing_column", text, hint))
         if not any(cell.filled for cell in cells) and not self.faults:
             text = f'No field goes into a column of "{self.entity.name}".'
-            self.faults.append(Fault(self.asked.mapping_path, "nothing_mapped", text, "Name the columns."))
-        unused = [one.name for one in self._left() if "." not in one.name]
+            self.faults.append(
+                Fault(self.requested.mapping_path, "nothing_mapped", text, "Name the columns.")
+            )
+        unused = [one.name for one in self._unused_fields() if "." not in one.name]
         parts = {name.partition(".")[0] for name in self.used if "." in name}
         return Mapped(cells, [name for name in unused if name not in parts], self.faults)
 
-    def _skipped(self, cell: Cell) -> Cell:
+    def _with_skip_reason(self, cell: Cell) -> Cell:
         column = cell.column
         if column.generated:
             return replace(cell, skipped=column.generated)
-        if self.asked.mode == "update" and column.name not in self.asked.key_columns:
+        if self.requested.mode == "update" and column.name not in self.requested.key_columns:
             return replace(cell, skipped="update")
         if column.required:
             return cell
         return replace(cell, skipped="default" if column.default is not None else "nullable")
 
 
-def _nothing(name: str) -> Column:
+def _untyped_column(name: str) -> Column:
     return Column(name, "other", "")
 
 
@@ -249,7 +253,7 @@ def _nothing(name: str) -> Column:
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # Words that mean the same in the names of columns.
-_SAME: Final = {
+_SYNONYMS: Final = {
     word: group[0]
     for group in (
         ("email", "mail", "emailaddress", "mailaddress", "emailid"),
@@ -295,7 +299,7 @@ def words(name: str) -> list[str]:
 
 
 def singular(word: str) -> str:
-    """A word without the ending of its plural, as far as that is plain to see."""
+    """Return a word in the singular, for regular plurals."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("ses", "xes", "ches", "shes")):
@@ -303,51 +307,52 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
 
 
-def _names(name: str, entity: Entity) -> list[str]:
+def _comparable_names(name: str, entity: Entity) -> list[str]:
     """A name, and what remains without the table's in front of it: `customer_email` of `customers` is `email`."""
-    table = [singular(word) for word in words(entity.name.rpartition(".")[2])]
-    own = words(name)
-    front = [singular(word) for word in own[: len(table)]]
-    if front != table or len(own) <= len(table):
+    table_words = [singular(word) for word in words(entity.name.rpartition(".")[2])]
+    name_words = words(name)
+    prefix = [singular(word) for word in name_words[: len(table_words)]]
+    if prefix != table_words or len(name_words) <= len(table_words):
         return [plain(name)]
-    return list(dict.fromkeys([plain(name), "".join(own[len(table) :])]))
+    return list(dict.fromkeys([plain(name), "".join(name_words[len(table_words) :])]))
 
 
-def _meanings(name: str, entity: Entity) -> list[str]:
-    return list(dict.fromkeys(_SAME.get(one, one) for one in _names(name, entity)))
+def _canonical_names(name: str, entity: Entity) -> list[str]:
+    return list(dict.fromkeys(_SYNONYMS.get(one, one) for one in _comparable_names(name, entity)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Keys:
+class _KeyFunctions:
     column: Callable[[Column, Entity], Sequence[str]]
     field: Callable[[Field, Entity], Sequence[str]]
 
 
-def _last(field: Field) -> str:
+def _last_part(field: Field) -> str:
     return field.name.rpartition(".")[2]
 
 
-_LEVELS: Final[Sequence[tuple[str, _Keys]]] = (
-    ("name", _Keys(lambda one, _: [one.name], lambda one, _: [one.name])),
-    ("alike", _Keys(lambda one, _: [plain(one.name)], lambda one, _: [plain(one.name)])),
+_MATCH_LEVELS: Final[Sequence[tuple[str, _KeyFunctions]]] = (
+    ("name", _KeyFunctions(lambda one, _: [one.name], lambda one, _: [one.name])),
+    ("alike", _KeyFunctions(lambda one, _: [plain(one.name)], lambda one, _: [plain(one.name)])),
     (
         "alike",
-        _Keys(
-            lambda one, of: _names(one.name, of), lambda one, of: [*_names(one.name, of), plain(_last(one))]
+        _KeyFunctions(
+            lambda one, of: _comparable_names(one.name, of),
+            lambda one, of: [*_comparable_names(one.name, of), plain(_last_part(one))],
         ),
     ),
     (
         "synonym",
-        _Keys(
-            lambda one, of: _meanings(one.name, of),
-            lambda one, of: [*_meanings(one.name, of), *_meanings(_last(one), of)],
+        _KeyFunctions(
+            lambda one, of: _canonical_names(one.name, of),
+            lambda one, of: [*_canonical_names(one.name, of), *_canonical_names(_last_part(one), of)],
         ),
     ),
     (
         "label",
-        _Keys(
-            lambda one, of: _meanings(one.name, of),
-            lambda one, of: _meanings(one.label, of) if one.label else [],
+        _KeyFunctions(
+            lambda one, of: _canonical_names(one.name, of),
+            lambda one, of: _canonical_names(one.label, of) if one.label else [],
         ),
     ),
 )
@@ -355,8 +360,15 @@ _LEVELS: Final[Sequence[tuple[str, _Keys]]] = (
 # --- Types ------------------------------------------------------------------------------------------------------
 
 # Types that are specific enough to match a column by its type.
-_TELLING: Final[Sequence[ColumnType]] = ("boolean", "date", "timestamptz", "timestamp", "uuid", "json")
-_TEXT_TAKES: Final = frozenset(
+_DISTINCTIVE_TYPES: Final[Sequence[ColumnType]] = (
+    "boolean",
+    "date",
+    "timestamptz",
+    "timestamp",
+    "uuid",
+    "json",
+)
+_PARSED_FROM_TEXT: Final = frozenset(
     {"text", "enum", "uuid", "objectid", "json", "other", "binary", "time", "interval"}
 )
 
@@ -367,13 +379,13 @@ def kinds_of(field: Field) -> list[ColumnType]:
     if pa.types.is_string(dtype):
         uuid = field.column is not None and field.column.type.name == "uuid" and field.column.after is None
         return ["uuid", "text"] if uuid else ["text"]
-    for test, kinds in _SUITS:
+    for test, kinds in _COLUMN_TYPES:
         if test(dtype):
             return list(kinds)
     return ["other"]
 
 
-_SUITS: Final[Sequence[tuple[Callable[[pa.DataType], bool], Sequence[ColumnType]]]] = (
+_COLUMN_TYPES: Final[Sequence[tuple[Callable[[pa.DataType], bool], Sequence[ColumnType]]]] = (
     (pa.types.is_boolean, ("boolean", "integer", "text")),
     (pa.types.is_integer, ("integer", "decimal", "float", "text")),
     (pa.types.is_decimal, ("decimal", "float", "integer", "text")),
@@ -386,9 +398,9 @@ _SUITS: Final[Sequence[tuple[Callable[[pa.DataType], bool], Sequence[ColumnType]
 )
 
 
-def _kin(field: Field, column: Column) -> bool:
+def _can_fill(field: Field, column: Column) -> bool:
     """Return whether values of a field can match a column; texts may contain anything that the target can parse."""
     if column.type in ("other", "text") or column.type in kinds_of(field):
         return True
     # A text field without a column came with the request and can contain any value.
-    return pa.types.is_string(field.dtype) and (column.type in _TEXT_TAKES or field.column is None)
+    return pa.types.is_string(field.dtype) and (column.type in _PARSED_FROM_TEXT or field.column is None)

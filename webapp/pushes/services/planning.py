@@ -59,7 +59,7 @@ ROW: Final = " row"  # The column of row numbers; the leading space distinguishe
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _File:
+class _KeyFile:
     """The keys of one chunk. Files are ordered from the earliest sender to the latest."""
 
     push_id: str
@@ -76,8 +76,8 @@ class KeySpool:
 
     def __init__(self, store: Storage, folder: str) -> None:
         self._store, self._folder = store, folder
-        self._files: dict[int, list[_File]] = {}
-        self._held: OrderedDict[str, pa.Table] = OrderedDict()
+        self._files: dict[int, list[_KeyFile]] = {}
+        self._cache: OrderedDict[str, pa.Table] = OrderedDict()
         self._bytes = 0
         self._turn = 0
         self._lock = threading.Lock()
@@ -88,19 +88,19 @@ class KeySpool:
         if not len(rows):  # A chunk in which no row could be sent
             return
         order = np.argsort(rows)
-        held = pa.Table.from_batches([keys]).append_column(ROW, pa.array(rows.astype(np.uint64)))
-        held = held.take(pa.array(order))
+        stored = pa.Table.from_batches([keys]).append_column(ROW, pa.array(rows.astype(np.uint64)))
+        stored = stored.take(pa.array(order))
         self._turn += 1
         name = f"{int(rows.min())}-{int(rows.max())}.{push_id}.{epoch}.{self._turn}"
         key = f"{self._folder}/{table}/{name}"
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, held.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
-            file.write_table(held)
+        with pa.ipc.new_file(sink, stored.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
+            file.write_table(stored)
         self._store.put(key, [sink.getvalue().to_pybytes()])
         with self._lock:
-            files = [one for one in self._of(table) if one.key != key]
-            self._files[table] = sorted([*files, _parsed(key)])
-            self._forget(key)
+            files = [one for one in self._files_of(table) if one.key != key]
+            self._files[table] = sorted([*files, _parse_key(key)])
+            self._evict(key)
 
     def take(self, table: int, column: str, rows: np.ndarray) -> pa.Array:
         """Return the keys of some rows (``uint64[n]``, any order) of a table, null for rows without a key."""
@@ -108,19 +108,19 @@ class KeySpool:
         ordered = rows[order]
         places = np.full(len(rows), -1, np.int64)
         pieces: list[pa.Array] = []
-        held = 0
+        count = 0
         with self._lock:
-            for file in self._of(table):
+            for file in self._files_of(table):
                 start, end = np.searchsorted(ordered, [file.first, file.last + 1])
                 if start == end:
                     continue
-                piece, found = self._piece(file, column, ordered[start:end])
+                piece, found = self._keys_in(file, column, ordered[start:end])
                 if piece is None:
                     continue
                 slots = order[start:end][found]
-                places[slots] = held + np.arange(len(slots))
+                places[slots] = count + np.arange(len(slots))
                 pieces.append(piece)
-                held += len(piece)
+                count += len(piece)
         if not pieces:
             return pa.nulls(len(rows))
         # An API may return numbers for some rows and texts for others.
@@ -128,46 +128,46 @@ class KeySpool:
         values = pa.concat_arrays([piece if piece.type == kind else piece.cast(kind) for piece in pieces])
         return values.take(pa.array(places, mask=places < 0))
 
-    def _piece(self, file: _File, column: str, wanted: np.ndarray) -> tuple[pa.Array | None, np.ndarray]:
+    def _keys_in(self, file: _KeyFile, column: str, rows: np.ndarray) -> tuple[pa.Array | None, np.ndarray]:
         """Return the keys in a file for some ascending rows, and a mask (``bool[n]``) of the rows that have one."""
         table = self._load(file)
         if column not in table.column_names:
-            return None, np.zeros(len(wanted), np.bool_)
-        known = table.column(ROW).to_numpy()
+            return None, np.zeros(len(rows), np.bool_)
+        stored_rows = table.column(ROW).to_numpy()
         values = table.column(column).combine_chunks()
-        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        at = np.minimum(np.searchsorted(stored_rows, rows), len(stored_rows) - 1)
         valid = np.asarray(pc.is_valid(values).to_numpy(zero_copy_only=False), np.bool_)
-        found = (known[at] == wanted) & valid[at]
+        found = (stored_rows[at] == rows) & valid[at]
         return (values.take(pa.array(at[found])), found) if found.any() else (None, found)
 
-    def _load(self, file: _File) -> pa.Table:
-        if file.key in self._held:
-            self._held.move_to_end(file.key)
-            return self._held[file.key]
+    def _load(self, file: _KeyFile) -> pa.Table:
+        if file.key in self._cache:
+            self._cache.move_to_end(file.key)
+            return self._cache[file.key]
         raw = b"".join(self._store.get(file.key))
         table = pa.ipc.open_file(pa.BufferReader(raw)).read_all()
-        self._held[file.key] = table
+        self._cache[file.key] = table
         self._bytes += table.nbytes
-        while self._bytes > limits.PUSH_SPOOL_BYTES and len(self._held) > 1:
-            self._forget(next(iter(self._held)))
+        while self._bytes > limits.PUSH_SPOOL_BYTES and len(self._cache) > 1:
+            self._evict(next(iter(self._cache)))
         return table
 
-    def _forget(self, key: str) -> None:
-        gone = self._held.pop(key, None)
-        if gone is not None:
-            self._bytes -= gone.nbytes
+    def _evict(self, key: str) -> None:
+        removed = self._cache.pop(key, None)
+        if removed is not None:
+            self._bytes -= removed.nbytes
 
-    def _of(self, table: int) -> list[_File]:
+    def _files_of(self, table: int) -> list[_KeyFile]:
         if table not in self._files:
             found = self._store.listing(f"{self._folder}/{table}")
-            self._files[table] = sorted(_parsed(one.key) for one in found)
+            self._files[table] = sorted(_parse_key(one.key) for one in found)
         return self._files[table]
 
 
-def _parsed(key: str) -> _File:
+def _parse_key(key: str) -> _KeyFile:
     name, push_id, epoch, turn = key.rpartition("/")[2].split(".")
     first, _, last = name.partition("-")
-    return _File(push_id, int(epoch), int(turn), int(first), int(last), key)
+    return _KeyFile(push_id, int(epoch), int(turn), int(first), int(last), key)
 
 
 def folder_of(workspace_id: str, first_push_id: str) -> str:
@@ -177,31 +177,31 @@ def folder_of(workspace_id: str, first_push_id: str) -> str:
 
 # --- Plan ---------------------------------------------------------------------------------------------------
 
-_NUMBERED: Final = frozenset({"row_number", "sequence", "uuid", "ulid", "mongodb_objectid"})
+_UNIQUE_TYPES: Final = frozenset({"row_number", "sequence", "uuid", "ulid", "mongodb_objectid"})
 
 
 def new_entity(
-    target: str, maker: RowGenerator, count: int, asked: RequestedMapping, can: Capabilities
+    target: str, maker: RowGenerator, count: int, requested: RequestedMapping, can: Capabilities
 ) -> Entity:
     """The table that the rows would fill: a column for each visible field, and for each formula."""
     columns = []
     named = {
-        name.partition(".")[0] for name, to in asked.mapping.items() if to and not can.sql and "." in name
+        name.partition(".")[0] for name, to in requested.mapping.items() if to and not can.sql and "." in name
     }
     for one in maker.fields.values():
-        if one.name in named - asked.mapping.keys() and pa.types.is_struct(one.dtype):
+        if one.name in named - requested.mapping.keys() and pa.types.is_struct(one.dtype):
             continue
-        name = asked.mapping.get(one.name, one.name if "." not in one.name and not one.hidden else None)
+        name = requested.mapping.get(one.name, one.name if "." not in one.name and not one.hidden else None)
         if name is not None:
             columns.append(_new_column(name, one, count))
-    for name, source in asked.computed.items():
+    for name, source in requested.computed.items():
         try:
             expression = maker.formula(source, "")
             dtype, longest = expression.dtype, expression.longest
         except InvalidRows:  # reported when the mapping is created
             dtype, longest = pa.string(), None
         columns.append(_new_column(name, Field(name, dtype, longest=longest), count))
-    keys = tuple(asked.key_columns) or _new_key(maker.fields, columns, asked)
+    keys = tuple(requested.key_columns) or _new_key(maker.fields, columns, requested)
     fields = tuple(
         replace(one, key=True, nullable=False) if one.name in keys else one
         for one in {one.name: one for one in columns}.values()
@@ -211,12 +211,12 @@ def new_entity(
     return Entity(target, tuple(target.split(".", 1)), fields, keys=keys)
 
 
-def long_names(entity: Entity, asked: RequestedMapping, can: Capabilities) -> list[Fault]:
-    """Faults of names that the target would cut."""
+def long_names(entity: Entity, requested: RequestedMapping, can: Capabilities) -> list[Fault]:
+    """Return faults for names that are too long for the target."""
     text = f"Names have {can.name_chars} characters there at most."
     long = [column.name for column in entity.fields if len(column.name) > can.name_chars]
     found = [
-        Fault(asked.mapping_path, "too_long", f'"{one[:60]}…": {text}', "Map it to a shorter one.")
+        Fault(requested.mapping_path, "too_long", f'"{one[:60]}…": {text}', "Map it to a shorter one.")
         for one in long
     ]
     if max(map(len, entity.parts)) > can.name_chars:
@@ -249,23 +249,23 @@ def _new_column(name: str, one: Field, rows: int) -> Column:
 
 
 def _new_key(
-    fields: Mapping[str, Field], columns: Sequence[Column], asked: RequestedMapping
+    fields: Mapping[str, Field], columns: Sequence[Column], requested: RequestedMapping
 ) -> tuple[str, ...]:
     """Return the column that identifies rows: one whose values never repeat."""
     for one in fields.values():
-        made = one.column
-        if made is None or made.blank is not None or one.hidden or "." in one.name:
+        column = one.column
+        if column is None or column.blank is not None or one.hidden or "." in one.name:
             continue
-        numbered = made.type.name in _NUMBERED and made.formula is None
-        name = asked.mapping.get(one.name, one.name)
-        if name is not None and (numbered or made.type.primary or made.spec.common.unique):
+        is_unique = column.type.name in _UNIQUE_TYPES and column.formula is None
+        name = requested.mapping.get(one.name, one.name)
+        if name is not None and (is_unique or column.type.primary or column.spec.common.unique):
             return (name,)
     return ()
 
 
 def defined(column: Column) -> dict[str, Any]:
     """Return a column as JSON, without unset attributes."""
-    told = {
+    definition = {
         "name": column.name,
         "type": column.type,
         "declared": "",
@@ -276,7 +276,7 @@ def defined(column: Column) -> dict[str, Any]:
         "bits": column.bits,
         "key": column.key,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in definition.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,30 +313,40 @@ class Planned:
         return TableRows(place, self.spec, self.wanted.maker)
 
 
-def table(wanted: RequestedTable, can: Capabilities, push_id: str, place: int) -> Planned:
-    """One table, by itself; see `related` for keys from parents."""
-    entity = wanted.entity or new_entity(wanted.target, wanted.maker, wanted.count, wanted.asked, can)
-    asked = wanted.asked
+def table(requested_table: RequestedTable, can: Capabilities, push_id: str, place: int) -> Planned:
+    """Plan one table on its own; see `related` for keys from parents."""
+    entity = requested_table.entity or new_entity(
+        requested_table.target, requested_table.maker, requested_table.count, requested_table.asked, can
+    )
+    requested = requested_table.asked
     faults: list[Fault] = []
-    if asked.mode not in can.modes:
-        message = f"This kind of connection does not support the mode {asked.mode}."
-        faults.append(Fault(f"{wanted.path}mode", "not_allowed", message, f"It has {', '.join(can.modes)}."))
-    named, more = _named(asked.key_columns, entity, f"{wanted.path}key_columns")
-    faults += more
-    if not named and asked.mode != "insert":
-        named = list(entity.keys)
-    found = mapping.mapped(wanted.maker.fields, entity, replace(asked, key_columns=named))
+    if requested.mode not in can.modes:
+        message = f"This kind of connection does not support the mode {requested.mode}."
+        faults.append(
+            Fault(f"{requested_table.path}mode", "not_allowed", message, f"It has {', '.join(can.modes)}.")
+        )
+    key_columns, key_faults = _resolve_key_columns(
+        requested.key_columns, entity, f"{requested_table.path}key_columns"
+    )
+    faults += key_faults
+    if not key_columns and requested.mode != "insert":
+        key_columns = list(entity.keys)
+    found = mapping.mapped(requested_table.maker.fields, entity, replace(requested, key_columns=key_columns))
     faults += found.faults
     nested = entity.kind in mapping.DOCUMENTS
-    columns = [_column(cell, wanted.maker, faults, asked, nested) for cell in found.cells if cell.filled]
+    columns = [
+        _column_spec(cell, requested_table.maker, faults, requested, nested)
+        for cell in found.cells
+        if cell.filled
+    ]
     spec: dict[str, Any] = {
-        "name": wanted.name,
-        "template_id": wanted.template_id,
-        "version": wanted.version,
+        "name": requested_table.name,
+        "template_id": requested_table.template_id,
+        "version": requested_table.version,
         "target": entity.name,
-        "count": wanted.count,
-        "offset": wanted.offset,
-        "mode": asked.mode,
+        "count": requested_table.count,
+        "offset": requested_table.offset,
+        "mode": requested.mode,
         "key_columns": [],
         "columns": columns,
         "capture": [],
@@ -345,69 +355,69 @@ def table(wanted: RequestedTable, can: Capabilities, push_id: str, place: int) -
         "references": {},
         "unchecked": [],
         "numbered": {},
-        "create": wanted.entity is None,
-        "recipe": wanted.recipe,
+        "create": requested_table.entity is None,
+        "recipe": requested_table.recipe,
     }
-    if wanted.maker.spoils(one["field"] for one in columns if "field" in one):
+    if requested_table.maker.spoils(one["field"] for one in columns if "field" in one):
         spec["bad"] = True
-    if wanted.entity is None:
+    if requested_table.entity is None:
         spec["definition"] = [defined(column) for column in entity.fields]
-        faults += long_names(entity, asked, can)
-    if wanted.given is not None:
-        spec["given"] = wanted.given
-    planned = Planned(wanted, entity, found, spec, faults)
-    if entity.kind == "collection" and "_id" not in found.columns() and asked.mode == "insert":
+        faults += long_names(entity, requested, can)
+    if requested_table.given is not None:
+        spec["given"] = requested_table.given
+    planned = Planned(requested_table, entity, found, spec, faults)
+    if entity.kind == "collection" and "_id" not in found.columns() and requested.mode == "insert":
         # Rows of targets without transactions carry keys of ours, so that sending one twice does not double it.
         columns.insert(0, {"column": "_id", "object_id": f"{push_id}:{place}"})
         spec["key_columns"] = ["_id"]
     elif not faults:
-        _key(planned, named, can)
+        _choose_key_columns(planned, key_columns, can)
         captured = bool(spec["capture"])  # rules of a table can prevent that it returns keys
         if (
             can.sql
-            and asked.mode == "insert"
-            and wanted.entity is not None
+            and requested.mode == "insert"
+            and requested_table.entity is not None
             and (captured or not spec["key_columns"])
         ):
-            spec["undo_columns"] = _comparable(planned)
+            spec["undo_columns"] = _undo_columns(planned)
     return planned
 
 
-def _column(
-    cell: mapping.Cell, maker: RowGenerator, faults: list[Fault], asked: RequestedMapping, nested: bool
+def _column_spec(
+    cell: mapping.Cell, maker: RowGenerator, faults: list[Fault], requested: RequestedMapping, nested: bool
 ) -> dict[str, Any]:
     name = cell.column.name
     if cell.formula is not None:
         try:
-            dtype = maker.formula(cell.formula, f"{asked.computed_path}.{name}").dtype
+            dtype = maker.formula(cell.formula, f"{requested.computed_path}.{name}").dtype
         except InvalidRows as error:
             faults += error.faults
             dtype = pa.null()
-        made: dict[str, Any] = {"column": name, "formula": cell.formula}
+        spec: dict[str, Any] = {"column": name, "formula": cell.formula}
     else:
         assert cell.field is not None
-        dtype, made = maker.fields[cell.field].dtype, {"column": name, "field": cell.field}
+        dtype, spec = maker.fields[cell.field].dtype, {"column": name, "field": cell.field}
     if nested and cell.field is not None and maker.fields[cell.field].mixed:
-        made["mixed"] = True
+        spec["mixed"] = True
     if nested and (pa.types.is_nested(dtype) or (cell.field is not None and maker.fields[cell.field].json)):
-        made["nested"] = True
+        spec["nested"] = True
     elif cell.column.type == "array" and pa.types.is_list(dtype) and not pa.types.is_nested(dtype.value_type):
-        made["list"] = True
-    return made
+        spec["list"] = True
+    return spec
 
 
-def field_faults(maker: RowGenerator, asked: RequestedMapping) -> list[Fault]:
+def field_faults(maker: RowGenerator, requested: RequestedMapping) -> list[Fault]:
     """Return the errors of a mapping and its formulas that do not depend on the table: unknown fields, and formulas
     with syntax errors."""
-    shown = [one.name for one in maker.fields.values() if not one.hidden]
+    visible = [one.name for one in maker.fields.values() if not one.hidden]
     faults = [
-        unknown_field(f"{asked.mapping_path}.{name}", name, shown)
-        for name in asked.mapping
+        unknown_field(f"{requested.mapping_path}.{name}", name, visible)
+        for name in requested.mapping
         if name not in maker.fields
     ]
-    for name, formula in asked.computed.items():
+    for name, formula in requested.computed.items():
         try:
-            maker.formula(formula, f"{asked.computed_path}.{name}")
+            maker.formula(formula, f"{requested.computed_path}.{name}")
         except InvalidRows as error:
             faults += error.faults
     return faults
@@ -424,10 +434,10 @@ def writing_of_new(planned: Planned) -> WriteSpec:
 # --- Keys -------------------------------------------------------------------------------------------------------
 
 
-def _named(wanted: Iterable[str], entity: Entity, path: str) -> tuple[list[str], list[Fault]]:
+def _resolve_key_columns(names: Iterable[str], entity: Entity, path: str) -> tuple[list[str], list[Fault]]:
     found, faults = [], []
     known = {column.name.casefold(): column.name for column in entity.fields}
-    for place, name in enumerate(wanted):
+    for place, name in enumerate(names):
         real = entity.column(name)
         if real is not None or name.casefold() in known or entity.kind == "collection":
             found.append(real.name if real else known.get(name.casefold(), name))
@@ -439,63 +449,63 @@ def _named(wanted: Iterable[str], entity: Entity, path: str) -> tuple[list[str],
     return list(dict.fromkeys(found)), faults
 
 
-def _key(planned: Planned, named: Sequence[str], can: Capabilities) -> None:
-    """By which columns rows are found again: for upsert and update, for undo, for the ledger."""
+def _choose_key_columns(planned: Planned, key_columns: Sequence[str], can: Capabilities) -> None:
+    """Choose the columns that identify rows: for upsert and update, for undo, and for the ledger."""
     entity, spec, mode = planned.entity, planned.spec, planned.spec["mode"]
-    filled, asked = planned.mapped.columns(), planned.wanted.asked
+    filled, requested = planned.mapped.columns(), planned.wanted.asked
     path = f"{planned.wanted.path}key_columns"
-    known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
-    if asked.key_columns:
-        for place, name in enumerate(named):
+    unique_keys = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
+    if requested.key_columns:
+        for place, name in enumerate(key_columns):
             if name not in filled:
                 text = f'No field goes into the key column "{name}".'
                 planned.faults.append(Fault(f"{path}[{place}]", "missing_column", text, "Map a field to it."))
-        identifies = any(one and set(one) == set(named) for one in known)
-        if mode == "upsert" and can.sql and not identifies:
-            text = f"The columns {', '.join(named)} are no key of the table: an upsert needs a unique constraint."
+        is_unique = any(one and set(one) == set(key_columns) for one in unique_keys)
+        if mode == "upsert" and can.sql and not is_unique:
+            text = f"The columns {', '.join(key_columns)} are no key of the table: an upsert needs a unique constraint."
             planned.faults.append(Fault(path, "not_a_key", text, _keys_hint(entity)))
-        spec["key_columns"] = list(named)
-    elif mode == "insert" and entity.keys and can.capture and _made_there(entity, filled):
+        spec["key_columns"] = list(key_columns)
+    elif mode == "insert" and entity.keys and can.capture and _has_generated_key(entity, filled):
         spec["key_columns"] = list(entity.keys)
         spec["capture"] = [name for name in entity.keys if name not in filled]
     else:
-        fit = next((list(names) for names in known if names and set(names) <= filled.keys()), [])
+        fit = next((list(names) for names in unique_keys if names and set(names) <= filled.keys()), [])
         spec["key_columns"] = fit
         if not fit and mode != "insert":
             text = f"No field goes into a key of the table, by which {mode} could find its rows."
             planned.faults.append(Fault(path, "missing_keys", text, _keys_hint(entity)))
     if mode == "update" and set(filled) <= set(spec["key_columns"]):
         text = "Only key columns are written: there is nothing to update."
-        planned.faults.append(Fault(asked.mapping_path, "nothing_mapped", text, "Map more fields."))
+        planned.faults.append(Fault(requested.mapping_path, "nothing_mapped", text, "Map more fields."))
 
 
-_COMPARED: Final = frozenset({"integer", "decimal", "text", "boolean", "date", "uuid"})
+_COMPARABLE_TYPES: Final = frozenset({"integer", "decimal", "text", "boolean", "date", "uuid"})
 """Types whose values are equal to what was sent, in every database."""
 
 
-def _comparable(planned: Planned) -> list[str]:
+def _undo_columns(planned: Planned) -> list[str]:
     """Return the columns by which rows of a table without a key are found again for undo, if the table was empty."""
     found = [
         cell.column
         for name, cell in planned.mapped.columns().items()
-        if cell.filled and name not in planned.spec["from_parent"] and cell.column.type in _COMPARED
+        if cell.filled and name not in planned.spec["from_parent"] and cell.column.type in _COMPARABLE_TYPES
     ]
     never_null = [one.name for one in found if not one.nullable]
     return never_null or [one.name for one in found]
 
 
-def _made_there(entity: Entity, filled: Mapping[str, Any]) -> bool:
+def _has_generated_key(entity: Entity, filled: Mapping[str, Any]) -> bool:
     """Return whether the target generates the primary key columns that rows do not have."""
-    lacking = [entity.column(name) for name in entity.keys if name not in filled]
-    return bool(lacking) and all(
-        one is not None and (one.generated == "identity" or one.default is not None) for one in lacking
+    missing = [entity.column(name) for name in entity.keys if name not in filled]
+    return bool(missing) and all(
+        one is not None and (one.generated == "identity" or one.default is not None) for one in missing
     )
 
 
 def _keys_hint(entity: Entity) -> str:
     known = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
-    told = [" + ".join(one) for one in dict.fromkeys(known) if one]
-    return f"Its keys: {'; '.join(told)}." if told else "It has no key; use insert."
+    keys = [" + ".join(one) for one in dict.fromkeys(known) if one]
+    return f"Its keys: {'; '.join(keys)}." if keys else "It has no key; use insert."
 
 
 # --- Keys from parents ------------------------------------------------------------------------------------------
@@ -538,63 +548,63 @@ def related(
     can: Capabilities,
     checks: ForeignKeyChecks | None = None,
 ) -> None:
-    """Feeds keys that the target makes to the children, and puts off what closes a ring. `tables` stand in the order
-    of sending; `broken` are the edges that this order cannot keep. `checks` answers for rings that cannot be opened
-    by null."""
+    """Pass keys that the target generates to child tables, and defer references that close a cycle. `tables` are in the
+    order of sending; `broken` are the edges that this order cannot satisfy. `checks` is needed for cycles whose columns
+    are not nullable."""
     if checks is not None:
         for one in tables:
             _number_own_rows(one, checks)
-    place = {one.wanted.template_id: at for at, one in enumerate(tables)}
-    rings = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
+    positions = {one.wanted.template_id: at for at, one in enumerate(tables)}
+    cycles = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
     # Circular references come first, because they may require that the push numbers a key that the target would
     # generate.
-    for edge in sorted(edges, key=lambda one: (one.child_template_id, one.child_field) not in rings):
-        if edge.child_template_id not in place or edge.parent_template_id not in place:
+    for edge in sorted(edges, key=lambda one: (one.child_template_id, one.child_field) not in cycles):
+        if edge.child_template_id not in positions or edge.parent_template_id not in positions:
             continue
-        child, parent = tables[place[edge.child_template_id]], tables[place[edge.parent_template_id]]
+        child, parent = tables[positions[edge.child_template_id]], tables[positions[edge.parent_template_id]]
         cell = _cell(child, edge)
         if cell is None:
             continue
-        ring = (edge.child_template_id, edge.child_field) in rings
-        closed = (
-            ring
+        in_cycle = (edge.child_template_id, edge.child_field) in cycles
+        is_unchecked = (
+            in_cycle
             and not (cell.column.nullable and child.spec["key_columns"])
             and checks is not None
             and can.transactions
             and checks.may_suspend()
         )
-        made = _key_made(child.entity, cell.column.name, parent, edge.parent_field)
-        if made is not None and closed:
+        generated_key = _generated_key(child.entity, cell.column.name, parent, edge.parent_field)
+        if generated_key is not None and is_unchecked:
             assert checks is not None
-            _number(parent, made, checks)
-            made = None
+            _number_keys(parent, generated_key, checks)
+            generated_key = None
         child.spec["references"][cell.column.name] = {
-            "table": place[edge.parent_template_id], "field": edge.child_field, "parent_field": edge.parent_field,
+            "table": positions[edge.parent_template_id], "field": edge.child_field, "parent_field": edge.parent_field,
         }  # fmt: skip
-        if closed:
+        if is_unchecked:
             child.spec["unchecked"].append(cell.column.name)
             continue
-        if made is not None and can.capture and parent.spec["mode"] == "insert":
-            if made not in parent.spec["capture"]:
-                parent.spec["capture"].append(made)
-            at = place[edge.parent_template_id]
+        if generated_key is not None and can.capture and parent.spec["mode"] == "insert":
+            if generated_key not in parent.spec["capture"]:
+                parent.spec["capture"].append(generated_key)
+            at = positions[edge.parent_template_id]
             child.spec["from_parent"][cell.column.name] = {
-                "table": at, "column": made, "field": edge.child_field,
+                "table": at, "column": generated_key, "field": edge.child_field,
             }  # fmt: skip
-        if ring or (edge.to_itself and made is not None):
-            _put_off(child, cell.column, can)
+        if in_cycle or (edge.to_itself and generated_key is not None):
+            _defer_column(child, cell.column, can)
 
 
-_LINKS: Final = ("columns", "capture", "from_parent", "later", "references", "unchecked", "numbered")
+_LINK_KEYS: Final = ("columns", "capture", "from_parent", "later", "references", "unchecked", "numbered")
 
 
 def links_of(one: Planned) -> dict[str, Any]:
     """Return what `related` changes of a table, for `restore_links`."""
-    return {key: copy(one.spec[key]) for key in _LINKS}
+    return {key: copy(one.spec[key]) for key in _LINK_KEYS}
 
 
 def restore_links(one: Planned, links: Mapping[str, Any]) -> None:
-    """Take back what `related` changed of a table. Faults stay."""
+    """Undo the changes of `related` to a table. Faults remain."""
     one.spec.update(links)
 
 
@@ -607,14 +617,14 @@ def without_parents(
     of tables by template, `out` those that are left out already.
     """
     by_id = {one.wanted.template_id: one for one in tables}
-    gone = {template_id: name for template_id, name in names.items() if name in out}
+    missing = {template_id: name for template_id, name in names.items() if name in out}
     found: dict[str, dict[str, Any]] = {}
-    again = True
-    while again:
-        again = False
+    changed = True
+    while changed:
+        changed = False
         for edge in edges:
             child = by_id.get(edge.child_template_id)
-            if child is None or edge.to_itself or edge.parent_template_id not in gone:
+            if child is None or edge.to_itself or edge.parent_template_id not in missing:
                 continue
             cell = _cell(child, edge)
             if cell is None or not any(one["column"] == cell.column.name for one in child.spec["columns"]):
@@ -624,12 +634,12 @@ def without_parents(
                     one for one in child.spec["columns"] if one["column"] != cell.column.name
                 ]
                 continue
-            parent = gone[edge.parent_template_id]
+            parent = missing[edge.parent_template_id]
             text = f'Its column "{cell.column.name}" needs a row of "{parent}", which is left out.'
             found[child.wanted.name] = {"code": "parent_skipped", "message": text, "hint": ""}
-            gone[edge.child_template_id] = child.wanted.name
+            missing[edge.child_template_id] = child.wanted.name
             del by_id[edge.child_template_id]
-            again = True
+            changed = True
     return found
 
 
@@ -656,28 +666,28 @@ def optional_columns(entity: Entity, table: TableRows) -> list[str]:
 def without_columns(spec: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """Return an object of `Push.tables` without some columns."""
 
-    def kept(of: Mapping[str, Any]) -> dict[str, Any]:
+    def remaining(of: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in of.items() if name not in names}
 
     return {
         **spec,
         "columns": [one for one in spec["columns"] if one["column"] not in names],
-        "from_parent": kept(spec["from_parent"]),
-        "references": kept(spec.get("references") or {}),
+        "from_parent": remaining(spec["from_parent"]),
+        "references": remaining(spec.get("references") or {}),
         "undo_columns": [one for one in spec.get("undo_columns") or () if one not in names],
     }
 
 
-def _number(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
+def _number_keys(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
     """Send the key that the target would generate: numbers after its highest existing one."""
     if key in parent.spec["numbered"]:
         return
     column = parent.entity.column(key)
     field = next((one.field for one in parent.mapped.cells if one.column.name == key and one.field), None)
-    made = parent.wanted.maker.fields.get(field or key)
-    if column is None or column.type != "integer" or made is None:
+    source = parent.wanted.maker.fields.get(field or key)
+    if column is None or column.type != "integer" or source is None:
         return
-    parent.spec["columns"].insert(0, {"column": key, "field": made.name})
+    parent.spec["columns"].insert(0, {"column": key, "field": source.name})
     parent.spec["numbered"][key] = checks.highest(parent.entity, key)
     parent.spec["capture"] = [name for name in parent.spec["capture"] if name != key]
 
@@ -685,26 +695,26 @@ def _number(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
 def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
     """Send the key of a table whose rows refer to themselves, because it must be known before a row is inserted, and of
     a table that has no other column."""
-    only = [table.entity.column(one["column"]) for one in table.spec["columns"]]
-    if len(only) == 1 and only[0] is not None and only[0].generated == "identity":
-        table.spec["numbered"][only[0].name] = checks.highest(table.entity, only[0].name)
+    columns = [table.entity.column(one["column"]) for one in table.spec["columns"]]
+    if len(columns) == 1 and columns[0] is not None and columns[0].generated == "identity":
+        table.spec["numbered"][columns[0].name] = checks.highest(table.entity, columns[0].name)
     for relation in table.entity.relations:
         if relation.entity != table.entity.name or len(relation.columns) != 1:
             continue
         (column,), (key,) = relation.columns, relation.entity_columns
         cell = next((one for one in table.mapped.cells if one.column.name == column and one.field), None)
-        made = table.wanted.maker.fields.get((cell and cell.field) or "")
-        there = table.entity.column(key)
-        kind = made.column.type if made is not None and made.column is not None else None
-        copied = isinstance(kind, Formula) and kind.options.expression == key
-        if cell is None or not copied or there is None or there.generated != "identity":
+        source = table.wanted.maker.fields.get((cell and cell.field) or "")
+        key_column = table.entity.column(key)
+        kind = source.column.type if source is not None and source.column is not None else None
+        is_copy = isinstance(kind, Formula) and kind.options.expression == key
+        if cell is None or not is_copy or key_column is None or key_column.generated != "identity":
             continue
-        _number(table, key, checks)
+        _number_keys(table, key, checks)
         if key in table.spec["numbered"]:
             table.spec["numbered"][column] = table.spec["numbered"][key]
 
 
-def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
+def _generated_key(child: Entity, column: str, parent: Planned, parent_field: str) -> str | None:
     """Return the column of the parent's table whose value the target generates and a child's column uses; None if the
     rows contain it."""
     relation = relation_of(child, column)
@@ -714,16 +724,16 @@ def _key_made(child: Entity, column: str, parent: Planned, parent_field: str) ->
     elif any(cell.field == parent_field for cell in filled.values()):
         return None
     elif parent.entity.kind == "endpoint":
-        brought = [one.name for one in parent.entity.fields if not one.name.startswith("@")]
-        name = parent_field if parent_field in brought else brought[0] if len(brought) == 1 else ""
+        returned = [one.name for one in parent.entity.fields if not one.name.startswith("@")]
+        name = parent_field if parent_field in returned else returned[0] if len(returned) == 1 else ""
     elif len(parent.entity.keys) != 1:
         return None
     else:
         name = parent.entity.keys[0]
-    there = parent.entity.column(name)
-    if name in filled or there is None or name in parent.spec["numbered"]:
+    key_column = parent.entity.column(name)
+    if name in filled or key_column is None or name in parent.spec["numbered"]:
         return None
-    return name if there.generated == "identity" or there.default is not None else None
+    return name if key_column.generated == "identity" or key_column.default is not None else None
 
 
 def relation_of(entity: Entity, column: str) -> Relation | None:
@@ -731,7 +741,7 @@ def relation_of(entity: Entity, column: str) -> Relation | None:
     return next((one for one in entity.relations if column in one.columns), None)
 
 
-def _put_off(child: Planned, column: Column, can: Capabilities) -> None:
+def _defer_column(child: Planned, column: Column, can: Capabilities) -> None:
     path = child.wanted.asked.mapping_path
     if can.by_row:
         text = (
@@ -777,11 +787,11 @@ class Order:
     @property
     def canary(self) -> int:
         """Number of canary rows; 0 without a canary."""
-        asked = self.ask.get("canary") if self.push.kind == "push" else None
-        return limits.PUSH_CANARY_ROWS if asked is True else int(asked or 0)
+        requested = self.ask.get("canary") if self.push.kind == "push" else None
+        return limits.PUSH_CANARY_ROWS if requested is True else int(requested or 0)
 
     def idempotency_keys(self, place: int, numbers: Sequence[int]) -> list[str]:
-        """The columns that identify a row at the target: see `ledger_rows.sent_as`."""
+        """Return the idempotency keys of some rows: see `ledger.read.sent_as`."""
         with reading() as session:
             keys = read.sent_as(session, self.push, place, numbers)
         return [keys[number] for number in numbers]
@@ -789,8 +799,8 @@ class Order:
     @property
     def wait_seconds(self) -> int:
         """How long the push waits for an unavailable target, in seconds."""
-        asked = self.ask.get("target_wait_seconds")
-        return int(current_app.config["SETTINGS"].target_wait_seconds if asked is None else asked)
+        requested = self.ask.get("target_wait_seconds")
+        return int(current_app.config["SETTINGS"].target_wait_seconds if requested is None else requested)
 
     @property
     def stops(self) -> bool:

@@ -55,8 +55,10 @@ from webapp.row_templates.services.compiled_plans import Source
 from webapp.row_templates.services.relations import Edge
 from webapp.sources.services import sources
 
-_ENCODE: Final = "Set header_encoding of the request template to percent or rfc8187, or use another field."
-_SHOWN_CHARS: Final = 60  # chosen: of a value in a message
+_ENCODING_HINT: Final = (
+    "Set header_encoding of the request template to percent or rfc8187, or use another field."
+)
+_MESSAGE_VALUE_CHARS: Final = 60  # chosen: of a value in a message
 
 
 class NoControl:
@@ -87,21 +89,21 @@ def of_table(channel: Channel, rows: TableRows, path: str = "", *, sound: bool =
         return []
     if not sound:
         return list(
-            _unknown(template, rows.columns, lambda name: name.partition(".")[0] in rows.columns, path)
+            _unknown_fields(template, rows.columns, lambda name: name.partition(".")[0] in rows.columns, path)
         )
     row = rows.batch(
         np.arange(rows.offset, rows.offset + min(1, rows.count), dtype=np.uint64), value_checks.NoKeys()
     )
-    faults = list(_unknown(template, rows.columns, lambda name: has_field(row, name), path))
+    faults = list(_unknown_fields(template, rows.columns, lambda name: has_field(row, name), path))
     if not faults and template.header_encoding == "none":
-        faults = list(_headers(template, rows, row.schema, path))
+        faults = list(_header_faults(template, rows, row.schema, path))
     return faults
 
 
-def _unknown(
+def _unknown_fields(
     template: RequestTemplate, names: Sequence[str], known: Callable[[str], bool], path: str
 ) -> Iterator[Fault]:
-    """Fields that a request reads and rows do not have."""
+    """Yield a fault for each field that the request reads and the rows do not have."""
     for place, name in template.reads():
         if not known(name):
             text = f'The request reads "{name[:100]}", and the rows have no such field.'
@@ -114,58 +116,64 @@ def _unknown(
 # --- Values in headers ------------------------------------------------------------------------------------------
 
 
-def _headers(template: RequestTemplate, rows: TableRows, schema: pa.Schema, path: str) -> Iterator[Fault]:
-    """The first row of each header whose value the header cannot hold."""
-    asked: dict[str, list[Placeholder]] = {}
+def _header_faults(
+    template: RequestTemplate, rows: TableRows, schema: pa.Schema, path: str
+) -> Iterator[Fault]:
+    """Yield a fault for each header, with the first row whose value is not valid in it."""
+    placeholders: dict[str, list[Placeholder]] = {}
     for name, text in template.headers.items():
-        holes = [hole for hole in parse(text).holes if not _is_plain(hole, rows, schema)]
-        made = next((hole.name for hole in holes if _column(hole, rows) in rows.from_parent), None)
-        if made is not None:
-            message = f"The header {name} uses {made}, a key that the target creates while the rows are sent."
-            yield _fault(path, name, f"{message} Its characters cannot be checked in advance.")
+        holes = [hole for hole in parse(text).holes if not _is_ascii(hole, rows, schema)]
+        generated_key = next(
+            (hole.name for hole in holes if _placeholder_column(hole, rows) in rows.from_parent), None
+        )
+        if generated_key is not None:
+            message = f"The header {name} uses {generated_key}, a key that the target creates while the rows are sent."
+            yield _header_fault(path, name, f"{message} Its characters cannot be checked in advance.")
         elif holes:
-            asked[name] = holes
-    if asked and rows.count > limits.HTTP_HEADER_ROWS:
-        for name, holes in asked.items():
+            placeholders[name] = holes
+    if placeholders and rows.count > limits.HTTP_HEADER_ROWS:
+        for name, holes in placeholders.items():
             message = f"The header {name} reads {holes[0].name}, whose values cannot be checked in {rows.count:,} rows."
-            yield _fault(path, name, f"{message} Up to {limits.HTTP_HEADER_ROWS:,} rows can be checked.")
+            yield _header_fault(
+                path, name, f"{message} Up to {limits.HTTP_HEADER_ROWS:,} rows can be checked."
+            )
         return
-    for first, batch in _blocks(rows, {_column(hole, rows) for holes in asked.values() for hole in holes}):
-        for name in list(asked):
-            found = _first_unfit(batch, template.headers[name], asked[name])
+    for first, batch in _blocks(
+        rows, {_placeholder_column(hole, rows) for holes in placeholders.values() for hole in holes}
+    ):
+        for name in list(placeholders):
+            found = _first_unfit(batch, template.headers[name], placeholders[name])
             if found is not None:
                 place, field, value = found
-                shown = HIDDEN if _column_of(field, rows) in rows.sensitive else _shown(value)
-                message = (
-                    f"The header {name} cannot hold the value of {field} in row {first + place:,}: {shown}."
-                )
+                displayed = HIDDEN if _field_column(field, rows) in rows.sensitive else _quoted(value)
+                message = f"The header {name} cannot hold the value of {field} in row {first + place:,}: {displayed}."
                 reason = "It has line breaks or other control characters."
                 if any(ch > "\xff" for ch in value):
                     reason = "It has characters beyond Latin-1."
-                yield _fault(path, name, f"{message} {reason}")
-                del asked[name]
-        if not asked:
+                yield _header_fault(path, name, f"{message} {reason}")
+                del placeholders[name]
+        if not placeholders:
             return
 
 
-def _fault(path: str, header: str, text: str) -> Fault:
-    return Fault(f"{path}request_template.headers.{header}", "invalid_header_value", text, _ENCODE)
+def _header_fault(path: str, header: str, text: str) -> Fault:
+    return Fault(f"{path}request_template.headers.{header}", "invalid_header_value", text, _ENCODING_HINT)
 
 
-def _column(hole: Placeholder, rows: TableRows) -> str:
-    return _column_of(hole.name, rows)
+def _placeholder_column(hole: Placeholder, rows: TableRows) -> str:
+    return _field_column(hole.name, rows)
 
 
-def _column_of(name: str, rows: TableRows) -> str:
-    """The column that a field is in."""
+def _field_column(name: str, rows: TableRows) -> str:
+    """Return the column that contains a field."""
     return name if name in rows.columns else name.partition(".")[0]
 
 
-def _is_plain(hole: Placeholder, rows: TableRows, schema: pa.Schema) -> bool:
+def _is_ascii(hole: Placeholder, rows: TableRows, schema: pa.Schema) -> bool:
     """Return whether all values of a placeholder consist of digits and ASCII signs: numbers, dates, times, true and
     false."""
-    dtype = schema.field(_column(hole, rows)).type
-    if hole.filters or rows.spec.get("bad") or _column(hole, rows) in rows.from_parent:
+    dtype = schema.field(_placeholder_column(hole, rows)).type
+    if hole.filters or rows.spec.get("bad") or _placeholder_column(hole, rows) in rows.from_parent:
         return False
     return bool(
         pa.types.is_integer(dtype)
@@ -177,7 +185,7 @@ def _is_plain(hole: Placeholder, rows: TableRows, schema: pa.Schema) -> bool:
 
 
 def _blocks(rows: TableRows, columns: set[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The columns of all rows, by parts, each with the number of its first row, from 1."""
+    """Yield the columns of all rows in blocks, each with the number of its first row, from 1."""
     at, step = 0, limits.BLOCK_ROWS
     names = [name for name in rows.columns if name in columns]
     while names and at < rows.count:
@@ -196,7 +204,7 @@ def _blocks(rows: TableRows, columns: set[str]) -> Iterator[tuple[int, pa.Record
 def _first_unfit(
     batch: pa.RecordBatch, header: str, holes: Sequence[Placeholder]
 ) -> tuple[int, str, str] | None:
-    """The first row whose value does not fit a header: its place, the field and its value."""
+    """Return the first row whose value is not valid in a header: its position, the field and the value."""
     begins = header.lstrip(" \t").startswith("{{")  # only what the header begins with must not be white space
     found = []
     for at, hole in enumerate(holes):
@@ -208,9 +216,9 @@ def _first_unfit(
     return min(found, default=None)
 
 
-def _shown(value: str) -> str:
+def _quoted(value: str) -> str:
     """Return a value for use in a message: in quotation marks, with control characters escaped."""
-    cut = value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}…"
+    cut = value if len(value) <= _MESSAGE_VALUE_CHARS else f"{value[:_MESSAGE_VALUE_CHARS]}…"
     return f'"{"".join(ch if ch.isprintable() else repr(ch)[1:-1] for ch in cut)}"'
 
 
@@ -263,7 +271,7 @@ class PreparedPush:
 
     @property
     def targets(self) -> list[str]:
-        """The tables' names there."""
+        """The names of the tables in the target."""
         return [one.spec["target"] for one in self.tables]
 
     def faults(self) -> list[Fault]:
@@ -280,7 +288,7 @@ class PreparedPush:
 P = ParamSpec("P")
 
 
-def _looking(prepare: Callable[P, PreparedPush]) -> Callable[P, PreparedPush]:
+def _read_only(prepare: Callable[P, PreparedPush]) -> Callable[P, PreparedPush]:
     """Run `prepare` in a read-only transaction: it queries the target, which can take long and must not block
     writers."""
 
@@ -304,7 +312,7 @@ def _looking(prepare: Callable[P, PreparedPush]) -> Callable[P, PreparedPush]:
 # --- Of a template ----------------------------------------------------------------------------------------------
 
 
-@_looking
+@_read_only
 def of_template(
     actor: Actor, template_id: str, ask: PushInput, *, keep: bool = True, path: str | None = None
 ) -> PreparedPush:
@@ -325,7 +333,7 @@ def of_template(
         gathered.raise_all()
         raise tenancy.not_found("template", template_id)
     found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
-    source = _source(found, ask, gathered)
+    source = _compile_source(found, ask, gathered)
     if not gathered:
         with gathered.check():
             source = sources.opened(actor, source, keep=keep)
@@ -333,12 +341,12 @@ def of_template(
     with gathered.check("count"):
         quotas.check_rows(actor, count)
     recipe = _recipe(actor, source, ask, count, gathered, keep)
-    maker, asked = (
+    maker, requested = (
         TemplateRows(recipe.bound),
         RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns),
     )
     if destination is None:
-        gathered.raise_all(planning.field_faults(maker, asked))
+        gathered.raise_all(planning.field_faults(maker, requested))
     assert destination is not None
     prepared = PreparedPush(
         ids.new("psh"),
@@ -356,10 +364,10 @@ def of_template(
         ("template", found.id),
         {"version": found.version, "seed": recipe.pins.seed, "offset": ask.offset},
     )
-    wanted_table = {
+    table_options = {
         "maker": maker, "count": count, "offset": ask.offset, "template_id": found.id, "version": found.version,
     }  # fmt: skip
-    _one_table(actor, prepared, ask, source.name, wanted_table, gathered)
+    _plan_single_table(actor, prepared, ask, source.name, table_options, gathered)
     own = [(found.id, found.version)]
     edges = [one for one in _edges(own) if one.to_itself]
     if not prepared.faults():
@@ -368,7 +376,7 @@ def of_template(
 
 
 def _complete(prepared: PreparedPush, gathered: Gathered) -> PreparedPush:
-    """A push whose requests are checked, too. Errors: all that were gathered, with the faults of the mapping."""
+    """Check the requests of a push. Errors: all that were gathered, with the faults of the mapping."""
     with gathered.check():
         add(prepared.destination, prepared.tables)
     if gathered:
@@ -376,8 +384,8 @@ def _complete(prepared: PreparedPush, gathered: Gathered) -> PreparedPush:
     return prepared
 
 
-def _source(found: generate.TemplateRef, ask: PushInput, gathered: Gathered) -> Source:
-    """The template, compiled; without the request's locale and related rows where these have faults."""
+def _compile_source(found: generate.TemplateRef, ask: PushInput, gathered: Gathered) -> Source:
+    """Return the compiled template, without the requested locale and related rows if these have faults."""
     with gathered.check():
         return generate.saved_source(found, ask.locale, rows_of=ask.rows)
     with gathered.check():
@@ -388,15 +396,15 @@ def _source(found: generate.TemplateRef, ask: PushInput, gathered: Gathered) -> 
 def _recipe(
     actor: Actor, source: Source, ask: PushInput, count: int, gathered: Gathered, keep: bool
 ) -> Recipe:
-    """The rows. Where something is wrong already, or with the request for rows, nothing is fetched from outside, and
-    the rows are those that the mapping can be checked with."""
-    wanted = GenerateInput(
+    """Return the recipe of the rows. After an error, no external values are fetched, and the recipe is only good enough
+    to check the mapping."""
+    options = GenerateInput(
         count=count, seed=ask.seed, overrides=ask.overrides, offset=ask.offset, locale=ask.locale, now=ask.now,
         rows=ask.rows,
     )  # fmt: skip
     fetch = not gathered
     with gathered.check():
-        return external_values.recipe(actor, source, wanted, fetch=fetch, keep=keep and fetch)
+        return external_values.recipe(actor, source, options, fetch=fetch, keep=keep and fetch)
     with gathered.check():
         return external_values.recipe(
             actor, source, GenerateInput(count=1, seed=ask.seed, rows=ask.rows), fetch=False
@@ -404,33 +412,35 @@ def _recipe(
     raise gathered.error() or ApiError("internal_error")
 
 
-def _one_table(
+def _plan_single_table(
     actor: Actor,
     prepared: PreparedPush,
     ask: TableInput,
     name: str,
-    wanted: Mapping[str, Any],
+    table_options: Mapping[str, Any],
     gathered: Gathered,
 ) -> None:
-    asked = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+    requested = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
     target = ask.target or prepared.destination.operation
     with gathered.check():
         catalogue = pushes_targets.catalogue_of(actor, prepared.destination)
-        prepared.tables = [_planned(catalogue, prepared, ask, asked, target, name, "target", dict(wanted), 0)]
+        prepared.tables = [
+            _plan_table(catalogue, prepared, ask, requested, target, name, "target", dict(table_options), 0)
+        ]
     if not prepared.tables:
-        gathered.raise_all(planning.field_faults(wanted["maker"], asked))
+        gathered.raise_all(planning.field_faults(table_options["maker"], requested))
     prepared.target = prepared.tables[0].spec["target"]
 
 
-def _planned(
+def _plan_table(
     catalogue: Catalogue | Places,
     prepared: PreparedPush,
     ask: SendingInput,
-    asked: RequestedMapping,
+    requested: RequestedMapping,
     target: str | None,
     name: str,
     path: str,
-    wanted: dict[str, Any],
+    table_options: dict[str, Any],
     place: int,
 ) -> Planned:
     """Map one table to the columns of the target, and refresh the metadata if something is missing there. Error:
@@ -443,8 +453,8 @@ def _planned(
         if entity is None and not create:
             raise validation_error([catalogue.unknown(path, target or name)])
         where = entity.name if entity else target or generation_rows.slug(name)
-        made = RequestedTable(name, where, asked=asked, entity=entity, **wanted)
-        planned = planning.table(made, prepared.can, prepared.push_id, place)
+        requested_table = RequestedTable(name, where, asked=requested, entity=entity, **table_options)
+        planned = planning.table(requested_table, prepared.can, prepared.push_id, place)
         if entity is None or not planned.faults or not catalogue.renewed():
             break
     return planned
@@ -458,7 +468,7 @@ def _edges(versions: Sequence[tuple[str, int]]) -> list[Edge]:
 # --- Of a dataset -----------------------------------------------------------------------------------------------
 
 
-@_looking
+@_read_only
 def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> PreparedPush:
     """A push of all tables of a dataset's newest version, parents first. Errors as of `of_template`, for any table."""
     gathered = Gathered()
@@ -473,9 +483,9 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
     if destination is None:
         gathered.raise_all()
     assert destination is not None
-    wanted = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
+    options = DatasetExportInput(seed=ask.seed, now=ask.now, format="json")
     skipped: dict[str, ApiError] | None = {} if ask.skip_faulty_tables else None
-    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, wanted, skipped)
+    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, options, skipped)
     prepared = PreparedPush(
         ids.new("psh"),
         destination,
@@ -493,15 +503,15 @@ def of_dataset(actor: Actor, dataset_id: str, ask: DatasetPushInput) -> Prepared
         {"version": version.number, "seed": bundle.seed, "tables": len(members)},
     )
     with gathered.check("count"):
-        quotas.check_rows(actor, max(made.count for made in bundle.recipes))
-    _dataset_tables(actor, prepared, ask, bundle, gathered)
+        quotas.check_rows(actor, max(recipe.count for recipe in bundle.recipes))
+    _plan_dataset_tables(actor, prepared, ask, bundle, gathered)
     edges = _edges([(one.template_id, one.version) for one in members])
     if skipped is not None and not gathered:
         _skip_faulty(prepared, edges, skipped, {one.template_id: one.name for one in members})
     elif not gathered and not prepared.faults():
-        ring = planning.ordered(prepared.tables, edges)
+        broken = planning.ordered(prepared.tables, edges)
         checks = pushes_targets.ForeignKeyChecks(prepared.connection)
-        planning.related(prepared.tables, edges, ring, prepared.can, checks)
+        planning.related(prepared.tables, edges, broken, prepared.can, checks)
     return _complete(prepared, gathered)
 
 
@@ -514,34 +524,39 @@ def _skip_faulty(
     remains.
     """
     checks = pushes_targets.ForeignKeyChecks(prepared.connection)
-    out = {name: _reason(error.details.get("fields") or (), error) for name, error in skipped.items()}
-    out |= {one["name"]: one for one in prepared.skipped}
+    reasons = {
+        name: _skip_reason(error.details.get("fields") or (), error) for name, error in skipped.items()
+    }
+    reasons |= {one["name"]: one for one in prepared.skipped}
     while True:
         for one in prepared.tables:
             if one.faults:
-                out[one.wanted.name] = _reason([fault.as_dict() for fault in one.faults])
-        out |= planning.without_parents(
-            [one for one in prepared.tables if one.wanted.name not in out], edges, names, out
+                reasons[one.wanted.name] = _skip_reason([fault.as_dict() for fault in one.faults])
+        reasons |= planning.without_parents(
+            [one for one in prepared.tables if one.wanted.name not in reasons], edges, names, reasons
         )
-        prepared.tables = [one for one in prepared.tables if one.wanted.name not in out]
+        prepared.tables = [one for one in prepared.tables if one.wanted.name not in reasons]
         if not prepared.tables:
-            told = list(out.items())[: limits.MAX_FAULTS]
+            reported = list(reasons.items())[: limits.MAX_FAULTS]
             raise validation_error(
-                [Fault(f"templates.{name}", one["code"], one["message"], one["hint"]) for name, one in told]
+                [
+                    Fault(f"templates.{name}", one["code"], one["message"], one["hint"])
+                    for name, one in reported
+                ]
             )
         before = [planning.links_of(one) for one in prepared.tables]
-        left = relations.among(edges, [one.wanted.template_id or "" for one in prepared.tables])
-        ring = planning.ordered(prepared.tables, left)
-        planning.related(prepared.tables, left, ring, prepared.can, checks)
+        remaining_edges = relations.among(edges, [one.wanted.template_id or "" for one in prepared.tables])
+        broken = planning.ordered(prepared.tables, remaining_edges)
+        planning.related(prepared.tables, remaining_edges, broken, prepared.can, checks)
         _check_first_rows(prepared.tables)
         if not any(one.faults for one in prepared.tables):
             break
         for one, links in zip(prepared.tables, before, strict=True):
             planning.restore_links(one, links)
-    prepared.skipped = [{**out[name], "name": name} for name in names.values() if name in out]
+    prepared.skipped = [{**reasons[name], "name": name} for name in names.values() if name in reasons]
 
 
-def _reason(faults: Sequence[Mapping[str, Any]], error: ApiError | None = None) -> dict[str, Any]:
+def _skip_reason(faults: Sequence[Mapping[str, Any]], error: ApiError | None = None) -> dict[str, Any]:
     """Return why a table is left out: its first error, or the error of the whole request."""
     if faults:
         first = faults[0]
@@ -564,7 +579,7 @@ def _check_first_rows(tables: Sequence[Planned]) -> None:
             one.faults += found or [Fault("", error.code, error.message)]
 
 
-def _dataset_tables(
+def _plan_dataset_tables(
     actor: Actor, prepared: PreparedPush, ask: DatasetPushInput, bundle: rows.Bundle, gathered: Gathered
 ) -> None:
     catalogue: Catalogue | Places | None = None
@@ -572,17 +587,17 @@ def _dataset_tables(
         found = pushes_targets.catalogue_of(actor, prepared.destination)
         if ask.create_table and prepared.can.create_table:
             names = [one.name for one in bundle.members if ask.targets.get(one.name, one.name) is not None]
-            told = [
+            spellings = [
                 [target] if (target := ask.targets.get(name)) else pushes_targets.spellings(name)
                 for name in names
             ]
-            found.look(name for names in told for name in names)
+            found.look(name for names in spellings for name in names)
         catalogue = found
-    for recipe, (member, made) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
+    for index, (member, recipe) in enumerate(zip(bundle.members, bundle.recipes, strict=True)):
         name = member.name
         if name in ask.targets and ask.targets[name] is None:
             continue
-        asked = RequestedMapping(
+        requested = RequestedMapping(
             ask.mappings.get(name, {}),
             ask.computed.get(name, {}),
             ask.mode,
@@ -590,34 +605,36 @@ def _dataset_tables(
             f"mappings.{name}",
             f"computed.{name}",
         )
-        wanted = {
-            "maker": TemplateRows(made.bound),
-            "count": made.count,
+        table_options = {
+            "maker": TemplateRows(recipe.bound),
+            "count": recipe.count,
             "template_id": member.template_id,
             "version": member.version,
-            "recipe": recipe,
+            "recipe": index,
             "path": f"{name}.",
         }
         planned = None
         if catalogue is not None and ask.skip_faulty_tables:
             try:
-                planned = _planned(
-                    catalogue, prepared, ask, asked, ask.targets.get(name), name, f"targets.{name}", wanted,
+                planned = _plan_table(
+                    catalogue, prepared, ask, requested, ask.targets.get(name), name, f"targets.{name}", table_options,
                     len(prepared.tables),
                 )  # fmt: skip
             except ApiError as error:
                 if error.code != "validation_error":
                     raise
-                prepared.skipped.append({"name": name, **_reason(error.details.get("fields") or (), error)})
+                prepared.skipped.append(
+                    {"name": name, **_skip_reason(error.details.get("fields") or (), error)}
+                )
                 continue
         elif catalogue is not None:
             with gathered.check():
-                planned = _planned(
-                    catalogue, prepared, ask, asked, ask.targets.get(name), name, f"targets.{name}", wanted,
+                planned = _plan_table(
+                    catalogue, prepared, ask, requested, ask.targets.get(name), name, f"targets.{name}", table_options,
                     len(prepared.tables),
                 )  # fmt: skip
         if planned is None:
-            gathered.add(planning.field_faults(wanted["maker"], asked))
+            gathered.add(planning.field_faults(table_options["maker"], requested))
         else:
             if note := bundle.notes.get(name):
                 planned.spec["note"] = note
@@ -625,7 +642,7 @@ def _dataset_tables(
 
 
 def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
-    given: dict[str, Mapping[str, Any]] = {
+    requested: dict[str, Mapping[str, Any]] = {
         "targets": ask.targets,
         "mappings": ask.mappings,
         "computed": ask.computed,
@@ -638,16 +655,16 @@ def _unknown_tables(ask: DatasetPushInput, known: Sequence[str]) -> list[Fault]:
             f'The dataset has no table "{name}".',
             did_you_mean(name, known) or f"Its tables are {', '.join(known)}.",
         )
-        for key, one in given.items()
+        for key, one in requested.items()
         for name in one
         if name not in known
     ]
 
 
-# --- Of rows that are given -------------------------------------------------------------------------------------
+# --- Of rows in the request -----------------------------------------------------------------------------------
 
 
-@_looking
+@_read_only
 def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
     """A push of rows that came with the request. They are stored when the push is saved.
 
@@ -664,8 +681,8 @@ def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
     pins = Pins(seed=push_id, now=now, vocabulary="", engine=ENGINE)
     maker: RowGenerator = GivenRows(table, pins.seed, pins.now)
     if destination is None:
-        asked = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
-        gathered.raise_all(planning.field_faults(maker, asked))
+        requested = RequestedMapping(ask.mapping, ask.computed, ask.mode, ask.key_columns)
+        gathered.raise_all(planning.field_faults(maker, requested))
     assert destination is not None
     prepared = PreparedPush(
         push_id,
@@ -680,7 +697,9 @@ def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
     )
     key = f"pushes/{actor.workspace_id}/{push_id}/rows.arrow"
     name = ask.target or "rows"
-    _one_table(actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key}, gathered)
+    _plan_single_table(
+        actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key}, gathered
+    )
     prepared.head.pop("workspace_id")
     prepared.given = (key, table)
     return _complete(prepared, gathered)

@@ -42,13 +42,13 @@ def dry_run_requests(prepared: PreparedPush) -> dict[str, Any]:
     with targets.channel_of(prepared.destination) as channel:
         for place, one in enumerate(prepared.tables):
             sent = preview_requests(prepared.push_id, channel, place, one)
-            told, count = value_checks.check(
+            mismatches, count = value_checks.check(
                 one, one.rows(place), None, prepared.targets, prepared.connection.type
             )
-            found += told
+            found += mismatches
             checked += count
-            told_of = {"name": one.spec["name"], "target": one.spec["target"]}
-            tables.append({**told_of, "statements": None, "requests": sent})
+            table_names = {"name": one.spec["name"], "target": one.spec["target"]}
+            tables.append({**table_names, "statements": None, "requests": sent})
     return {
         "statements": None,
         "requests": [text for one in tables for text in one["requests"]],
@@ -59,7 +59,7 @@ def dry_run_requests(prepared: PreparedPush) -> dict[str, Any]:
 
 
 def preview_requests(push_id: str, channel: Channel, place: int, one: Planned) -> list[str]:
-    """The HTTP of the first three rows of a table, as a push of that id would send them."""
+    """Return the HTTP requests for the first three rows of a table, as a push with that id would send them."""
     rows = one.rows(place)
     few = np.arange(rows.offset, rows.offset + min(limits.PREVIEW_ROWS, rows.count), dtype=np.uint64)
     numbers = list(range(1, len(few) + 1))
@@ -92,7 +92,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "dataset_version": push.dataset_version,
         "target": push.target,
         "mode": first["mode"],
-        "tables": [_table(one) for one in push.tables],
+        "tables": [_table_json(one) for one in push.tables],
         "skipped": push.request.get("skipped", []),
         "seed": push.pins["seed"],
         "now": push.pins["now"],
@@ -114,7 +114,7 @@ def as_json(push: Push) -> dict[str, Any]:
     }
 
 
-def _table(one: dict[str, Any]) -> dict[str, Any]:
+def _table_json(one: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": one["name"],
         "template_id": one["template_id"],
@@ -143,13 +143,13 @@ def _keep_undo_columns(prepared: PreparedPush) -> None:
     keyless = [
         one.spec for one in prepared.tables if not one.spec["key_columns"] and one.spec.get("undo_columns")
     ]
-    there: dict[str, int] = {}
+    row_counts: dict[str, int] = {}
     if keyless:
         with suppress(ApiError):
             names = [one["target"] for one in keyless]
-            there = inspection.counts(prepared.connection, names, limits.UNDO_COUNT_SECONDS)
+            row_counts = inspection.counts(prepared.connection, names, limits.UNDO_COUNT_SECONDS)
     for one in keyless:
-        if there.get(one["target"]) != 0:
+        if row_counts.get(one["target"]) != 0:
             del one["undo_columns"]
 
 
@@ -161,13 +161,13 @@ def queue(
     claim: Callable[[Push], None] | None = None,
     **columns: Any,
 ) -> Push:
-    """Spend the rows of a push, save it with its audit entry and ring for a worker; commits. `columns` are others of
-    its row; `claim` is called in the transaction that saves it, and can end it with an exception.
+    """Charge the rows of a push, save it with its audit entry, notify a worker and commit. `columns` are further
+    columns of its row; `claim` is called in the transaction that saves it, and can end it with an exception.
 
     Errors: validation_error, row_limit_exceeded, quota_exceeded.
     """
     prepared.check()
-    _first_rows(prepared)
+    _check_first_rows(prepared)
     _keep_undo_columns(prepared)
     ask = prepared.ask.model_dump(mode="json", exclude={"rows"} if prepared.given else None)
     ask["canary"] = getattr(prepared.ask, "canary_rows", None)
@@ -200,9 +200,14 @@ def queue(
         db.session.flush()
         if claim is not None:
             claim(push)
-        told = {"push": push.id, "connection": prepared.connection.id, "target": push.target, **prepared.told}
-        told |= quotas.records_told(records)
-        audit_log.record(actor, action, prepared.of, join=True, rows=push.total, **told)
+        details = {
+            "push": push.id,
+            "connection": prepared.connection.id,
+            "target": push.target,
+            **prepared.told,
+        }
+        details |= quotas.records_told(records)
+        audit_log.record(actor, action, prepared.of, join=True, rows=push.total, **details)
         jobs_queue.after_commit(db.session, redis_client(), KIND, push.id)
         db.session.commit()
     except BaseException:
@@ -212,7 +217,7 @@ def queue(
     return push
 
 
-def _first_rows(prepared: PreparedPush) -> None:
+def _check_first_rows(prepared: PreparedPush) -> None:
     """Generate one row of each table and discard it, so that errors are reported here and not by a worker."""
     for place, one in enumerate(prepared.tables):
         rows = one.rows(place)
@@ -221,7 +226,7 @@ def _first_rows(prepared: PreparedPush) -> None:
             rows.batch(first, value_checks.NoKeys())
 
 
-# --- Looking before sending -------------------------------------------------------------------------------------
+# --- Checking before sending ------------------------------------------------------------------------------------
 
 
 def plan(prepared: PreparedPush) -> dict[str, Any]:
@@ -229,13 +234,13 @@ def plan(prepared: PreparedPush) -> dict[str, Any]:
     the mapping are part of the result."""
     tables = []
     for one in prepared.tables:
-        doubts: dict[str, list[dict[str, Any]]] = {}
-        for doubt in value_checks.by_schema(one):
-            doubts.setdefault(doubt.column, []).append(doubt.as_json())
+        mismatches: dict[str, list[dict[str, Any]]] = {}
+        for mismatch in value_checks.by_schema(one):
+            mismatches.setdefault(mismatch.column, []).append(mismatch.as_json())
         cells = [
             {
                 **cell.as_json(),
-                "misfits": doubts.get(cell.column.name, []),
+                "misfits": mismatches.get(cell.column.name, []),
                 "from_parent": one.spec["from_parent"].get(cell.column.name, {}).get("table"),
             }
             for cell in one.mapped.cells
@@ -281,8 +286,8 @@ def plan(prepared: PreparedPush) -> dict[str, Any]:
 
 
 def dry_run(prepared: PreparedPush) -> dict[str, Any]:
-    """`{statements, misfits, checked_rows, tables}`: the statements of the first three rows of each table, and every
-    value of the first rows that will not fit. Spends no rows, changes nothing at the target.
+    """Return `{statements, misfits, checked_rows, tables}`: the statements of the first three rows of each table, and
+    the values of the first rows that do not fit. Charges no rows and changes nothing at the target.
 
     Errors: validation_error with every fault of the mapping, those of connections.
     """
@@ -297,8 +302,8 @@ def dry_run(prepared: PreparedPush) -> dict[str, Any]:
             rows = one.rows(place)
             statements = _statements(one, rows, session)
             sent = [each for each in prepared.targets if each != one.spec["target"]]
-            told, count = value_checks.check(one, rows, session, sent, prepared.connection.type)
-            found += told
+            mismatches, count = value_checks.check(one, rows, session, sent, prepared.connection.type)
+            found += mismatches
             checked += count
             tables.append(
                 {"name": rows.name, "target": rows.target, "statements": statements, "requests": None}
@@ -318,16 +323,16 @@ def _statements(one: planning.Planned, rows: pushes_rows.TableRows, session: Ses
         target = session.target(rows.writing(session))
         return list(target.statements(rows.batch(few, value_checks.NoKeys())))
     columns, keys = rows.new_columns
-    made = session.create_statement(rows.target, columns, keys)
+    create_statement = session.create_statement(rows.target, columns, keys)
     writing = planning.writing_of_new(one)
-    return [made, *session.target(writing).statements(rows.batch(few, value_checks.NoKeys()))]
+    return [create_statement, *session.target(writing).statements(rows.batch(few, value_checks.NoKeys()))]
 
 
 # --- Reading pushes ---------------------------------------------------------------------------------------------
 
 
 def get(actor: Actor, push_id: str, scope: str = "read", *, lock: bool = False) -> Push:
-    """One push. Errors: not_found, forbidden."""
+    """Return a push. Errors: not_found, forbidden."""
     return tenancy.get(actor, Push, push_id, scope, lock=lock)
 
 
@@ -343,8 +348,8 @@ def listing(
     of_id: str | None = None,
     status: str | None = None,
 ) -> pagination.Page[Push]:
-    """A page of the project's pushes, newest first. `q` searches targets."""
-    narrowed = {
+    """Return a page of the project's pushes, newest first. `q` searches targets."""
+    filters = {
         "template_id": template_id,
         "dataset_id": dataset_id,
         "connection_id": connection_id,
@@ -352,7 +357,7 @@ def listing(
         "status": status,
     }
     statement = tenancy.listing(actor, Push)
-    for name, value in narrowed.items():
+    for name, value in filters.items():
         if value is not None:
             statement = statement.where(getattr(Push, name) == value)
     return pagination.page(
@@ -362,7 +367,7 @@ def listing(
         cursor=cursor,
         limit=limit,
         search=(q, Push.target),
-        context=f"{actor.project_id} {sorted(narrowed.items(), key=str)}",
+        context=f"{actor.project_id} {sorted(filters.items(), key=str)}",
         sizes=(Push.request, Push.pins, Push.tables, Push.leaks, Push.progress),
     )
 
@@ -373,7 +378,7 @@ def is_waiting(push: Push) -> bool:
 
 
 def table_of(push: Push, name: str | None) -> int | None:
-    """The place of a table by its name; None for no name. Error: invalid_request."""
+    """Return the position of a table by its name; None for no name. Error: invalid_request."""
     if name is None:
         return None
     names = [one["name"] for one in push.tables]
@@ -387,13 +392,13 @@ def values_of(push: Push, ends: list[read.RowEnd]) -> list[dict[str, Any]]:
     """Return the values of some rows, generated again; keys generated by the target are null, sensitive values
     redacted."""
     tables = pushes_rows.tables(push)
-    told: dict[tuple[int, int], dict[str, Any]] = {}
+    values_by_row: dict[tuple[int, int], dict[str, Any]] = {}
     for place in {one.table for one in ends}:
         numbers = [one.row for one in ends if one.table == place]
         rows = np.array(numbers, np.uint64) - np.uint64(1) + np.uint64(tables[place].first)
-        shown = tables[place].shown(rows, value_checks.NoKeys())
-        told |= {(place, number): values for number, values in zip(numbers, shown, strict=True)}
-    return [told[one.table, one.row] for one in ends]
+        objects = tables[place].shown(rows, value_checks.NoKeys())
+        values_by_row |= {(place, number): values for number, values in zip(numbers, objects, strict=True)}
+    return [values_by_row[one.table, one.row] for one in ends]
 
 
 def cancel(actor: Actor, push: Push) -> Push:
@@ -435,5 +440,5 @@ def asked_for_rows(actor: Actor, ask: ExportInput) -> PushInput | None:
         gathered.raise_all()
     if ask.rows is not None:
         return None
-    told = ask.model_dump(exclude={"rows", "table", "template_id"}, exclude_unset=True)
-    return PushInput(**{**told, "target": table or ask.target})
+    settings = ask.model_dump(exclude={"rows", "table", "template_id"}, exclude_unset=True)
+    return PushInput(**{**settings, "target": table or ask.target})

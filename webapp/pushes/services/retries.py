@@ -35,7 +35,7 @@ from webapp.pushes.services.planning import RequestedTable
 from webapp.work import jobs_queue
 from webapp.work.models import END_STATES
 
-_OURS: Final = ("push", "retry")
+_RETRYABLE_KINDS: Final = ("push", "retry")
 
 
 def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
@@ -49,34 +49,40 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
     """
     tables = repaired(actor, push_id, ask)
     push = pushes.get(actor, push_id, "push")
-    home = _home(push)
-    undone = select(Push.id).where(Push.of_id == home.id, Push.kind == "undo", Push.status.not_in(END_STATES))
-    if db.session.scalar(undone.limit(1)) is not None:
-        raise ApiError("conflict", "This push is being undone right now.", {"id": home.id})
-    wanted = _wanted(push, home, ask)
-    marked = db.session.scalar(select(func.count()).select_from(PushRow).where(wanted)) or 0
-    pending = _pending(push, home, ask) if "pending" in ask.states else [[] for _ in tables]
-    spent = [read.size(spans) for spans in pending]
-    if not marked + sum(spent):
-        raise _nothing(push, home, ask)
-    completion.keep_verdict(home)
-    again = _made(actor, home, "retry", marked + sum(spent))
-    again.tables = [{**one, "pending": spans} for one, spans in zip(tables, pending, strict=True)]
-    again.request = {"ask": asked_again(home, ask), "records": 0}
-    inside = home.request.get("records", 0) * sum(spent) // max(1, home.total)
-    rows = sum(spent) + inside
-    reservation = quotas.reserve_rows(actor, rows, largest=max(spent)) if any(spent) else None
+    original = _lock_original(push)
+    running_undos = select(Push.id).where(
+        Push.of_id == original.id, Push.kind == "undo", Push.status.not_in(END_STATES)
+    )
+    if db.session.scalar(running_undos.limit(1)) is not None:
+        raise ApiError("conflict", "This push is being undone right now.", {"id": original.id})
+    condition = _retry_condition(push, original, ask)
+    recorded = db.session.scalar(select(func.count()).select_from(PushRow).where(condition)) or 0
+    pending = _pending_spans(push, original, ask) if "pending" in ask.states else [[] for _ in tables]
+    pending_counts = [read.size(spans) for spans in pending]
+    if not recorded + sum(pending_counts):
+        raise _nothing_to_send_error(push, original, ask)
+    completion.keep_verdict(original)
+    new_push = _new_push(actor, original, "retry", recorded + sum(pending_counts))
+    new_push.tables = [{**one, "pending": spans} for one, spans in zip(tables, pending, strict=True)]
+    new_push.request = {"ask": asked_again(original, ask), "records": 0}
+    nested_records = original.request.get("records", 0) * sum(pending_counts) // max(1, original.total)
+    rows = sum(pending_counts) + nested_records
+    reservation = (
+        quotas.reserve_rows(actor, rows, largest=max(pending_counts)) if any(pending_counts) else None
+    )
     try:
         if reservation is not None:
-            held = {"rows": reservation.rows, "second": reservation.second}
-            again.request = {**again.request, "records": inside, "quota": held}
-        db.session.add(again)
+            quota = {"rows": reservation.rows, "second": reservation.second}
+            new_push.request = {**new_push.request, "records": nested_records, "quota": quota}
+        db.session.add(new_push)
         db.session.flush()
         db.session.execute(
-            update(PushRow).where(wanted).values(retried_by=again.id),
+            update(PushRow).where(condition).values(retried_by=new_push.id),
             execution_options={"synchronize_session": False},
         )
-        return _rung(actor, again, "push.retry", home, rows=sum(spent), states=ask.states)
+        return _commit_and_queue(
+            actor, new_push, "push.retry", original, rows=sum(pending_counts), states=ask.states
+        )
     except BaseException:
         db.session.rollback()
         if reservation is not None:
@@ -84,12 +90,12 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
         raise
 
 
-def asked_again(home: Push, ask: RetryInput) -> dict[str, Any]:
+def asked_again(original: Push, ask: RetryInput) -> dict[str, Any]:
     """Return the request of a retry: that of the first push, without the parts that apply only once."""
-    kept = home.request["ask"]
+    stored = original.request["ask"]
     return {
-        **kept,
-        "overrides": {**(kept.get("overrides") or {}), **ask.overrides},
+        **stored,
+        "overrides": {**(stored.get("overrides") or {}), **ask.overrides},
         "on_error": ask.on_error,
         "canary": None,
         "before_sql": [],
@@ -98,7 +104,7 @@ def asked_again(home: Push, ask: RetryInput) -> dict[str, Any]:
     }
 
 
-def _nothing(push: Push, home: Push, ask: RetryInput) -> ApiError:
+def _nothing_to_send_error(push: Push, original: Push, ask: RetryInput) -> ApiError:
     text = f"No row of this push is {' or '.join(ask.states)}, or they are being sent again already."
     if ask.rows is not None:
         text = f"None of these rows is {' or '.join(ask.states)}, or they are being sent again already."
@@ -107,9 +113,9 @@ def _nothing(push: Push, home: Push, ask: RetryInput) -> ApiError:
     if "pending" in ask.states:
         hint = f"GET /pushes/{push.id} has the counts."
     else:
-        left = sum(map(read.size, _pending(push, home, ask)))
-        if left:
-            hint = f'{left:,} rows were never sent. To send them, use states ["pending"].'
+        pending = sum(map(read.size, _pending_spans(push, original, ask)))
+        if pending:
+            hint = f'{pending:,} rows were never sent. To send them, use states ["pending"].'
     return validation_error([Fault(path, "nothing_to_send", text, hint)])
 
 
@@ -120,16 +126,16 @@ def repaired(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]
     only_reads()
     try:
         gathered = Gathered()
-        push = _ended(pushes.get(actor, push_id, "push"))
-        if push.kind not in _OURS:
+        push = _require_ended(pushes.get(actor, push_id, "push"))
+        if push.kind not in _RETRYABLE_KINDS:
             raise validation_error([Fault("", "not_for_this_type", "An undo cannot be sent again.")])
-        home = read.first_of(db.session(), push)
+        original = read.first_of(db.session(), push)
         connection = _connection(actor, push, ask.confirm, gathered)
-        tables, sound = _repaired(actor, home, connection, ask, gathered)
+        tables, sound = _repaired_tables(actor, original, connection, ask, gathered)
         if connection is not None:
-            _check_requests(home, connection, tables, ask, sound, gathered)
+            _check_requests(original, connection, tables, ask, sound, gathered)
         if gathered:  # Otherwise this is checked again when the rows are locked
-            gathered.add(_nothing_to_send(push, home, ask))
+            gathered.add(_nothing_to_send_faults(push, original, ask))
         gathered.raise_all()
         return tables
     finally:
@@ -137,14 +143,16 @@ def repaired(actor: Actor, push_id: str, ask: RetryInput) -> list[dict[str, Any]
         may_write()
 
 
-def _nothing_to_send(push: Push, home: Push, ask: RetryInput) -> list[Fault]:
+def _nothing_to_send_faults(push: Push, original: Push, ask: RetryInput) -> list[Fault]:
     """Return the fault of a retry without rows if it names rows that can be looked up."""
     try:
-        marked = db.session.scalar(select(PushRow.row).where(_wanted(push, home, ask)).limit(1))
-        pending = "pending" in ask.states and any(_pending(push, home, ask))
+        recorded = db.session.scalar(
+            select(PushRow.row).where(_retry_condition(push, original, ask)).limit(1)
+        )
+        pending = "pending" in ask.states and any(_pending_spans(push, original, ask))
     except ApiError:  # A missing table, which has been reported already
         return []
-    return [] if marked is not None or pending else faults_of(_nothing(push, home, ask))
+    return [] if recorded is not None or pending else faults_of(_nothing_to_send_error(push, original, ask))
 
 
 def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
@@ -153,36 +161,39 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
     and notify a worker. Raise validation_error (no keys, nothing delivered), conflict (the push has not ended, or is
     being undone) or read_only_connection."""
     gathered = Gathered()
-    _ended(push)
-    if push.kind not in _OURS:
+    _require_ended(push)
+    if push.kind not in _RETRYABLE_KINDS:
         raise validation_error(
             [Fault("", "not_for_this_type", "An undo cannot be undone; push the rows again.")]
         )
     _connection(actor, push, ask.confirm, gathered)
-    home = _home(push)
-    keyless = [one["name"] for one in home.tables if not found_again(one)]
-    if len(keyless) == len(home.tables):
+    original = _lock_original(push)
+    keyless = [one["name"] for one in original.tables if not found_again(one)]
+    if len(keyless) == len(original.tables):
         text = f"Rows of {', '.join(keyless)} cannot be found again: no key of them was sent."
         gathered.add([Fault("", "missing_keys", text)])
-    changed = [one["name"] for one in home.tables if one["mode"] != "insert"]
+    changed = [one["name"] for one in original.tables if one["mode"] != "insert"]
     if changed:
         text = f"What {', '.join(changed)} held before was not kept: only inserted rows can be deleted again."
         gathered.add([Fault("mode", "not_allowed", text)])
-    total = home.delivered
+    total = original.delivered
     if keyless:
-        total -= sum(one.delivered for one in read.by_table(db.session(), home) if one.name in keyless)
+        total -= sum(one.delivered for one in read.by_table(db.session(), original) if one.name in keyless)
     if not total:
         gathered.add([Fault("", "nothing_to_send", "No row of this push is at the target.")])
     gathered.raise_all()
-    going = select(Push.id).where(Push.of_id == home.id, Push.status.not_in(END_STATES))
-    if db.session.scalar(going.limit(1)) is not None:
-        raise ApiError("conflict", "This push is being sent again or undone right now.", {"id": home.id})
-    completion.keep_verdict(home)
-    again = _made(actor, home, "undo", total)
-    again.tables, again.request = home.tables, {"ask": {"overrides": home.request["ask"].get("overrides")}}
-    db.session.add(again)
+    running = select(Push.id).where(Push.of_id == original.id, Push.status.not_in(END_STATES))
+    if db.session.scalar(running.limit(1)) is not None:
+        raise ApiError("conflict", "This push is being sent again or undone right now.", {"id": original.id})
+    completion.keep_verdict(original)
+    new_push = _new_push(actor, original, "undo", total)
+    new_push.tables, new_push.request = (
+        original.tables,
+        {"ask": {"overrides": original.request["ask"].get("overrides")}},
+    )
+    db.session.add(new_push)
     db.session.flush()
-    return _rung(actor, again, "push.undo", home)
+    return _commit_and_queue(actor, new_push, "push.undo", original)
 
 
 def found_again(table: Mapping[str, Any]) -> bool:
@@ -190,7 +201,7 @@ def found_again(table: Mapping[str, Any]) -> bool:
     return bool(table["key_columns"] or table.get("undo_columns"))
 
 
-def _ended(push: Push) -> Push:
+def _require_ended(push: Push) -> Push:
     """Raise conflict if the push has not ended."""
     if not push.ended:
         raise ApiError("conflict", "This push has not ended.", {"status": push.status})
@@ -214,21 +225,21 @@ def _connection(actor: Actor, push: Push, confirm: str | None, gathered: Gathere
     return connection
 
 
-def _home(push: Push) -> Push:
+def _lock_original(push: Push) -> Push:
     """Return the push that the rows belong to, locked, so that concurrent requests run one after the other."""
-    home = read.first_of(db.session(), push)
-    db.session.refresh(home, with_for_update=True)
-    return home
+    original = read.first_of(db.session(), push)
+    db.session.refresh(original, with_for_update=True)
+    return original
 
 
-def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
+def _retry_condition(push: Push, original: Push, ask: RetryInput) -> Any:
     """Select the requested rows in the first push's ledger. Raise validation_error."""
     other = aliased(Push)
-    in_hand = exists().where(other.id == PushRow.retried_by, other.status.not_in(END_STATES))
+    is_being_retried = exists().where(other.id == PushRow.retried_by, other.status.not_in(END_STATES))
     states: Any = PushRow.state.in_([one for one in ask.states if one != "pending"])
-    parts = [PushRow.push_id == home.id, ~in_hand]
-    if push.id != home.id:
-        parts.append(PushRow.retried_by == push.id)
+    conditions = [PushRow.push_id == original.id, ~is_being_retried]
+    if push.id != original.id:
+        conditions.append(PushRow.retried_by == push.id)
         if "pending" in ask.states:  # Rows that this retry did not reach keep their previous state
             reached = exists().where(
                 PushRange.push_id == push.id,
@@ -245,45 +256,45 @@ def _wanted(push: Push, home: Push, ask: RetryInput) -> Any:
                 PushRow.row <= chunk["last"],
             )
             states = or_(states, and_(PushRow.state == "unknown", *in_doubt))
-    parts.append(states)
-    place = _place(home, ask)
+    conditions.append(states)
+    place = _selected_place(original, ask)
     if place is not None:
-        parts.append(PushRow.table == place)
+        conditions.append(PushRow.table == place)
     if ask.rows is not None:
-        parts.append(PushRow.row.in_(ask.rows))
-    return and_(*parts)
+        conditions.append(PushRow.row.in_(ask.rows))
+    return and_(*conditions)
 
 
-def _pending(push: Push, home: Push, ask: RetryInput) -> list[list[read.Span]]:
+def _pending_spans(push: Push, original: Push, ask: RetryInput) -> list[list[read.Span]]:
     """Return the rows of each table that were never sent and are not part of another retry. Raise validation_error."""
-    session, only = db.session(), _place(home, ask)
-    going = [one for one in read.retries(session, home) if not one.ended]
+    session, only_place = db.session(), _selected_place(original, ask)
+    running = [one for one in read.retries(session, original) if not one.ended]
     found = []
-    for place, table in enumerate(home.tables):
-        mine = [(1, int(table["count"]))] if push.id == home.id else read.pending_of(push, place)
-        held = read.spans_of(session, home.id, place)
-        for other in going:
-            held += read.pending_of(other, place)
-        left = read.without(mine, held)
-        if only is not None and place != only:
-            left = []
+    for place, table in enumerate(original.tables):
+        own_spans = [(1, int(table["count"]))] if push.id == original.id else read.pending_of(push, place)
+        taken = read.spans_of(session, original.id, place)
+        for other in running:
+            taken += read.pending_of(other, place)
+        remaining = read.without(own_spans, taken)
+        if only_place is not None and place != only_place:
+            remaining = []
         elif ask.rows is not None:
-            named = read.spans(np.unique(np.array(ask.rows, np.int64)))
-            left = read.without(named, read.without(named, left))
-        found.append(left)
+            selected = read.spans(np.unique(np.array(ask.rows, np.int64)))
+            remaining = read.without(selected, read.without(selected, remaining))
+        found.append(remaining)
     return found
 
 
-def _place(home: Push, ask: RetryInput) -> int | None:
+def _selected_place(original: Push, ask: RetryInput) -> int | None:
     """Return the index of the only table that is selected or repaired, else None. Raise validation_error."""
-    names = [one["name"] for one in home.tables]
+    names = [one["name"] for one in original.tables]
     if ask.table is not None and ask.table not in names:
         text = f'This push has no table "{ask.table}".'
         hint = did_you_mean(ask.table, names) or f"It has {', '.join(names)}."
         raise validation_error([Fault("table", "unknown_table", text, hint)])
     if ask.table is not None:
         return names.index(ask.table)
-    if ask.rows is None and not _repairs(ask):
+    if ask.rows is None and not _has_repairs(ask):
         return None
     if len(names) > 1:
         text = "Name the table that the rows or the repair belong to."
@@ -291,69 +302,71 @@ def _place(home: Push, ask: RetryInput) -> int | None:
     return 0
 
 
-def _repairs(ask: RetryInput) -> bool:
+def _has_repairs(ask: RetryInput) -> bool:
     return bool(ask.mapping or ask.computed or ask.overrides)
 
 
-def _repaired(
-    actor: Actor, home: Push, connection: Connection | None, ask: RetryInput, gathered: Gathered
+def _repaired_tables(
+    actor: Actor, original: Push, connection: Connection | None, ask: RetryInput, gathered: Gathered
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the push's tables, with a different mapping if one is given, and whether their rows can be generated.
     Every error is added to `gathered`."""
-    tables, place = list(home.tables), 0 if len(home.tables) == 1 else None
+    tables, place = list(original.tables), 0 if len(original.tables) == 1 else None
     with gathered.check():
-        place = _place(home, ask)
-    if not _repairs(ask):
+        place = _selected_place(original, ask)
+    if not _has_repairs(ask):
         return tables, True
-    if ask.overrides and (home.dataset_id is not None or home.template_id is None):
+    if ask.overrides and (original.dataset_id is not None or original.template_id is None):
         text = "Values can be fixed in rows of a template; these are of a dataset, or came with the request."
         gathered.add([Fault("overrides", "not_allowed", text, "Write a formula in computed.")])
         ask = ask.model_copy(update={"overrides": {}})
     makers = None
     with gathered.check():
-        makers = _makers(home, ask)
+        makers = _row_generators(original, ask)
     sound = makers is not None
     if makers is None:  # The mapping can still be checked
         with gathered.check():
-            makers = _makers(home, ask.model_copy(update={"overrides": {}}))
+            makers = _row_generators(original, ask.model_copy(update={"overrides": {}}))
     if place is None or makers is None:
         return tables, False
     before = tables[place]
     maker = makers[before.get("recipe", 0)]
     # The target may generate the keys of inserted rows, which are then no columns to fill.
     keys = [] if before["mode"] == "insert" else before["key_columns"]
-    asked = RequestedMapping(_mapping(before, ask, maker), _formulas(before, ask), before["mode"], keys)
+    requested = RequestedMapping(_mapping(before, ask, maker), _formulas(before, ask), before["mode"], keys)
     entity = None
     if connection is not None:
         with gathered.check():
-            catalogue = targets.catalogue_of(actor, targets.again(connection, home))
+            catalogue = targets.catalogue_of(actor, targets.again(connection, original))
             entity = catalogue.entity(before["target"])
             if entity is None:
                 raise validation_error([catalogue.unknown("", before["target"])])
     if connection is None or entity is None:
-        gathered.add(planning.field_faults(maker, asked))
+        gathered.add(planning.field_faults(maker, requested))
         return tables, False
-    wanted = RequestedTable(
-        before["name"], before["target"], maker, before["count"], asked, entity, before["offset"]
+    requested_table = RequestedTable(
+        before["name"], before["target"], maker, before["count"], requested, entity, before["offset"]
     )
-    planned = planning.table(wanted, targets.capabilities(connection), home.id, place)
+    planned = planning.table(requested_table, targets.capabilities(connection), original.id, place)
     # Keys that the target generated are not in any field.
-    made = {"missing_column"} if before["capture"] or before["from_parent"] else set()
-    faults = [one for one in planned.faults if one.code not in made]
+    ignored = {"missing_column"} if before["capture"] or before["from_parent"] else set()
+    faults = [one for one in planned.faults if one.code not in ignored]
     gathered.add(faults)
-    told = [one for one in before["columns"] if "object_id" in one]
-    columns = [*told, *(one for one in planned.spec["columns"] if "object_id" not in one)]
+    object_ids = [one for one in before["columns"] if "object_id" in one]
+    columns = [*object_ids, *(one for one in planned.spec["columns"] if "object_id" not in one)]
     tables[place] = {**before, "columns": columns}
     return tables, sound and not faults
 
 
-def _makers(home: Push, ask: RetryInput) -> Sequence[RowGenerator]:
+def _row_generators(original: Push, ask: RetryInput) -> Sequence[RowGenerator]:
     """Return the row generators of the push, with the fixed values of its retry. Raise validation_error."""
-    return pushes_rows.makers_of(home.pins, asked_again(home, ask), [one.get("given") for one in home.tables])
+    return pushes_rows.makers_of(
+        original.pins, asked_again(original, ask), [one.get("given") for one in original.tables]
+    )
 
 
 def _check_requests(
-    home: Push,
+    original: Push,
     connection: Connection,
     tables: list[dict[str, Any]],
     ask: RetryInput,
@@ -365,11 +378,11 @@ def _check_requests(
         return
     makers: Sequence[RowGenerator] = []
     with gathered.check():
-        makers = _makers(home, ask if sound else ask.model_copy(update={"overrides": {}}))
+        makers = _row_generators(original, ask if sound else ask.model_copy(update={"overrides": {}}))
     if not makers:
         return
     rows = [pushes_rows.TableRows(at, one, makers[one.get("recipe", 0)]) for at, one in enumerate(tables)]
-    with gathered.check(), targets.channel_of(targets.again(connection, home)) as channel:
+    with gathered.check(), targets.channel_of(targets.again(connection, original)) as channel:
         gathered.add(fault for one in rows for fault in preparation.of_table(channel, one, sound=sound))
 
 
@@ -377,57 +390,67 @@ def _mapping(before: Mapping[str, Any], ask: RetryInput, maker: RowGenerator) ->
     """Return the original mapping with the requested changes: a column that is assigned to another field is removed
     from its previous field, and excluded columns remain excluded."""
     taken = {*ask.mapping.values(), *ask.computed}
-    kept: dict[str, str | None] = {name: None for name, one in maker.fields.items() if not one.hidden}
+    mapping: dict[str, str | None] = {name: None for name, one in maker.fields.items() if not one.hidden}
     for one in before["columns"]:
         if "field" in one and one["column"] not in taken:
-            kept[one["field"]] = one["column"]
-    return {**kept, **ask.mapping}
+            mapping[one["field"]] = one["column"]
+    return {**mapping, **ask.mapping}
 
 
 def _formulas(before: Mapping[str, Any], ask: RetryInput) -> dict[str, str]:
     taken = set(ask.mapping.values())
-    kept = {one["column"]: one["formula"] for one in before["columns"] if "formula" in one}
-    return {**{name: text for name, text in kept.items() if name not in taken}, **ask.computed}
+    formulas = {one["column"]: one["formula"] for one in before["columns"] if "formula" in one}
+    return {**{name: text for name, text in formulas.items() if name not in taken}, **ask.computed}
 
 
-def _made(actor: Actor, home: Push, kind: str, total: int) -> Push:
+def _new_push(actor: Actor, original: Push, kind: str, total: int) -> Push:
     return Push(
         kind=kind,
-        of_id=home.id,
-        connection_id=home.connection_id,
-        endpoint_id=home.endpoint_id,
-        template_id=home.template_id,
-        template_version=home.template_version,
-        dataset_id=home.dataset_id,
-        dataset_version=home.dataset_version,
-        target=home.target,
+        of_id=original.id,
+        connection_id=original.connection_id,
+        endpoint_id=original.endpoint_id,
+        template_id=original.template_id,
+        template_version=original.template_version,
+        dataset_id=original.dataset_id,
+        dataset_version=original.dataset_version,
+        target=original.target,
         total=total,
-        pins=home.pins,
+        pins=original.pins,
         created_by=actor.user_id,
         key_id=actor.key_id,
-        workspace_id=home.workspace_id,
-        project_id=home.project_id,
-        team_id=home.team_id,
+        workspace_id=original.workspace_id,
+        project_id=original.project_id,
+        team_id=original.team_id,
     )
 
 
-def _rung(actor: Actor, made: Push, action: str, home: Push, *, rows: int = 0, **told: Any) -> Push:
-    template_id = home.template_id or home.dataset_id
-    told = {"of": home.id, "count": made.total, "target": made.target, "template_id": template_id, **told}
-    audit_log.record(actor, action, made, join=True, rows=rows, **told)
-    jobs_queue.after_commit(db.session, redis_client(), pushes.KIND, made.id)
+def _commit_and_queue(
+    actor: Actor, push: Push, action: str, original: Push, *, rows: int = 0, **details: Any
+) -> Push:
+    template_id = original.template_id or original.dataset_id
+    details = {
+        "of": original.id,
+        "count": push.total,
+        "target": push.target,
+        "template_id": template_id,
+        **details,
+    }
+    audit_log.record(actor, action, push, join=True, rows=rows, **details)
+    jobs_queue.after_commit(db.session, redis_client(), pushes.KIND, push.id)
     db.session.commit()
-    return made
+    return push
 
 
 # --- Failures by reason -------------------------------------------------------------------------------------
 
-_STATES: Final = ("failed", "unknown")
-_SCAN: Final = (
+_FAILED_STATES: Final = ("failed", "unknown")
+_MAX_COMPARED_ROWS: Final = (
     200_000  # chosen: rows that are compared with the injected data; generating them takes a few seconds
 )
-_BLOCK: Final = 10_000  # chosen: rows of one such comparison
-_OPEN: Final = 50_000  # chosen: rows that are grouped while the push is running and the page refreshes often
+_COMPARED_BLOCK_ROWS: Final = 10_000  # chosen: rows of one such comparison
+_MAX_LIVE_ROWS: Final = (
+    50_000  # chosen: rows that are grouped while the push is running and the page refreshes often
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,22 +505,22 @@ class Selection:
 def groups(push: Push) -> list[Group]:
     """Return the reasons, unexpected ones first, then the most frequent first.
 
-    While the push is running, at most `_OPEN` rows are counted and injected data is not looked for. After the end, at
-    most `_SCAN` rows are compared with it; the failures beyond are treated as unexpected.
+    While the push is running, at most `_MAX_LIVE_ROWS` rows are counted and injected data is not looked for. After the
+    end, at most `_MAX_COMPARED_ROWS` rows are compared with it; the failures beyond are treated as unexpected.
     """
     session = db.session()
     if push.ended and completion.has_bad(push):
         # One by one, because injected data is only found by generating the rows again.
         counts: dict[tuple[Any, ...], list[Any]] = {}
-        conditions = (PushRow.push_id == push.id, PushRow.state.in_(_STATES))
-        for row, expected in _judged(session, push, conditions):
+        conditions = (PushRow.push_id == push.id, PushRow.state.in_(_FAILED_STATES))
+        for row, expected in _rows_with_expectation(session, push, conditions):
             key = (row.table, row.state, row.code, row.native, row.column or "", row.status_code, expected)
-            held = counts.setdefault(key, [0, row.row, row.message])
-            held[0] += 1
-        found = [Group(*key, *held) for key, held in counts.items()]
+            group = counts.setdefault(key, [0, row.row, row.message])
+            group[0] += 1
+        found = [Group(*key, *group) for key, group in counts.items()]
     else:
-        wanted = select(PushRow).where(PushRow.push_id == push.id, PushRow.state.in_(_STATES))
-        rows = (wanted if push.ended else wanted.limit(_OPEN)).subquery().c
+        statement = select(PushRow).where(PushRow.push_id == push.id, PushRow.state.in_(_FAILED_STATES))
+        rows = (statement if push.ended else statement.limit(_MAX_LIVE_ROWS)).subquery().c
         kind = (
             rows.table_no,
             rows.state,
@@ -514,38 +537,42 @@ def groups(push: Push) -> list[Group]:
     return sorted(found, key=lambda one: (one.expected, -one.count, one.table, one.code, one.column))
 
 
-def _judged(session: Session, push: Push, conditions: tuple[Any, ...]) -> Iterator[tuple[RowEnd, bool]]:
+def _rows_with_expectation(
+    session: Session, push: Push, conditions: tuple[Any, ...]
+) -> Iterator[tuple[RowEnd, bool]]:
     """Yield rows of the ledger in order, and whether each contains injected invalid data."""
-    wanted = select(PushRow).where(*conditions).order_by(PushRow.table, PushRow.row)
-    scanned, injected = 0, _Injected(push)
+    statement = select(PushRow).where(*conditions).order_by(PushRow.table, PushRow.row)
+    scanned, injected = 0, _InjectedRows(push)
     after = (-1, 0)
     while True:
-        beyond = (PushRow.table > after[0]) | ((PushRow.table == after[0]) & (PushRow.row > after[1]))
-        block = [row_end(row) for row in session.scalars(wanted.where(beyond).limit(_BLOCK))]
+        is_after = (PushRow.table > after[0]) | ((PushRow.table == after[0]) & (PushRow.row > after[1]))
+        block = [
+            row_end(row) for row in session.scalars(statement.where(is_after).limit(_COMPARED_BLOCK_ROWS))
+        ]
         if not block:
             return
         after = (block[-1].table, block[-1].row)
-        known = injected.of(block) if scanned < _SCAN else [False] * len(block)
+        expected = injected.of(block) if scanned < _MAX_COMPARED_ROWS else [False] * len(block)
         scanned += len(block)
-        yield from zip(block, known, strict=True)
+        yield from zip(block, expected, strict=True)
 
 
-class _Injected:
+class _InjectedRows:
     """Finds the rows of a push that contain injected invalid data; none if its pinned versions no longer exist."""
 
     def __init__(self, push: Push) -> None:
         self._push = push
-        self._makers: Any = None
+        self._row_generators: Any = None
         if completion.has_bad(push):
-            given = [one.get("given") for one in push.tables]
+            storage_keys = [one.get("given") for one in push.tables]
             try:
-                self._makers = pushes_rows.makers_of(push.pins, push.request["ask"], given)
+                self._row_generators = pushes_rows.makers_of(push.pins, push.request["ask"], storage_keys)
             except ApiError:
-                self._makers = None
+                self._row_generators = None
 
     def of(self, block: list[RowEnd]) -> list[bool]:
         found = [False] * len(block)
-        if self._makers is None:
+        if self._row_generators is None:
             return found
         for place, one in enumerate(self._push.tables):
             at = [number for number, row in enumerate(block) if row.table == place]
@@ -553,7 +580,7 @@ class _Injected:
                 continue
             fields = {each["field"] for each in one["columns"] if each.get("field")}
             numbers = np.array([block[number].row for number in at], np.int64) - 1 + one["offset"]
-            bad = self._makers[one.get("recipe", 0)].bad_rows(numbers.astype(np.uint64), fields)
+            bad = self._row_generators[one.get("recipe", 0)].bad_rows(numbers.astype(np.uint64), fields)
             for number, is_bad in zip(at, bad.tolist(), strict=True):
                 found[number] = is_bad
         return found
@@ -563,10 +590,10 @@ def rows_of(push: Push, chosen: Selection, after: int, limit: int) -> list[RowEn
     """Return the rows of a group above a row number, ascending, at most `limit`."""
     conditions = (*chosen.conditions(push), PushRow.row > after)
     if not completion.has_bad(push):
-        wanted = select(PushRow).where(*conditions).order_by(PushRow.row).limit(limit)
-        return [row_end(row) for row in db.session.scalars(wanted)]
+        statement = select(PushRow).where(*conditions).order_by(PushRow.row).limit(limit)
+        return [row_end(row) for row in db.session.scalars(statement)]
     found: list[RowEnd] = []
-    for row, expected in _judged(db.session(), push, conditions):
+    for row, expected in _rows_with_expectation(db.session(), push, conditions):
         if expected == chosen.expected:
             found.append(row)
             if len(found) == limit:
@@ -578,5 +605,5 @@ def repaired_values(
     push: Push, tables: list[dict[str, Any]], ask: RetryInput, ends: list[RowEnd]
 ) -> list[dict[str, Any]]:
     """Return the values that a retry would send for some rows. `tables` are those of `retries.repaired`."""
-    again = Push(tables=tables, pins=push.pins, request={"ask": asked_again(push, ask)}, kind="retry")
-    return pushes.values_of(again, ends)
+    new_push = Push(tables=tables, pins=push.pins, request={"ask": asked_again(push, ask)}, kind="retry")
+    return pushes.values_of(new_push, ends)

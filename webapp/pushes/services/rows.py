@@ -109,16 +109,16 @@ class TableRows:
     def sensitive(self) -> frozenset[str]:
         """Columns whose values are never shown."""
         hidden = {name for name, field in self.maker.fields.items() if field.sensitive}
-        return frozenset(one["column"] for one in self.spec["columns"] if hidden & self._reads(one))
+        return frozenset(one["column"] for one in self.spec["columns"] if hidden & self._source_fields(one))
 
-    def _reads(self, one: Mapping[str, Any]) -> set[str]:
+    def _source_fields(self, one: Mapping[str, Any]) -> set[str]:
         if "formula" in one:
             return set(self._formula(one).needs)
         return {one["field"]} if "field" in one else set()
 
     def records(self) -> int:
         """The objects in arrays that are written with the rows and count as rows."""
-        read = set[str]().union(*map(self._reads, self.spec["columns"]))
+        read = set[str]().union(*map(self._source_fields, self.spec["columns"]))
         return self.maker.records(self.offset, self.count, read)
 
     # --- Destination of the rows --------------------------------------------------------------------------------
@@ -168,15 +168,15 @@ class TableRows:
         Error: validation_error for a formula that cannot be evaluated. Raises `TooLarge` if the rows exceed
         PUSH_CHUNK_BYTES, or one of them exceeds BLOCK_BYTES.
         """
-        return self._batch(rows, self.columns if names is None else names, keys, self.later)
+        return self._build_batch(rows, self.columns if names is None else names, keys, self.later)
 
     def later_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
         """Return the rows of the second pass: key columns, followed by the `later` columns."""
-        return self._batch(rows, (*self.key_columns, *self.later), keys, (), sent=True)
+        return self._build_batch(rows, (*self.key_columns, *self.later), keys, (), sent=True)
 
     def key_batch(self, rows: np.ndarray, keys: Keys | None = None) -> pa.RecordBatch:
         """Return the columns of `found_by` of some rows, as sent or captured."""
-        return self._batch(rows, self.found_by, keys, (), sent=True)
+        return self._build_batch(rows, self.found_by, keys, (), sent=True)
 
     def orphans(self, rows: np.ndarray, keys: Keys) -> np.ndarray:
         """Return a mask (``bool[n]``) of rows whose parent was not delivered and therefore has no key. They cannot be
@@ -185,14 +185,14 @@ class TableRows:
         for name, parent in self.from_parent.items():
             if name in self.later:
                 continue
-            wanted, valid = self._parents(view, parent)
-            lacking = ~keys.take(parent["table"], parent["column"], wanted).is_valid().to_numpy(False)
-            found |= lacking if valid is None else lacking & valid
+            parent_rows, valid = self._parent_rows(view, parent)
+            missing = ~keys.take(parent["table"], parent["column"], parent_rows).is_valid().to_numpy(False)
+            found |= missing if valid is None else missing & valid
         for name, parent in self.references.items():
             if self.arrivals is None or name in self.from_parent or name in self.later:
                 continue
-            arrived = self.arrivals.rows(parent["table"])
-            if arrived is not None and not arrived.size:
+            delivered = self.arrivals.rows(parent["table"])
+            if delivered is not None and not delivered.size:
                 valid = view.parents(parent["field"])[1]
                 found |= True if valid is None else valid
         return found
@@ -203,29 +203,31 @@ class TableRows:
         for name, parent in {**self.references, **self.from_parent}.items():
             if self.arrivals is None or name in self.later or parent["table"] == self.place:
                 continue
-            arrived = self.arrivals.rows(parent["table"])
-            if arrived is not None and not arrived.size:
+            delivered = self.arrivals.rows(parent["table"])
+            if delivered is not None and not delivered.size:
                 found[name] = self.siblings[parent["table"]].name
         return found
 
-    def _parents(self, view: View, parent: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
+    def _parent_rows(self, view: View, parent: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the parent's row for each row (``uint64[n]``), and which rows have one. A parent that was not
         delivered is replaced by another that was."""
         rows, valid = view.parents(parent["field"])
-        arrived = self.arrivals.rows(parent["table"]) if self.arrivals is not None else None
-        if arrived is None or not arrived.size:
+        delivered = self.arrivals.rows(parent["table"]) if self.arrivals is not None else None
+        if delivered is None or not delivered.size:
             return rows, valid
-        place = np.minimum(np.searchsorted(arrived, rows), arrived.size - 1)
-        there = arrived[place] == rows
-        return np.where(there, rows, arrived[rows % arrived.size]), valid
+        place = np.minimum(np.searchsorted(delivered, rows), delivered.size - 1)
+        is_delivered = delivered[place] == rows
+        return np.where(is_delivered, rows, delivered[rows % delivered.size]), valid
 
     def shown(self, rows: np.ndarray, keys: Keys | None = None) -> list[dict[str, Any]]:
         """Return some rows as JSON with sensitive values masked. Raises the errors of `batch`."""
-        batch, cut = self.batch(rows, keys), self.sensitive
-        told = [orjson.loads(_objects(batch.slice(place, 1))) for place in range(batch.num_rows)]
-        return [{name: HIDDEN if name in cut else value for name, value in row.items()} for row in told]
+        batch, sensitive = self.batch(rows, keys), self.sensitive
+        objects = [orjson.loads(_json_objects(batch.slice(place, 1))) for place in range(batch.num_rows)]
+        return [
+            {name: HIDDEN if name in sensitive else value for name, value in row.items()} for row in objects
+        ]
 
-    def _batch(
+    def _build_batch(
         self,
         rows: np.ndarray,
         names: Sequence[str],
@@ -235,24 +237,25 @@ class TableRows:
         sent: bool = False,
     ) -> pa.RecordBatch:
         """`sent`: take columns of `kept` as they were sent instead of generating them."""
-        specs = {one["column"]: one for one in self.spec["columns"]}
-        wanted = [specs.get(name, {"column": name}) for name in names]
-        parts = list(self._parts(rows, wanted, keys, empty))
+        specs_by_column = {one["column"]: one for one in self.spec["columns"]}
+        specs = [specs_by_column.get(name, {"column": name}) for name in names]
+        parts = list(self._parts(rows, specs, keys, empty))
         arrays = parts[0]
         if len(parts) > 1:
             arrays = [pa.concat_arrays(list(map(decoded, pieces))) for pieces in zip(*parts, strict=True)]
         if sent and keys is not None:
             arrays = [
-                self._as_sent(name, rows, values, keys) for name, values in zip(names, arrays, strict=True)
+                self._values_as_sent(name, rows, values, keys)
+                for name, values in zip(names, arrays, strict=True)
             ]
-        arrays = [_settled(values, one) for values, one in zip(arrays, wanted, strict=True)]
+        arrays = [_to_single_type(values, one) for values, one in zip(arrays, specs, strict=True)]
         fields = [
-            pa.field(one["column"], values.type, metadata=self._told(one, values.type))
-            for one, values in zip(wanted, arrays, strict=True)
+            pa.field(one["column"], values.type, metadata=self._metadata(one, values.type))
+            for one, values in zip(specs, arrays, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _as_sent(self, name: str, rows: np.ndarray, values: pa.Array, keys: Keys) -> pa.Array:
+    def _values_as_sent(self, name: str, rows: np.ndarray, values: pa.Array, keys: Keys) -> pa.Array:
         """Return the stored values of a column, and the given ones where none are stored."""
         if name not in self.kept:
             return values
@@ -263,14 +266,14 @@ class TableRows:
         return stored if not stored.null_count else pc.coalesce(stored, values.cast(stored.type))
 
     def _parts(
-        self, rows: np.ndarray, wanted: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
+        self, rows: np.ndarray, specs: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
     ) -> Iterator[list[pa.Array]]:
         """Split the columns into parts whose rows fit the memory limit of a block."""
         start, size, step = 0, 0, self.block_rows
         while start < max(1, rows.size):
             some = rows[start : start + step]
             try:
-                part = self._part(some, wanted, keys, empty)
+                part = self._part(some, specs, keys, empty)
             except TooLarge as error:
                 if some.size < 2:
                     raise TooLarge(error.size, error.path) from None
@@ -282,19 +285,19 @@ class TableRows:
             yield part
             start += step
 
-    def _told(self, one: Mapping[str, Any], dtype: pa.DataType) -> Mapping[bytes, bytes] | None:
+    def _metadata(self, one: Mapping[str, Any], dtype: pa.DataType) -> Mapping[bytes, bytes] | None:
         """Return the metadata of a column in a batch, in addition to its type."""
         field = self.maker.fields.get(one.get("field", "")) if one.get("nested") else None
         return JSON_TEXT if field is not None and field.json and not pa.types.is_nested(dtype) else None
 
     def _part(
-        self, rows: np.ndarray, wanted: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
+        self, rows: np.ndarray, specs: Sequence[Mapping[str, Any]], keys: Keys | None, empty: Sequence[str]
     ) -> list[pa.Array]:
         view = self.maker.at(rows)
         try:
             return [
                 pa.nulls(rows.size) if one["column"] in empty else self._values(view, one, keys)
-                for one in wanted
+                for one in specs
             ]
         except TooLarge:
             raise
@@ -305,25 +308,25 @@ class TableRows:
         name = one["column"]
         parent = self.from_parent.get(name)
         if parent is not None:
-            rows, valid = self._parents(view, parent)
-            return _where(_given(keys).take(parent["table"], parent["column"], rows), valid)
+            rows, valid = self._parent_rows(view, parent)
+            return _null_invalid(_require_keys(keys).take(parent["table"], parent["column"], rows), valid)
         if name in self.references:
-            replaced = self._referred(view, name, keys)
+            replaced = self._reference_values(view, name, keys)
             if replaced is not None:
                 return replaced
         if name in self.numbered:
             return pc.add(view.shown(one["field"]).cast(pa.int64()), self.numbered[name])
         if "formula" in one:
-            return _flat(self._formula(one).column(FormulaRows(view, self.maker.env, name)), one)
+            return _flatten(self._formula(one).column(FormulaRows(view, self.maker.env, name)), one)
         if "object_id" in one:
             # 24 hexadecimal digits, which are the same in each attempt
-            front = blake2b(one["object_id"].encode(), digest_size=6).hexdigest()
-            return pa.array([f"{front}{row:012x}" for row in view.rows.tolist()], pa.string())
+            prefix = blake2b(one["object_id"].encode(), digest_size=6).hexdigest()
+            return pa.array([f"{prefix}{row:012x}" for row in view.rows.tolist()], pa.string())
         if "field" not in one:  # A key that the target generated
-            return _given(keys).take(self.place, name, view.rows)
-        return _flat(view.shown(one["field"]), one)
+            return _require_keys(keys).take(self.place, name, view.rows)
+        return _flatten(view.shown(one["field"]), one)
 
-    def _referred(self, view: View, name: str, keys: Keys | None) -> pa.Array | None:
+    def _reference_values(self, view: View, name: str, keys: Keys | None) -> pa.Array | None:
         """Return the values sent for a reference if they differ from the generated ones because the parent's row was
         not delivered or its key was changed while sending. Return None if there is no difference."""
         parent = self.references[name]
@@ -331,13 +334,15 @@ class TableRows:
             return None
         table = self.siblings[parent["table"]]
         column = table.column_of(parent["parent_field"])
-        kept = keys is not None and column in table.kept and table is not self
+        is_stored = keys is not None and column in table.kept and table is not self
         differs = self.arrivals is not None and self.arrivals.differs(parent["table"], column)
-        if not column or not (kept or differs):
+        if not column or not (is_stored or differs):
             return None
-        rows, valid = self._parents(view, parent)
+        rows, valid = self._parent_rows(view, parent)
         values = decoded(table.batch(rows, keys, [column]).column(0))
-        return _where(table._as_sent(column, rows, values, keys) if keys and kept else values, valid)
+        return _null_invalid(
+            table._values_as_sent(column, rows, values, keys) if keys and is_stored else values, valid
+        )
 
     def _formula(self, one: Mapping[str, Any]) -> Expression:
         name = one["column"]
@@ -391,49 +396,49 @@ class DeliveredRows:
         return False
 
 
-def _given(keys: Keys | None) -> Keys:
+def _require_keys(keys: Keys | None) -> Keys:
     if keys is None:
         raise ValueError("keys are needed for this table")
     return keys
 
 
-def _where(values: pa.Array, valid: np.ndarray | None) -> pa.Array:
+def _null_invalid(values: pa.Array, valid: np.ndarray | None) -> pa.Array:
     return values if valid is None else pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
 
 
-def _flat(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
+def _flatten(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
     """Convert nested values to JSON text. Lists are kept if the target's column is an array, and all nested values are
     kept if the target supports them."""
     if not pa.types.is_nested(values.type) or (one.get("list") and pa.types.is_list(values.type)):
         return values
     if one.get("nested"):
-        return values.cast(_undivided(values.type))
+        return values.cast(_without_dictionaries(values.type))
     return pc.if_else(values.is_valid(), json_texts(values), pa.scalar(None, pa.string()))
 
 
-def _settled(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
+def _to_single_type(values: pa.Array, one: Mapping[str, Any]) -> pa.Array:
     """Convert a column to a single type for targets that need one: to text if any cell contains text as injected
     invalid data."""
     if not mixed_columns.is_mixed(values.type) or one.get("mixed"):
         return values
-    made, texts = mixed_columns.parts(values)
+    typed, texts = mixed_columns.parts(values)
     if texts.null_count == len(texts):
-        return made
-    if pa.types.is_boolean(made.type):
-        spelled = made.cast(pa.int64()).cast(pa.string())
+        return typed
+    if pa.types.is_boolean(typed.type):
+        as_text = typed.cast(pa.int64()).cast(pa.string())
     else:
-        spelled = mixed_texts(mixed_columns.mixed(made))
-    if pa.types.is_timestamp(made.type):
-        spelled = pc.replace_substring(pc.replace_substring(spelled, "T", " "), "Z", "+00:00")
-    return pc.coalesce(texts, spelled)
+        as_text = mixed_texts(mixed_columns.mixed(typed))
+    if pa.types.is_timestamp(typed.type):
+        as_text = pc.replace_substring(pc.replace_substring(as_text, "T", " "), "Z", "+00:00")
+    return pc.coalesce(texts, as_text)
 
 
-def _undivided(dtype: pa.DataType) -> pa.DataType:
+def _without_dictionaries(dtype: pa.DataType) -> pa.DataType:
     """Return a type without dictionaries at any depth, so that parts can be concatenated."""
     if pa.types.is_struct(dtype):
-        return pa.struct([field.with_type(_undivided(field.type)) for field in dtype])
+        return pa.struct([field.with_type(_without_dictionaries(field.type)) for field in dtype])
     if pa.types.is_list(dtype):
-        return pa.list_(dtype.value_field.with_type(_undivided(dtype.value_type)))
+        return pa.list_(dtype.value_field.with_type(_without_dictionaries(dtype.value_type)))
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
@@ -442,8 +447,8 @@ def decoded(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _objects(batch: pa.RecordBatch) -> bytes:
-    fields = [field.with_type(_undivided(field.type)) for field in batch.schema]
+def _json_objects(batch: pa.RecordBatch) -> bytes:
+    fields = [field.with_type(_without_dictionaries(field.type)) for field in batch.schema]
     struct = pa.StructArray.from_arrays([decoded(column) for column in batch.columns], fields=fields)
     text: str = json_texts(struct)[0].as_py()
     return text.encode()
@@ -493,21 +498,23 @@ def tables(push: Push) -> list[TableRows]:
 
 
 def makers_of(
-    pins: Mapping[str, Any], ask: Mapping[str, Any], given: Sequence[str | None]
+    pins: Mapping[str, Any], ask: Mapping[str, Any], storage_keys: Sequence[str | None]
 ) -> Sequence[RowGenerator]:
-    """Return the row generators of stored pins, in their order. `given` contains the storage keys of rows from the
-    request. Raises the errors of `tables`."""
+    """Return the row generators of stored pins, in their order. `storage_keys` are those of rows that came with
+    the request. Raises the errors of `tables`."""
     if "tables" in pins:
         return [TemplateRows(one.bound) for one in datasets_rows.again(pins, {}, "json").recipes]
-    kept = Pins.from_json(pins)
-    if given and given[0] is not None:
-        return [GivenRows(stored_rows(given[0]), kept.seed, kept.now)]
-    if kept.template_id is None or kept.version is None:
-        raise tenancy.not_found("template", kept.template_id or "")
-    found = generate.TemplateRef(kept.template_id, kept.version, "", "")
-    source = generate.saved_source(found, kept.locale, rows_of=ask.get("rows") or {})
-    source = external_values.pinned(source, kept)
-    env = GenerationContext(kept.seed, kept.now, kept.locale, kept.now == source.anchor)
+    stored_pins = Pins.from_json(pins)
+    if storage_keys and storage_keys[0] is not None:
+        return [GivenRows(stored_rows(storage_keys[0]), stored_pins.seed, stored_pins.now)]
+    if stored_pins.template_id is None or stored_pins.version is None:
+        raise tenancy.not_found("template", stored_pins.template_id or "")
+    template = generate.TemplateRef(stored_pins.template_id, stored_pins.version, "", "")
+    source = generate.saved_source(template, stored_pins.locale, rows_of=ask.get("rows") or {})
+    source = external_values.pinned(source, stored_pins)
+    env = GenerationContext(
+        stored_pins.seed, stored_pins.now, stored_pins.locale, stored_pins.now == source.anchor
+    )
     try:
         bound = BoundPlan(source.plan, env, ask.get("overrides") or {})
     except SpecError as error:

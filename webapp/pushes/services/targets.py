@@ -31,11 +31,11 @@ OF_A_PUSH: Final = (
 def changed_settings(endpoint: Endpoint | None, ask: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that override those of the connection: an endpoint's, overridden in turn by those of the
     push."""
-    told = {name: ask[name] for name in OF_A_PUSH if ask.get(name) is not None}
-    own = dict(endpoint.settings) if endpoint else {}
-    if own.pop("operation", None):
-        own.pop("request_template")  # Defined by the operation
-    return {**own, **told}
+    overrides = {name: ask[name] for name in OF_A_PUSH if ask.get(name) is not None}
+    stored = dict(endpoint.settings) if endpoint else {}
+    if stored.pop("operation", None):
+        stored.pop("request_template")  # Defined by the operation
+    return {**stored, **overrides}
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ def destination_of(actor: Actor, ask: SendingInput, gathered: Gathered) -> Desti
     if found is None:
         return None
     can = capabilities(found)
-    gathered.add(_unfit(can, ask))
+    gathered.add(_unsupported_settings(can, ask))
     if (ask.before_sql or ask.after_sql) and can.sql:
         require(actor, "admin")
     with gathered.check(name):
@@ -104,20 +104,20 @@ def again(connection: Connection, push: Push) -> Destination:
     return Destination(connection, endpoint, changed_settings(endpoint, push.request["ask"]))
 
 
-def _unfit(can: Capabilities, ask: SendingInput) -> list[Fault]:
+def _unsupported_settings(can: Capabilities, ask: SendingInput) -> list[Fault]:
     """Return the faults of settings that this kind of connection does not support."""
-    told: dict[str, str] = {}
+    messages: dict[str, str] = {}
     if not can.by_row:
-        told = dict.fromkeys(OF_A_PUSH, "This is for connections that speak HTTP.")
+        messages = dict.fromkeys(OF_A_PUSH, "This is for connections that speak HTTP.")
     if not can.sql:
-        told |= dict.fromkeys(
+        messages |= dict.fromkeys(
             ("before_sql", "after_sql"), "This kind of connection carries out no statements."
         )
     if not can.create_table and can.by_row:
-        told["create_table"] = "This kind of connection cannot create tables."
+        messages["create_table"] = "This kind of connection cannot create tables."
     return [
         Fault(name, "not_for_this_type", text, "Leave it out.")
-        for name, text in told.items()
+        for name, text in messages.items()
         if getattr(ask, name, None) not in (None, [], False)
     ]
 
@@ -175,8 +175,8 @@ def channel_of(destination: Destination) -> Iterator[Channel]:
 @contextmanager
 def session_of(connection: Connection) -> Iterator[Session]:
     """Open a session for inspecting the target. Failures and timeouts are translated into API errors."""
-    whole = limits.PUSH_LOOK_SECONDS
-    with told(), access.open_session(connection) as session, access.limited(session, whole, whole):
+    seconds = limits.PUSH_LOOK_SECONDS
+    with told(), access.open_session(connection) as session, access.limited(session, seconds, seconds):
         yield session
 
 
@@ -185,14 +185,14 @@ class ForeignKeyChecks:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._may: bool | None = None
+        self._can_suspend: bool | None = None
 
     def may_suspend(self) -> bool:
         """Return whether rows may be written before the rows that they reference. Raises the errors of connections."""
-        if self._may is None:
+        if self._can_suspend is None:
             with session_of(self._connection) as session:
-                self._may = session.may_suspend_foreign_keys()
-        return self._may
+                self._can_suspend = session.may_suspend_foreign_keys()
+        return self._can_suspend
 
     def highest(self, entity: Entity, column: str) -> int:
         """Return the highest value of an integer column, or 0 if it is empty. Raises the errors of connections."""
@@ -204,9 +204,9 @@ class Places:
     """Replacement for `Catalogue` for connections that do not list tables: any path is valid."""
 
     def __init__(self, destination: Destination) -> None:
-        made = access.connector_of(destination.connection, destination.changed)
-        assert isinstance(made, HttpConnector)
-        self._connector = made
+        connector = access.connector_of(destination.connection, destination.changed)
+        assert isinstance(connector, HttpConnector)
+        self._connector = connector
 
     def entity(self, name: str) -> Entity | None:
         """Return the entity for a path."""
@@ -254,58 +254,58 @@ class Catalogue:
 
     def __init__(self, actor: Actor, connection: Connection) -> None:
         # A user who may push may see the destination, even if the API key has other restrictions. Fetching external
-        # fetching values may have ended the session that the connection was loaded in.
+        # values may have ended the session that the connection was loaded in.
         self._actor, self._connection = replace(actor, scopes=None), db.session.merge(connection)
-        self._fresh = False
+        self._is_fresh = False
         self._metadata: Metadata | None = None
-        self._seen: dict[str, Entity | None] = {}
+        self._inspected: dict[str, Entity | None] = {}
 
     def look(self, names: Iterable[str]) -> None:
         """Inspect some tables at the target, because the cached metadata may contain a dropped table or lack a new one.
         `entity` and `fitting` then return the current state. Raises the errors of the target."""
-        wanted = [name for name in names if name not in self._seen]
-        if not wanted:
+        missing = [name for name in names if name not in self._inspected]
+        if not missing:
             return
         with session_of(self._connection) as session:
-            self._seen |= {name: session.entity(name) for name in wanted}
+            self._inspected |= {name: session.entity(name) for name in missing}
 
     def entity(self, name: str) -> Entity | None:
         """Return a table by its exact name, or by its name ignoring case if only one matches."""
-        if name in self._seen:
-            return self._seen[name]
+        if name in self._inspected:
+            return self._inspected[name]
         found = self._find(name)
-        if found is None and self._renewed():
+        if found is None and self._refresh_once():
             found = self._find(name)
         return found
 
     def fitting(self, name: str) -> Entity | None:
         """Return the table that matches the name of a template or a dataset's table: `Order lines` matches
         `order_lines`."""
-        for wanted in spellings(name):
-            found = self._seen[wanted] if wanted in self._seen else self._find(wanted)
+        for spelling in spellings(name):
+            found = self._inspected[spelling] if spelling in self._inspected else self._find(spelling)
             if found is not None:
                 return found
-        if self._seen.keys() >= set(spellings(name)):
+        if self._inspected.keys() >= set(spellings(name)):
             return None
-        return self._find(name) if self._renewed() else None
+        return self._find(name) if self._refresh_once() else None
 
     def unknown(self, path: str, name: str) -> Fault:
         """Return the fault for a missing table."""
-        makes = capabilities(self._connection).create_table
-        text = f'There is no {"table" if makes else "target"} "{name}" in "{self._connection.name}".'
+        can_create = capabilities(self._connection).create_table
+        text = f'There is no {"table" if can_create else "target"} "{name}" in "{self._connection.name}".'
         known = [one.name for one in self._entities()]
-        otherwise = "Set create_table to create it." if makes else "See its metadata for a list."
-        hint = did_you_mean(name, known) or otherwise
+        default_hint = "Set create_table to create it." if can_create else "See its metadata for a list."
+        hint = did_you_mean(name, known) or default_hint
         return Fault(path, "unknown_table", text, hint)
 
     def renewed(self) -> bool:
         """Refresh the tables. Return False if they have just been refreshed."""
-        self._seen.clear()
-        return self._renewed()
+        self._inspected.clear()
+        return self._refresh_once()
 
     def _entities(self) -> tuple[Entity, ...]:
         if self._metadata is None:
-            self._read()
+            self._load()
         assert self._metadata is not None
         return self._metadata.entities
 
@@ -314,14 +314,14 @@ class Catalogue:
         folded = [one for one in self._entities() if one.name.casefold() == name.casefold()]
         return exact[0] if exact else folded[0] if len(folded) == 1 else None
 
-    def _renewed(self) -> bool:
-        if self._fresh:
+    def _refresh_once(self) -> bool:
+        if self._is_fresh:
             return False
-        self._fresh = True
-        self._read(refresh=True)
+        self._is_fresh = True
+        self._load(refresh=True)
         return True
 
-    def _read(self, refresh: bool = False) -> None:
+    def _load(self, refresh: bool = False) -> None:
         may_write()  # The refreshed metadata is saved
         try:
             self._metadata = inspection.metadata(self._actor, self._connection, refresh=refresh)

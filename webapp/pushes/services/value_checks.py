@@ -37,7 +37,7 @@ _YEAR: Final = (Decimal(1901), Decimal(2155))
 
 
 def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
-    """The least and the greatest number that a column takes."""
+    """Return the smallest and the largest number that a column accepts, or None without a limit."""
     if column.type == "integer" and column.declared.casefold().startswith("year"):
         return _YEAR
     if column.type == "integer" and column.bits:
@@ -46,13 +46,15 @@ def limit_of(column: Column) -> tuple[Decimal, Decimal] | None:
         half = 2 ** (column.bits - 1)
         return Decimal(-half), Decimal(half - 1)
     if column.type == "decimal" and column.precision is not None:
-        most = Decimal(10) ** (column.precision - (column.scale or 0)) - Decimal(10) ** -(column.scale or 0)
-        return -most, most
+        maximum = Decimal(10) ** (column.precision - (column.scale or 0)) - Decimal(10) ** -(
+            column.scale or 0
+        )
+        return -maximum, maximum
     return None
 
 
 def bad_values(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
-    """A reason why values do not fit a column of a kind of connection: reason, position, message, hint."""
+    """Yield the reasons why values do not fit a column: reason, mask, message, hint. `kind` is the connection's."""
     dtype = values.type
     if pa.types.is_string(dtype):
         yield from _bad_texts(column, values)
@@ -81,21 +83,21 @@ def _bad_texts(column: Column, values: pa.Array) -> Iterator[Bad]:
         long = pc.greater(pc.binary_length(values), length)
         yield "too_long", long, f"The column takes {length:,} bytes.", "Shorten the texts of the field."
     if column.choices:
-        strange = pc.invert(pc.is_in(values, value_set=pa.array(column.choices)))
+        unknown = pc.invert(pc.is_in(values, value_set=pa.array(column.choices)))
         hint = f"It takes {', '.join(column.choices[:20])}."
-        yield "enum", pc.and_(values.is_valid(), strange), "The column has no such choice.", hint
-    pattern = _WRITTEN.get(column.type)
+        yield "enum", pc.and_(values.is_valid(), unknown), "The column has no such choice.", hint
+    pattern = _TEXT_PATTERNS.get(column.type)
     if pattern is not None:
-        odd = pc.invert(pc.match_substring_regex(values, pattern))
+        invalid = pc.invert(pc.match_substring_regex(values, pattern))
         text = f"This cannot be read as {column.declared or column.type}."
-        yield "wrong_type", odd, text, "Map another field, or write a formula in computed."
+        yield "wrong_type", invalid, text, "Map another field, or write a formula in computed."
     if column.type == "json":
-        odd = pa.array([value is not None and not _is_json(value) for value in values.to_pylist()])
-        yield "wrong_type", odd, "This is no JSON.", "Map an object or an array, or quote the text."
+        invalid = pa.array([value is not None and not _is_json(value) for value in values.to_pylist()])
+        yield "wrong_type", invalid, "This is no JSON.", "Map an object or an array, or quote the text."
 
 
 # How texts must be written for a column; RE2.
-_WRITTEN: Final[Mapping[str, str]] = {
+_TEXT_PATTERNS: Final[Mapping[str, str]] = {
     "integer": r"^\s*[-+]?\d+\s*$",
     "decimal": r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$",
     "float": r"(?i)^\s*[-+]?(\d+\.?\d*|\.\d+|inf(inity)?|nan)(e[-+]?\d+)?\s*$",
@@ -129,17 +131,17 @@ def _bad_numbers(column: Column, values: pa.Array) -> Iterator[Bad]:
         bad = pc.or_(pc.less(numbers, ends[0]), pc.greater(numbers, ends[1]))
         text = f"The column takes {low:f} to {high:f}."
         yield "out_of_range", bad, text, "Narrow the field's min and max."
-    whole = column.type == "integer"
-    scale = 0 if whole else column.scale
+    is_integer = column.type == "integer"
+    scale = 0 if is_integer else column.scale
     if scale is not None and decimal and column.type in ("integer", "decimal") and values.type.scale > scale:
         lost = pc.not_equal(pc.round(values, scale), values)
         text = (
             "The column takes whole numbers."
-            if whole
+            if is_integer
             else f"The column keeps {scale} digits after the point."
         )
-        yield ("wrong_type" if whole else "precision"), lost, text, "Set the field's decimals."
-    if whole and pa.types.is_floating(values.type):
+        yield ("wrong_type" if is_integer else "precision"), lost, text, "Set the field's decimals."
+    if is_integer and pa.types.is_floating(values.type):
         lost = pc.not_equal(pc.floor(values), values)
         yield (
             "wrong_type",
@@ -170,8 +172,8 @@ def _bad_dates(column: Column, values: pa.Array, kind: str) -> Iterator[Bad]:
 
 @dataclass(frozen=True, slots=True)
 class ValueMismatch:
-    """A value that will not fit, or (`row` None) what may bring one. `row` is counted from 1. `reason` is a word of
-    `connectors.REASONS`, or `precision` (digits are rounded away), or `enum`."""
+    """A value that does not fit, or (`row` None) a definition that allows one. `row` is counted from 1. `reason` is one
+    of `connectors.REASONS`, or `precision` (digits are rounded away), or `enum`."""
 
     table: str
     column: str
@@ -213,15 +215,15 @@ def check(
             if count < 2:
                 raise
         count = max(1, count // limits.BLOCK_STEP)
-    look = _TableCheck(planned, rows, batch, kind)
-    found = list(look.values())
-    found += look.repeated()
+    table_check = _TableCheck(planned, rows, batch, kind)
+    found = list(table_check.values())
+    found += table_check.repeated()
     if session is not None:
-        found += look.strangers(session, sent)
+        found += table_check.strangers(session, sent)
     if session is not None and planned.spec["mode"] == "insert" and not planned.spec["create"]:
-        found += look.there_already(session)
-    shown = {(one.column, one.reason) for one in found}
-    return [one for one in by_schema(planned) if (one.column, one.reason) not in shown] + found, count
+        found += table_check.there_already(session)
+    reported = {(one.column, one.reason) for one in found}
+    return [one for one in by_schema(planned) if (one.column, one.reason) not in reported] + found, count
 
 
 class NoKeys:
@@ -232,7 +234,7 @@ class NoKeys:
         return pa.nulls(rows.size)
 
 
-# --- By what fields and columns say -----------------------------------------------------------------------------
+# --- From the definitions of fields and columns ---------------------------------------------------------------
 
 
 def by_schema(planned: Planned) -> Iterator[ValueMismatch]:
@@ -241,75 +243,85 @@ def by_schema(planned: Planned) -> Iterator[ValueMismatch]:
     for cell in planned.mapped.cells:
         if cell.field is None:
             continue
-        one, column = planned.wanted.maker.fields[cell.field], cell.column
-        alone = column.unique or planned.entity.keys == (column.name,)
-        alone = alone and not _follows(one, planned.wanted.maker.fields.values())
-        for reason, message, hint in _doubts(one, column, planned.wanted.count, planned.spec["mode"], alone):
+        field, column = planned.wanted.maker.fields[cell.field], cell.column
+        is_unique = column.unique or planned.entity.keys == (column.name,)
+        is_unique = is_unique and not _has_unique_partner(field, planned.wanted.maker.fields.values())
+        for reason, message, hint in _possible_mismatches(
+            field, column, planned.wanted.count, planned.spec["mode"], is_unique
+        ):
             yield ValueMismatch(planned.wanted.name, column.name, cell.field, reason, message, hint)
 
 
-def _doubts(one: Field, column: Column, rows: int, mode: str, alone: bool) -> Iterator[tuple[str, str, str]]:
-    length, made = column.max_length, one.column
-    if length is not None and one.longest is not None and one.longest > length and column.type == "text":
-        text = f"Texts may have {one.longest:,} characters; the column takes {length:,}."
+def _possible_mismatches(
+    field: Field, column: Column, rows: int, mode: str, is_unique: bool
+) -> Iterator[tuple[str, str, str]]:
+    length, generator = column.max_length, field.column
+    if length is not None and field.longest is not None and field.longest > length and column.type == "text":
+        text = f"Texts may have {field.longest:,} characters; the column takes {length:,}."
         yield (
             "too_long",
             text,
             "Shorten the texts of the field, for example with the formula left(this, n).",
         )
-    if not column.nullable and made is not None and made.blank is not None:
-        share = made.blank[0] / made.blank[1]
+    if not column.nullable and generator is not None and generator.blank is not None:
+        share = generator.blank[0] / generator.blank[1]
         yield (
             "not_null",
             f"{share:g} % of the values are blank; the column takes no null.",
             "Set percent_blank to 0.",
         )
-    kinds = kinds_of(one)
-    fits = column.type in ("other", "text", "enum", *kinds) or pa.types.is_string(one.dtype)
-    if not fits and kinds != ["other"]:
+    kinds = kinds_of(field)
+    is_compatible = column.type in ("other", "text", "enum", *kinds) or pa.types.is_string(field.dtype)
+    if not is_compatible and kinds != ["other"]:
         text = f"The field holds {kinds[0]} values, the column is {column.declared or column.type}."
         yield "wrong_type", text, "Map another field, or write a formula in computed."
-    bounds = made.bounds(rows) if made is not None else None
+    bounds = generator.bounds(rows) if generator is not None else None
     limit = limit_of(column)
     if bounds is not None and limit is not None:
-        scale = one.dtype.scale if pa.types.is_decimal(one.dtype) else 0
+        scale = field.dtype.scale if pa.types.is_decimal(field.dtype) else 0
         low, high = (Decimal(end).scaleb(-scale) for end in bounds)
         if low < limit[0] or high > limit[1]:
             text = f"Numbers go from {low:f} to {high:f}; the column takes {limit[0]:f} to {limit[1]:f}."
             yield "out_of_range", text, "Narrow the field's min and max."
-    if alone and made is not None and not _never_repeats(one) and rows > 1 and mode == "insert":
+    if (
+        is_unique
+        and generator is not None
+        and not _has_unique_values(field)
+        and rows > 1
+        and mode == "insert"
+    ):
         yield "unique", "The column is unique, and the field's values may repeat.", "Set unique on the field."
 
 
-def _never_repeats(one: Field) -> bool:
-    made = one.column
-    assert made is not None
-    if made.spec.common.unique or made.spec.common.unique_together:
+def _has_unique_values(field: Field) -> bool:
+    generator = field.column
+    assert generator is not None
+    if generator.spec.common.unique or generator.spec.common.unique_together:
         return True
-    return made.formula is None and (
-        made.type.primary
-        or made.type.name in ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid", "reference")
+    return generator.formula is None and (
+        generator.type.primary
+        or generator.type.name in ("row_number", "sequence", "uuid", "ulid", "mongodb_objectid", "reference")
     )
 
 
-_OF_COUNTRY: Final = frozenset({"country", "country_code"})
+_COUNTRY_TYPES: Final = frozenset({"country", "country_code"})
 
 
-def _follows(one: Field, fields: Iterable[Field]) -> bool:
-    """A country whose code never repeats, or the other way round: of a group both belong to one place."""
-    if one.column is None or one.column.type.name not in _OF_COUNTRY:
+def _has_unique_partner(field: Field, fields: Iterable[Field]) -> bool:
+    """Return whether a country field belongs to a group whose other country field never repeats, or vice versa."""
+    if field.column is None or field.column.type.name not in _COUNTRY_TYPES:
         return False
-    beside = [other for other in fields if other is not one and other.column is not None]
+    others = [other for other in fields if other is not field and other.column is not None]
     return any(
-        other.column.type.name in _OF_COUNTRY
-        and other.column.spec.common.group == one.column.spec.common.group
-        and _never_repeats(other)
-        for other in beside
+        other.column.type.name in _COUNTRY_TYPES
+        and other.column.spec.common.group == field.column.spec.common.group
+        and _has_unique_values(other)
+        for other in others
         if other.column is not None
     )
 
 
-# --- By real values ---------------------------------------------------------------------------------------------
+# --- From generated values ------------------------------------------------------------------------------------
 
 
 class _TableCheck:
@@ -326,19 +338,21 @@ class _TableCheck:
         self.fields = {one["column"]: one.get("field") for one in planned.spec["columns"]}
 
     def values(self) -> Iterator[ValueMismatch]:
-        """Values that do not fit their column, each by itself."""
+        """Yield values that do not fit their column."""
         for name, values in self.columns.items():
             column = self.entity.column(name)
             if column is None or name in self.waiting:
                 continue
             if not column.nullable and not column.generated and values.null_count:
-                yield from self._told(name, values.is_null(), "not_null", "The column takes no null.", _BLANK)
+                yield from self._mismatches(
+                    name, values.is_null(), "not_null", "The column takes no null.", _BLANK_HINT
+                )
             for reason, bad, text, hint in bad_values(column, values, self.kind):
-                yield from self._told(name, bad, reason, text, hint)
+                yield from self._mismatches(name, bad, reason, text, hint)
 
     def repeated(self) -> Iterator[ValueMismatch]:
-        """Values of unique columns that come twice in the rows."""
-        for names in self._uniques():
+        """Yield values of unique columns that occur twice in the rows."""
+        for names in self._unique_keys():
             encoded = _encoded([self.columns[name] for name in names])
             if encoded is None:
                 continue
@@ -348,10 +362,10 @@ class _TableCheck:
             bad = valid & (first != np.arange(codes.size))
             for row in np.flatnonzero(bad)[: limits.MISFITS_SHOWN].tolist():
                 text = f"The same as in row {first[row] + 1:,}, and {' + '.join(names)} must be unique."
-                yield self._one(names[0], row, "unique", text, "Set unique on the field.")
+                yield self._mismatch(names[0], row, "unique", text, "Set unique on the field.")
 
     def strangers(self, session: Session, sent: Sequence[str]) -> Iterator[ValueMismatch]:
-        """Foreign keys of rows that are not in the target."""
+        """Yield foreign keys of rows that are not in the target."""
         for relation in self.entity.relations:
             names = relation.columns
             if relation.entity in (*sent, self.entity.name) or not set(names) <= self.columns.keys():
@@ -359,25 +373,25 @@ class _TableCheck:
             parent = None if self.waiting & set(names) else session.entity(relation.entity)
             if parent is None:
                 continue
-            there, valid = self._known(session, parent, relation.entity_columns, names)
+            exists, valid = self._find_existing(session, parent, relation.entity_columns, names)
             text = f"There is no such row in {relation.entity}."
             hint = f"Use a field of type foreign_key, or send rows of {relation.entity} first."
-            yield from self._told(names[0], pa.array(valid & ~there), "foreign_key", text, hint)
+            yield from self._mismatches(names[0], pa.array(valid & ~exists), "foreign_key", text, hint)
 
     def there_already(self, session: Session) -> Iterator[ValueMismatch]:
-        """Values of unique columns that the target has already."""
-        for names in self._uniques():
-            there, valid = self._known(session, self.entity, names, names)
+        """Yield values of unique columns that already exist in the target."""
+        for names in self._unique_keys():
+            exists, valid = self._find_existing(session, self.entity, names, names)
             text = f"There is a row with this {' + '.join(names)} already."
             hint = "Use another seed or offset, or the mode upsert."
-            yield from self._told(names[0], pa.array(valid & there), "unique", text, hint)
+            yield from self._mismatches(names[0], pa.array(valid & exists), "unique", text, hint)
 
-    def _uniques(self) -> list[tuple[str, ...]]:
+    def _unique_keys(self) -> list[tuple[str, ...]]:
         known = [self.entity.keys, *self.entity.uniques, *((c.name,) for c in self.entity.fields if c.unique)]
         fit = [one for one in known if one and set(one) <= self.columns.keys() - self.waiting]
         return list({frozenset(one): one for one in fit}.values())
 
-    def _known(
+    def _find_existing(
         self, session: Session, entity: Entity, columns: Sequence[str], names: Sequence[str]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return ``bool[n]`` twice: whether a row's values exist in a table, and whether it has values. Each
@@ -392,25 +406,27 @@ class _TableCheck:
         places = np.flatnonzero(valid)
         _, firsts, back = np.unique(encoded[0][places], return_index=True, return_inverse=True)
         take = pa.array(places[firsts])
-        wanted = pa.RecordBatch.from_arrays([values.take(take) for values in arrays], names=list(columns))
-        answer = session.contains(entity, list(columns), wanted)
-        there = np.zeros(valid.size, np.bool_)
-        there[places] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
-        return there, valid
+        queried = pa.RecordBatch.from_arrays([values.take(take) for values in arrays], names=list(columns))
+        answer = session.contains(entity, list(columns), queried)
+        exists = np.zeros(valid.size, np.bool_)
+        exists[places] = answer.fill_null(False).to_numpy(zero_copy_only=False)[back]
+        return exists, valid
 
-    def _told(self, name: str, bad: pa.Array, reason: str, text: str, hint: str) -> Iterator[ValueMismatch]:
+    def _mismatches(
+        self, name: str, bad: pa.Array, reason: str, text: str, hint: str
+    ) -> Iterator[ValueMismatch]:
         places = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
         for row in places[: limits.MISFITS_SHOWN].tolist():
-            yield self._one(name, row, reason, text, hint)
+            yield self._mismatch(name, row, reason, text, hint)
 
-    def _one(self, name: str, row: int, reason: str, text: str, hint: str) -> ValueMismatch:
-        value = HIDDEN if name in self.cut else _shown(self.columns[name][row].as_py())
+    def _mismatch(self, name: str, row: int, reason: str, text: str, hint: str) -> ValueMismatch:
+        value = HIDDEN if name in self.cut else _short_value(self.columns[name][row].as_py())
         return ValueMismatch(
             self.planned.wanted.name, name, self.fields.get(name), reason, text, hint, row + 1, value
         )
 
 
-_BLANK: Final = "Set percent_blank to 0, or leave the column out."
+_BLANK_HINT: Final = "Set percent_blank to 0, or leave the column out."
 
 
 def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None:
@@ -423,19 +439,21 @@ def _encoded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray] | None
     for values in arrays:
         if pa.types.is_nested(values.type) or pa.types.is_null(values.type):
             return None
-        made = values.dictionary_encode()
+        encoded = values.dictionary_encode()
         valid &= values.is_valid().to_numpy(zero_copy_only=False)
-        codes = codes * (len(made.dictionary) + 1) + made.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        codes = codes * (len(encoded.dictionary) + 1) + encoded.indices.fill_null(0).to_numpy(
+            zero_copy_only=False
+        )
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     return np.where(valid, codes, np.arange(codes.size) + codes.size + 1), valid
 
 
-def _shown(value: Any) -> Any:
+def _short_value(value: Any) -> Any:
     """Return a value as JSON, shortened if it is long."""
     if isinstance(value, str) and len(value) > limits.PUSH_KEY_CHARS:
         return value[: limits.PUSH_KEY_CHARS] + "…"
     if isinstance(value, dict | list):
-        return _shown(orjson.dumps(value, default=str).decode())
+        return _short_value(orjson.dumps(value, default=str).decode())
     if isinstance(value, date | datetime):
         return value.isoformat()
     return value if isinstance(value, bool | int | float | str | type(None)) else str(value)

@@ -24,7 +24,7 @@ bp = Blueprint("exports_at_once", __name__)
 
 
 def prepared(actor: Actor, body: ExportInput) -> PreparedPush:
-    """The push of rows that are given, or of rows of a template. Errors as `push_prepare.of_template`."""
+    """Prepare a push of the rows in the request, or of rows of a template. Errors as of `preparation.of_template`."""
     if isinstance(body, ExportDbInput):
         body = body.model_copy(update={"target": body.table or body.target})
     ask = pushes.asked_for_rows(actor, body)
@@ -34,32 +34,32 @@ def prepared(actor: Actor, body: ExportInput) -> PreparedPush:
     return preparation.of_template(actor, body.template_id, ask, keep=not body.dry_run, path="template_id")
 
 
-def _more(model: type[ExportInput]) -> Callable[[Actor, ApiError, Any], ApiError]:
-    """Yield further errors of a body with a valid structure."""
-    return lambda actor, error, said: with_more(
-        error, said, model, lambda body: prepared(actor, body).faults()
+def _more_faults(model: type[ExportInput]) -> Callable[[Actor, ApiError, Any], ApiError]:
+    """Return a function that adds further errors of a body with a valid structure."""
+    return lambda actor, error, submitted: with_more(
+        error, submitted, model, lambda body: prepared(actor, body).faults()
     )
 
 
-@sending(bp, "/export/db", body=ExportDbInput, more_faults=_more(ExportDbInput))
+@sending(bp, "/export/db", body=ExportDbInput, more_faults=_more_faults(ExportDbInput))
 def to_database(actor: Actor, body: ExportDbInput) -> Response:
     """Send given rows, or rows of a template, to a table.
 
     With up to 1,000 rows, the response is sent after they have been delivered.
     """
-    return _sent(actor, body)
+    return _send(actor, body)
 
 
-@sending(bp, "/export/rest", body=ExportRestInput, more_faults=_more(ExportRestInput))
+@sending(bp, "/export/rest", body=ExportRestInput, more_faults=_more_faults(ExportRestInput))
 def to_endpoint(actor: Actor, body: ExportRestInput) -> Response:
     """Send given rows, or rows of a template, over HTTP.
 
     With up to 1,000 rows, the response is sent after they have been delivered.
     """
-    return _sent(actor, body)
+    return _send(actor, body)
 
 
-def _sent(actor: Actor, body: ExportInput) -> Response:
+def _send(actor: Actor, body: ExportInput) -> Response:
     planned = prepared(actor, body)
     if body.dry_run:
         return reply(pushes.dry_run(planned))

@@ -28,8 +28,8 @@ from webapp.web.forms.page_form import Choices, Control, FormSpec, PageForm
 from webapp.web.forms.settings import SettingsForm
 
 _ENDPOINT: Final = "end_"
-_MOST_FOUND: Final = 20  # chosen: what a list of search results shows of one kind
-_WORDS: Final = {  # noun in the singular and plural, and the heading of the target's columns
+_MAX_FOUND: Final = 20  # chosen: what a list of search results shows of one kind
+_TARGET_NOUNS: Final = {  # noun in the singular and plural, and the heading of the target's columns
     "mongodb": ("Collection", "collections", "Key of"),
     "rest": ("Path", "paths", "Name in the request to"),
     "odata": ("Entity set", "entity sets", "Property of"),
@@ -37,7 +37,7 @@ _WORDS: Final = {  # noun in the singular and plural, and the heading of the tar
 }
 _HOW: Final = "how"
 _REQUEST: Final = "request_template"
-_SHAPE: Final = (
+_REQUEST_FIELDS: Final = (
     "method",
     "headers",
     "header_encoding",
@@ -74,7 +74,7 @@ SEND: Final = FormSpec(
         "confirm": Control("Confirm", attributes={"autocomplete": "off"}),
     },
 )
-_OWNERS: Final = {"row_limit_exceeded": "count", "read_only_connection": "connection_id"}
+_ERROR_CONTROLS: Final = {"row_limit_exceeded": "count", "read_only_connection": "connection_id"}
 """The control of an error that names no key of the request, by its code."""
 
 
@@ -84,24 +84,24 @@ def is_endpoint(where: str) -> bool:
 
 
 def named(where: str) -> dict[str, Any]:
-    """A choice in the words of `POST /templates/{id}/push`."""
+    """Return a choice as keys of the body of `POST /templates/{id}/push`."""
     return {"endpoint_id": where} if is_endpoint(where) else {"connection_id": where or None}
 
 
 def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
-    """Connections that take rows, then endpoints, the chosen one among them. Error: not_found."""
+    """Return the connections that can receive rows, then endpoints, including the chosen one. Error: not_found."""
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
     found = {
         one.id: one
         for one in page.items
         if one.type in KINDS and KINDS[one.type].can.modes and (one.id == chosen or not _has_failed(one))
     }
-    made = {one.id: one for one in connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX).items}
-    if is_endpoint(chosen) and chosen not in made:
-        made[chosen] = connections.get_endpoint(actor, chosen)
+    endpoints = {one.id: one for one in connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX).items}
+    if is_endpoint(chosen) and chosen not in endpoints:
+        endpoints[chosen] = connections.get_endpoint(actor, chosen)
     elif chosen and not is_endpoint(chosen) and chosen not in found:
         found[chosen] = connections.get(actor, chosen)
-    return [*map(_connection, found.values()), *map(_of_endpoint, made.values())]
+    return [*map(_connection_choice, found.values()), *map(_endpoint_choice, endpoints.values())]
 
 
 def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]], int]:
@@ -113,28 +113,34 @@ def search(actor: Actor, text: str) -> tuple[list[dict[str, Any]], list[tuple[di
     """
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
     writable = [one for one in page.items if _is_writable(one)]
-    named = connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
-    endpoints = [one for one in map(_of_endpoint, named.items) if not one["read_only"]]
-    found = [*map(_connection, writable), *endpoints]
-    more = page.total - len(page.items) + named.total - len(named.items) + max(0, len(found) - _MOST_FOUND)
+    endpoint_page = connections.list_endpoints(actor, limit=limits.PAGE_LIMIT_MAX, q=text or None)
+    endpoints = [one for one in map(_endpoint_choice, endpoint_page.items) if not one["read_only"]]
+    found = [*map(_connection_choice, writable), *endpoints]
+    more = (
+        page.total
+        - len(page.items)
+        + endpoint_page.total
+        - len(endpoint_page.items)
+        + max(0, len(found) - _MAX_FOUND)
+    )
     tables: list[tuple[dict[str, Any], str]] = []
-    wanted = text.strip().casefold()
-    if wanted:
+    query = text.strip().casefold()
+    if query:
         for connection in connections.every_with_metadata(actor):
             if not _is_writable(connection):
                 continue
-            known = access.cached(connection) or {"entities": []}
-            names = (entity["name"] for entity in known["entities"] if entity.get("kind") != "view")
-            shown = _connection(connection)
-            tables += [(shown, name) for name in names if wanted in name.casefold()]
-            if len(tables) >= _MOST_FOUND:
+            metadata = access.cached(connection) or {"entities": []}
+            names = (entity["name"] for entity in metadata["entities"] if entity.get("kind") != "view")
+            choice = _connection_choice(connection)
+            tables += [(choice, name) for name in names if query in name.casefold()]
+            if len(tables) >= _MAX_FOUND:
                 break
-    return found[:_MOST_FOUND], tables[:_MOST_FOUND], more
+    return found[:_MAX_FOUND], tables[:_MAX_FOUND], more
 
 
 def _is_writable(connection: Connection) -> bool:
-    able = connection.type in KINDS and bool(KINDS[connection.type].can.modes)
-    return able and not connection.read_only and not _has_failed(connection)
+    is_supported = connection.type in KINDS and bool(KINDS[connection.type].can.modes)
+    return is_supported and not connection.read_only and not _has_failed(connection)
 
 
 def _has_failed(connection: Connection) -> bool:
@@ -147,12 +153,12 @@ def place_of(actor: Actor, connection_id: str | None) -> dict[str, Any] | None:
         return None
     statement = tenancy.listing(actor, Connection).where(Connection.id == connection_id)
     found = db.session.scalar(statement)
-    return _connection(found) if found is not None and _is_writable(found) else None
+    return _connection_choice(found) if found is not None and _is_writable(found) else None
 
 
-def _connection(one: Connection) -> dict[str, Any]:
+def _connection_choice(one: Connection) -> dict[str, Any]:
     kind = KINDS[one.type]
-    word, several, head = _WORDS.get(one.type, ("Table", "tables", "Column of"))
+    singular, plural, heading = _TARGET_NOUNS.get(one.type, ("Table", "tables", "Column of"))
     return {
         "id": one.id,
         "name": one.name,
@@ -164,14 +170,14 @@ def _connection(one: Connection) -> dict[str, Any]:
         "lists": not issubclass(kind, HttpConnector) or kind.has_entities,
         "creates": kind.can.create_table,
         "modes": kind.can.modes,
-        "word": word,
-        "several": several,
-        "head": head,
+        "word": singular,
+        "several": plural,
+        "head": heading,
     }
 
 
-def _of_endpoint(one: Endpoint) -> dict[str, Any]:
-    base = _connection(db.session.get_one(Connection, one.connection_id))
+def _endpoint_choice(one: Endpoint) -> dict[str, Any]:
+    base = _connection_choice(db.session.get_one(Connection, one.connection_id))
     return {**base, "id": one.id, "name": one.name, "type": "endpoint", "endpoint": True}
 
 
@@ -192,32 +198,34 @@ class Sending:
         return [*self.how.parts, *([self.request] if self.request else [])]
 
     def values(self) -> dict[str, Any]:
-        """In the words of `POST /templates/{id}/push`."""
+        """Return the settings as keys of the body of `POST /templates/{id}/push`."""
         found = self.how.values()
-        if self.request is not None and (said := _whole(self.request.values())) != _whole(self.held):
+        if self.request is not None and (parts := _request_parts(self.request.values())) != _request_parts(
+            self.held
+        ):
             path = self.held.get("path")
-            found["request_template"] = {**({"path": path} if path else {}), **said}
+            found["request_template"] = {**({"path": path} if path else {}), **parts}
         return found
 
     def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
-        """Faults by their controls."""
+        """Return the messages of faults by their controls."""
         found = self.how.placed([{**one, "path": f"{_HOW}.{one['path']}"} for one in faults])
         if self.request is not None:
             found |= self.request.placed(faults)
         return found
 
 
-def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a request that the form shows, the usual ones too."""
-    said = {name: request.get(name) for name in _SHAPE}
-    usual = {
+def _request_parts(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a request that the form shows, including defaults."""
+    parts = {name: request.get(name) for name in _REQUEST_FIELDS}
+    defaults = {
         "method": "POST",
         "headers": {},
         "header_encoding": "none",
         "query_params": {},
         "encoding": "json",
     }
-    return {**said, **{name: said[name] or value for name, value in usual.items()}}
+    return {**parts, **{name: parts[name] or value for name, value in defaults.items()}}
 
 
 def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
@@ -232,18 +240,18 @@ def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
     settings = {**connection.settings, **(endpoint.settings if endpoint else {})}
     normal: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
     how = SettingsForm(model, formdata=formdata, name=_HOW, names=names, normal=normal)
-    held = settings.get(_REQUEST) or {}
+    stored = settings.get(_REQUEST) or {}
     if connection.type != "rest":  # an entity set or an operation says it itself
-        return Sending(how, None, held)
+        return Sending(how, None, stored)
     # Values of the form for another target do not apply to this request.
-    own = formdata is not None and formdata.get("connection_id") == formdata.get("was")
-    said = formdata if own and f"{_REQUEST}.method" in formdata else None
-    request = SettingsForm(RequestTemplate, held, formdata=said, name=_REQUEST, names=_SHAPE)
-    return Sending(how, request, held)
+    is_same_target = formdata is not None and formdata.get("connection_id") == formdata.get("was")
+    submitted = formdata if is_same_target and f"{_REQUEST}.method" in formdata else None
+    request = SettingsForm(RequestTemplate, stored, formdata=submitted, name=_REQUEST, names=_REQUEST_FIELDS)
+    return Sending(how, request, stored)
 
 
 def asked(body: dict[str, Any], chosen: Mapping[str, Any] | None, how: Sending | None) -> dict[str, Any]:
-    """The form's request without what its target cannot do, and with how rows are sent."""
+    """Return the body of the form's request, with the settings for sending and without those that the target lacks."""
     if chosen is None:
         return body
     body = {**body, **(how.values() if how else {})}
@@ -278,25 +286,25 @@ NOTHINGS: Final = {
     "update": "unchanged",
     "left_out": "left out",
 }
-_MOST_OPTIONS: Final = (
+_MAX_OPTIONS: Final = (
     900  # chosen: above that the page would pass 50 kB, and inputs with one list take their place
 )
 
 
-def tables_of(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def tables_of(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The form's tables: `{name, target, was, out, all, c: [{column, field, formula, was, key}]}`; columns of
     another target than the present one are dropped."""
-    found = given.get("t")
+    found = values.get("t")
     tables = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    if tables and "target" in given:  # the form of a template has one
-        tables[0] = {**tables[0], "target": _text(given, "target")}
-    moved = given.get("connection_id") != given.get("was")
+    if tables and "target" in values:  # the form of a template has one
+        tables[0] = {**tables[0], "target": _text(values, "target")}
+    moved = values.get("connection_id") != values.get("was")
     return [
         {
             "name": _text(one, "name"),
             "target": "" if moved else _text(one, "target"),
             "out": "out" in one,
-            "all": _names(_text(one, "all")),
+            "all": _parse_names(_text(one, "all")),
             "c": [] if moved or _text(one, "target") != _text(one, "was") else _columns(one.get("c")),
         }
         for one in tables
@@ -313,7 +321,7 @@ def _text(one: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _names(text: str) -> list[str]:
+def _parse_names(text: str) -> list[str]:
     try:
         found = orjson.loads(text) if text else []
     except orjson.JSONDecodeError:
@@ -324,47 +332,47 @@ def _names(text: str) -> list[str]:
 # --- As a request -----------------------------------------------------------------------------------------------
 
 
-def of_template(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The form as the body of `POST /templates/{id}/push`."""
-    asked = _common(given)
-    for one in tables_of(given)[:1]:
-        asked |= {"target": one["target"] or None, **_mapping(one, asked["mode"])}
+def of_template(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form as the body of `POST /templates/{id}/push`."""
+    body = _common(values)
+    for one in tables_of(values)[:1]:
+        body |= {"target": one["target"] or None, **_mapping(one, body["mode"])}
     for key in ("count", "seed", "locale"):
-        if text := _text(given, key).strip():
-            asked[key] = text
-    return asked
+        if text := _text(values, key).strip():
+            body[key] = text
+    return body
 
 
-def of_dataset(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The form as the body of `POST /datasets/{id}/push`."""
-    asked = _common(given)
-    asked |= {"targets": {}, "mappings": {}, "computed": {}, "key_columns": {}}
-    for one in tables_of(given):
+def of_dataset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form as the body of `POST /datasets/{id}/push`."""
+    body = _common(values)
+    body |= {"targets": {}, "mappings": {}, "computed": {}, "key_columns": {}}
+    for one in tables_of(values):
         if one["out"] or one["target"]:
-            asked["targets"][one["name"]] = None if one["out"] else one["target"]
-        told = _mapping(one, asked["mode"])
+            body["targets"][one["name"]] = None if one["out"] else one["target"]
+        mapping = _mapping(one, body["mode"])
         for key, place in (("mapping", "mappings"), ("computed", "computed"), ("key_columns", "key_columns")):
-            if told.get(key):
-                asked[place][one["name"]] = told[key]
-    if text := _text(given, "seed").strip():
-        asked["seed"] = text
-    return asked
+            if mapping.get(key):
+                body[place][one["name"]] = mapping[key]
+    if text := _text(values, "seed").strip():
+        body["seed"] = text
+    return body
 
 
-def _common(given: Mapping[str, Any]) -> dict[str, Any]:
-    asked: dict[str, Any] = {
-        **named(_text(given, "connection_id")),
-        "mode": _text(given, "mode") or "insert",
-        "on_error": _text(given, "on_error") or "continue",
-        "create_table": "create_table" in given,
-        "confirm": _text(given, "confirm") or None,
+def _common(values: Mapping[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        **named(_text(values, "connection_id")),
+        "mode": _text(values, "mode") or "insert",
+        "on_error": _text(values, "on_error") or "continue",
+        "create_table": "create_table" in values,
+        "confirm": _text(values, "confirm") or None,
     }
-    if "canary" in given:
-        asked["canary"] = True
+    if "canary" in values:
+        body["canary"] = True
     for key in ("before_sql", "after_sql"):
-        if text := _text(given, key).strip():
-            asked[key] = [text]
-    return asked
+        if text := _text(values, key).strip():
+            body[key] = [text]
+    return body
 
 
 def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
@@ -389,39 +397,42 @@ def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
 
 
 def drawn(
-    plan: Mapping[str, Any] | None, given: Mapping[str, Any], names: Sequence[str]
+    plan: Mapping[str, Any] | None, values: Mapping[str, Any], names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The tables of the page, in the order of sending, those that are left out or have no plan at the end:
     `{name, target, out, plan, kept, all, cells, unused, listed}`; `kept` are rows of the form that have no plan now."""
-    asked = {one["name"]: one for one in tables_of(given)}
+    submitted = {one["name"]: one for one in tables_of(values)}
     planned = {one["name"]: one for one in (plan or {}).get("tables", ())}
-    made = []
+    tables = []
     for name in [*planned, *(one for one in names if one not in planned)]:
-        mine, table = asked.get(name, {"target": "", "out": False, "c": [], "all": []}), planned.get(name)
-        made.append(
+        form_table, table = (
+            submitted.get(name, {"target": "", "out": False, "c": [], "all": []}),
+            planned.get(name),
+        )
+        tables.append(
             {
                 "name": name,
-                "target": table["target"] if table else mine["target"],
-                "out": mine["out"],
+                "target": table["target"] if table else form_table["target"],
+                "out": form_table["out"],
                 "plan": table,
-                "kept": [] if table else mine["c"],
-                "all": mine["all"],
-                "cells": [_cell(one, mine["c"]) for one in table["columns"]] if table else [],
-                "unused": _unused(table) if table else [],
+                "kept": [] if table else form_table["c"],
+                "all": form_table["all"],
+                "cells": [_displayed_cell(one, form_table["c"]) for one in table["columns"]] if table else [],
+                "unused": _unused_fields(table) if table else [],
             }
         )
-    options = sum(len(one["cells"]) * len(one["plan"]["fields"]) for one in made if one["plan"])
-    return [{**one, "listed": options > _MOST_OPTIONS} for one in made]
+    options = sum(len(one["cells"]) * len(one["plan"]["fields"]) for one in tables if one["plan"])
+    return [{**one, "listed": options > _MAX_OPTIONS} for one in tables]
 
 
-def _unused(table: Mapping[str, Any]) -> list[str]:
+def _unused_fields(table: Mapping[str, Any]) -> list[str]:
     sent = {one["field"] or one["formula"] for one in table["columns"]}
     parts = {str(name).partition(".")[0] for name in sent if name}
     return [one["name"] for one in table["fields"] if one["name"].partition(".")[0] not in parts]
 
 
-def _cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """A column as the plan has it, with how its field was found in the first place."""
+def _displayed_cell(cell: Mapping[str, Any], rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Return a planned column, with how its field was first found."""
     row = next((one for one in rows if one["column"] == cell["column"]), None)
     how, _, field = (row["was"] if row else "").partition("|")
     found = how if how and field == cell["field"] else cell["how"] or ""
@@ -461,19 +472,20 @@ def with_faults(
     if error is None:
         found = [one for table in (plan or {}).get("tables", ()) for one in table["faults"]]
     else:
-        path = error.path or _OWNERS.get(error.code, "")
-        alone = {
+        path = error.path or _ERROR_CONTROLS.get(error.code, "")
+        single = {
             "path": path,
             "code": error.code,
             "message": error.message,
             "hint": error.details.get("hint"),
         }
-        told = error.details.get("fields") or [alone]
+        reported = error.details.get("fields") or [single]
         found = [
-            {**one, "path": "connection_id" if one["path"] == "endpoint_id" else one["path"]} for one in told
+            {**one, "path": "connection_id" if one["path"] == "endpoint_id" else one["path"]}
+            for one in reported
         ]
     for one in found:
-        cell = _cell_of(one["path"], tables)
+        cell = _formula_cell(one["path"], tables)
         if form.owner(one["path"]) is not None:
             own.append(Fault(one["path"], one["code"], one["message"], one.get("hint")))
         elif how is not None and (placed := how.placed([one])):
@@ -485,8 +497,8 @@ def with_faults(
     return Faults(draw(validation_error(own)) if own else form, of_how, cells, rest)
 
 
-def _cell_of(path: str, tables: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """The table and column whose formula a fault's path names, if they are on the page."""
+def _formula_cell(path: str, tables: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Return the table and column whose formula the path of a fault names, if they are on the page."""
     for table in tables:
         for cell in table["cells"]:
             named = (f"computed.{cell['column']}", f"computed.{table['name']}.{cell['column']}")
@@ -496,7 +508,7 @@ def _cell_of(path: str, tables: Sequence[Mapping[str, Any]]) -> tuple[str, str] 
 
 
 def head(
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     connections: Sequence[Mapping[str, Any]],
     chosen: Mapping[str, Any] | None,
     table: Mapping[str, Any] | None,
@@ -508,17 +520,17 @@ def head(
 ) -> PageForm:
     """Return the controls of a push apart from its mapping. `table` is the only table, None for a dataset; `entities`
     are the names to select from, empty if the user types them. `focuses`: the first invalid control gets the focus."""
-    named = [one for one in connections if one["endpoint"]]
+    endpoints = [one for one in connections if one["endpoint"]]
     choices: dict[str, Choices] = {
         "connection_id": [
             SelectChoice("", "choose one"),
             *(_choice(one) for one in connections if not one["endpoint"]),
-            *(_choice(one, "Endpoints") for one in named),
+            *(_choice(one, "Endpoints") for one in endpoints),
         ],
         "mode": [(one, one) for one in (plan or {}).get("modes", ())],
     }
     without = [name for name in ("count", "locale", "target") if table is None]
-    data = {**given, "target": table["target"] if table else "", "confirm": given.get("confirm")}
+    data = {**values, "target": table["target"] if table else "", "confirm": values.get("confirm")}
     if table is not None and entities:
         planned = table["plan"] and not table["plan"]["create"]
         first = [("", "choose one" if planned else "by the template's name")]
@@ -529,7 +541,7 @@ def head(
     form = SEND.draw(data, error=error, choices=choices, without=without)
     for one in form:
         one.focused = one.focused and focuses
-    if named:
+    if endpoints:
         form["connection_id"].label.text = "Connection or endpoint"
     if chosen is not None:
         form["create_table"].label.text = f"Create missing {chosen['several']}"
@@ -541,7 +553,7 @@ def head(
 
 
 def _choice(one: Mapping[str, Any], group: str | None = None) -> SelectChoice:
-    told = [one["type"], *([one["environment"]] if one["environment"] != "dev" else [])]
-    told += ["read-only"] if one["read_only"] else []
+    details = [one["type"], *([one["environment"]] if one["environment"] != "dev" else [])]
+    details += ["read-only"] if one["read_only"] else []
     disabled = {"disabled": True} if one["read_only"] else {}
-    return SelectChoice(one["id"], f"{one['name']} ({', '.join(told)})", disabled, group)
+    return SelectChoice(one["id"], f"{one['name']} ({', '.join(details)})", disabled, group)

@@ -34,7 +34,7 @@ M = TypeVar("M", bound=SendingInput)
 
 bp = Blueprint("push_pages", __name__)
 PAGE: Final = "pushes/new.html"
-_FEW: Final = 100  # chosen: tables up to which they are a plain choice; above, a box that searches
+_MAX_CHOICES: Final = 100  # chosen: tables up to which they are a plain choice; above, a box that searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Source:
     seed: str
     count: int | None
     prepare: Callable[[dict[str, Any], bool], PreparedPush]
-    """From the form's request; whether it is to be sent."""
+    """Takes the form's request, and whether it is to be sent."""
     body: Callable[[Mapping[str, Any]], dict[str, Any]]
     made_from: str = ""
     """The table that it was created from, as `<connection>/<table>`."""
@@ -84,32 +84,34 @@ class TargetQuery(Query):
     target: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)] = ""
 
 
-def _asked(model: type[M], asked: dict[str, Any], sends: bool, prepare: Callable[[M], PreparedPush]) -> M:
+def _parse_form(
+    model: type[M], submitted: dict[str, Any], sends: bool, prepare: Callable[[M], PreparedPush]
+) -> M:
     """Parse the form. Error: validation_error with all errors of the push."""
-    said = {**asked, "dry_run": not sends}
+    body = {**submitted, "dry_run": not sends}
     try:
-        return parse(model, said, strict=False)
+        return parse(model, body, strict=False)
     except ApiError as error:
-        raise with_more(error, said, model, lambda ask: prepare(ask).faults()) from None
+        raise with_more(error, body, model, lambda ask: prepare(ask).faults()) from None
 
 
-def _template(actor: Actor, template_id: str) -> Source:
+def _template_source(actor: Actor, template_id: str) -> Source:
     template = tenancy.get(actor, Template, template_id, "push")
-    shown = templates.show(template)
+    details = templates.show(template)
 
-    def prepare(asked: dict[str, Any], sends: bool) -> PreparedPush:
-        ask = _asked(
-            PushInput, asked, sends, lambda one: preparation.of_template(actor, template_id, one, keep=False)
+    def prepare(body: dict[str, Any], sends: bool) -> PreparedPush:
+        ask = _parse_form(
+            PushInput, body, sends, lambda one: preparation.of_template(actor, template_id, one, keep=False)
         )
         return preparation.of_template(actor, template_id, ask, keep=sends)
 
     return Source(
         "template",
         template_id,
-        shown["name"],
-        [shown["name"]],
+        details["name"],
+        [details["name"]],
         secrets.token_hex(4),
-        shown["quantity"],
+        details["quantity"],
         prepare,
         form.of_template,
         made_from(actor, template),
@@ -122,14 +124,14 @@ def made_from(actor: Actor, template: Template) -> str:
     return f"{place['id']}/{template.made_from_entity or ''}" if place is not None else ""
 
 
-def _dataset(actor: Actor, dataset_id: str) -> Source:
+def _dataset_source(actor: Actor, dataset_id: str) -> Source:
     found = datasets.get(actor, dataset_id, "push")
     version = datasets.version_of(found)
     names = [one.name for one in rows.members(version.spec, version.pins["templates"])]
 
-    def prepare(asked: dict[str, Any], sends: bool) -> PreparedPush:
-        ask = _asked(
-            DatasetPushInput, asked, sends, lambda one: preparation.of_dataset(actor, dataset_id, one)
+    def prepare(body: dict[str, Any], sends: bool) -> PreparedPush:
+        ask = _parse_form(
+            DatasetPushInput, body, sends, lambda one: preparation.of_dataset(actor, dataset_id, one)
         )
         return preparation.of_dataset(actor, dataset_id, ask)
 
@@ -146,13 +148,13 @@ def _dataset(actor: Actor, dataset_id: str) -> Source:
 )  # fmt: skip
 def of_template(actor: Actor, template_id: str, query: WhereQuery) -> Response:
     """The form of a push of a template."""
-    return _begun(actor, _template(actor, template_id), query)
+    return _show_form(actor, _template_source(actor, template_id), query)
 
 
 @route(bp, "/templates/<template_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
 def template_form(actor: Actor, template_id: str) -> Response:
     """Handle the submitted form: show it again, start a dry run, or send the rows."""
-    return _pressed(actor, _template(actor, template_id))
+    return _submit_form(actor, _template_source(actor, template_id))
 
 
 @route(
@@ -160,20 +162,20 @@ def template_form(actor: Actor, template_id: str) -> Response:
 )  # fmt: skip
 def of_dataset(actor: Actor, dataset_id: str, query: WhereQuery) -> Response:
     """The form of a push of a dataset."""
-    return _begun(actor, _dataset(actor, dataset_id), query)
+    return _show_form(actor, _dataset_source(actor, dataset_id), query)
 
 
 @route(bp, "/datasets/<dataset_id>/push/form", ["POST"], scope="push", programs=False, hidden=True)
 def dataset_form(actor: Actor, dataset_id: str) -> Response:
     """Handle the submitted form: show it again, start a dry run, or send the rows."""
-    return _pressed(actor, _dataset(actor, dataset_id))
+    return _submit_form(actor, _dataset_source(actor, dataset_id))
 
 
-def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
+def _show_form(actor: Actor, source: Source, query: WhereQuery) -> Response:
     if "HX-Request" in request.headers:  # from the export dialog: open a separate page
         return Response(status=204, headers={"HX-Redirect": request.script_root + request.full_path})
     connection_id, _, table = (query.connection_id or source.made_from).partition("/")
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "connection_id": connection_id,
         "was": connection_id,
         "seed": query.seed or source.seed,
@@ -182,61 +184,61 @@ def _begun(actor: Actor, source: Source, query: WhereQuery) -> Response:
         "create_table": "yes",
         "t": [{"name": one, "target": query.target or table, "was": ""} for one in source.names[:1]],
     }
-    return _drawn(actor, source, given, "")
+    return _render_form(actor, source, values, "")
 
 
-def _pressed(actor: Actor, source: Source) -> Response:
-    given = form_values(request.form)
+def _submit_form(actor: Actor, source: Source) -> Response:
+    values = form_values(request.form)
     verb = request.form.get("do", "")
     if verb != "send":
-        return _drawn(actor, source, given, verb)
+        return _render_form(actor, source, values, verb)
     try:
-        chosen = _chosen(form.known(actor, str(given.get("connection_id", ""))), given)
+        chosen = _chosen_destination(form.known(actor, str(values.get("connection_id", ""))), values)
         how = form.sending(chosen, request.form)
-        asked = form.asked(source.body(given), chosen, how)
-        push = pushes.queue(actor, source.prepare(asked, True), f"{source.kind}.push")
+        body = form.asked(source.body(values), chosen, how)
+        push = pushes.queue(actor, source.prepare(body, True), f"{source.kind}.push")
     except ApiError as error:
-        return _drawn(actor, source, given, "", error)
+        return _render_form(actor, source, values, "", error)
     where = url_for("pushes.show", push_id=push.id)
     if "HX-Request" in request.headers:
         return Response(status=204, headers={"HX-Redirect": where})
     return see_other(where)
 
 
-def _chosen(known: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any] | None:
-    return next((one for one in known if one["id"] == given.get("connection_id")), None)
+def _chosen_destination(known: list[dict[str, Any]], values: Mapping[str, Any]) -> dict[str, Any] | None:
+    return next((one for one in known if one["id"] == values.get("connection_id")), None)
 
 
-def _drawn(
-    actor: Actor, source: Source, given: dict[str, Any], verb: str, error: ApiError | None = None
+def _render_form(
+    actor: Actor, source: Source, values: dict[str, Any], verb: str, error: ApiError | None = None
 ) -> Response:
-    """The page with the plan of what its form says; `verb` dry: with what would be sent."""
-    known = form.known(actor, str(given.get("connection_id", "")))
+    """Render the page with the plan of the form's request; with `verb` "dry", include the dry run."""
+    known = form.known(actor, str(values.get("connection_id", "")))
     usable = [one for one in known if not one["read_only"]]
-    if not given.get("connection_id") and len(usable) == 1:
-        given = {**given, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
-    chosen = _chosen(known, given)
+    if not values.get("connection_id") and len(usable) == 1:
+        values = {**values, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
+    chosen = _chosen_destination(known, values)
     how = form.sending(chosen, request.form if request.method == "POST" else None)
     entities: list[str] = []
     plan, dry = None, None
-    asked = form.asked(source.body(given), chosen, how)
+    body = form.asked(source.body(values), chosen, how)
     try:
         if chosen is not None:
-            entities = _tables(actor, chosen["id"]) if chosen["lists"] and not chosen["endpoint"] else []
-            prepared = source.prepare(asked, False)
+            entities = _table_names(actor, chosen["id"]) if chosen["lists"] and not chosen["endpoint"] else []
+            prepared = source.prepare(body, False)
             plan = pushes.plan(prepared)
             if verb == "dry":
                 dry = pushes.dry_run(prepared)
     except ApiError as trouble:
         error = error or trouble
-    tables = form.drawn(plan, given, source.names)
-    many = len(entities) > _FEW
+    tables = form.drawn(plan, values, source.names)
+    many = len(entities) > _MAX_CHOICES
 
     def draw(wrong: ApiError | None) -> PageForm:
         table = tables[0] if source.kind == "template" else None
         listed = [] if many else entities
         focuses = verb == "dry" or error is not None
-        return form.head(given, known, chosen, table, listed, plan, error=wrong, focuses=focuses)
+        return form.head(values, known, chosen, table, listed, plan, error=wrong, focuses=focuses)
 
     faults = form.with_faults(draw, how, tables, error, plan)
     controls: list[PageForm | SettingsForm] = [faults.form]
@@ -245,10 +247,10 @@ def _drawn(
     named = {one.name: " ".join(one.errors) for one in faults.form.wrong}
     context = {
         "source": source,
-        "given": given,
+        "given": values,
         "connections": known,
         "chosen": chosen,
-        "entities": entities[:_FEW],
+        "entities": entities[:_MAX_CHOICES],
         "many": many,
         "plan": plan,
         "tables": tables,
@@ -261,7 +263,7 @@ def _drawn(
         "how": how,
         "how_faults": faults.of_how,
         "FORMULA": form.FORMULA,
-        "code": _code(source, asked),
+        "code": _code_examples(source, body),
         "locales": compilation.vocabulary().locales,
         "is_admin": actor.can("admin"),
     }
@@ -312,28 +314,28 @@ def destination_target(actor: Actor, query: DestinationQuery) -> Response:
     connection_id, _, table = query.connection_id.partition("/")
     chosen = None
     if connection_id:
-        chosen = _chosen(form.known(actor, connection_id), {"connection_id": connection_id})
+        chosen = _chosen_destination(form.known(actor, connection_id), {"connection_id": connection_id})
     names: list[str] = []
     error = None
     if chosen is not None and chosen["lists"] and not chosen["endpoint"]:
         try:
-            names = _tables(actor, connection_id)
+            names = _table_names(actor, connection_id)
         except ApiError as trouble:
             error = trouble
     context = {
         "chosen": chosen,
-        "names": names[:_FEW],
-        "many": len(names) > _FEW,
+        "names": names[:_MAX_CHOICES],
+        "many": len(names) > _MAX_CHOICES,
         "table": table,
         "error": error,
     }
     return Response(render_template("pushes/destination_target.html", **context), mimetype="text/html")
 
 
-def _tables(actor: Actor, connection_id: str, text: str = "") -> list[str]:
-    known = inspection.metadata(actor, connections.get(actor, connection_id))
-    wanted = text.strip().casefold()
-    return [one.name for one in known.entities if one.kind != "view" and wanted in one.name.casefold()]
+def _table_names(actor: Actor, connection_id: str, text: str = "") -> list[str]:
+    metadata = inspection.metadata(actor, connections.get(actor, connection_id))
+    query = text.strip().casefold()
+    return [one.name for one in metadata.entities if one.kind != "view" and query in one.name.casefold()]
 
 
 @route(
@@ -342,20 +344,20 @@ def _tables(actor: Actor, connection_id: str, text: str = "") -> list[str]:
 )  # fmt: skip
 def targets(actor: Actor, connection_id: str, query: TargetQuery) -> Response:
     """Tables for a box that searches."""
-    found = _tables(actor, connection_id, query.target)[:_FEW]
+    found = _table_names(actor, connection_id, query.target)[:_MAX_CHOICES]
     return Response(render_template("pushes/targets.html", entities=found), mimetype="text/html")
 
 
-def _code(source: Source, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same by program; what is as it would be anyway is left out."""
-    usual = {"mode": "insert", "on_error": "continue"}
-    said = {key: value for key, value in asked.items() if value and usual.get(key) != value}
-    if str(said.get("count", "")).isdecimal():
-        said["count"] = int(said["count"])
+def _code_examples(source: Source, body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the same request for the API, without defaults."""
+    defaults = {"mode": "insert", "on_error": "continue"}
+    changed = {key: value for key, value in body.items() if value and defaults.get(key) != value}
+    if str(changed.get("count", "")).isdecimal():
+        changed["count"] = int(changed["count"])
     at = f"{snippets.origin()}{source.page}"
     return [
-        ("Dry run", snippets.curl("POST", at, {**said, "dry_run": True})),
-        ("Push", snippets.curl("POST", at, said)),
+        ("Dry run", snippets.curl("POST", at, {**changed, "dry_run": True})),
+        ("Push", snippets.curl("POST", at, changed)),
     ]
 
 
@@ -384,7 +386,7 @@ class FailureQuery(Query):
         )
 
 
-_SHOWN: Final = 13  # chosen: rows of a reason on one page
+_PAGE_ROWS: Final = 13  # chosen: rows of a reason on one page
 
 
 @route(
@@ -397,10 +399,10 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
     if query.table >= len(push.tables):
         raise tenancy.not_found("table", str(query.table))
     chosen = query.selection()
-    ends = retries.rows_of(push, chosen, query.after, _SHOWN + 1)
-    more, ends = len(ends) > _SHOWN, ends[:_SHOWN]
-    given = form_values(request.args)
-    lines = given.get("r")
+    ends = retries.rows_of(push, chosen, query.after, _PAGE_ROWS + 1)
+    more, ends = len(ends) > _PAGE_ROWS, ends[:_PAGE_ROWS]
+    values = form_values(request.args)
+    lines = values.get("r")
     fix = lines[0] if isinstance(lines, list) and lines and isinstance(lines[0], dict) else {}
     found = [one for one in retries.groups(push) if one.key == chosen_key(query)]
     can_retry = actor.can("push") and push.ended and push.kind != "undo" and push.connection_id is not None
@@ -410,16 +412,16 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
     try:
         before = pushes.values_of(push, ends)
         if fix.get("column") and can_retry:
-            confirmed = {**given, "confirm": context["needs"], "table": push.tables[query.table]["name"]}
-            said = presentation.body(push, {**confirmed, "states": query.state})
-            ask = parse(RetryInput, {key: said[key] for key in said if key != "states"}, strict=False)
+            confirmed = {**values, "confirm": context["needs"], "table": push.tables[query.table]["name"]}
+            body = presentation.body(push, {**confirmed, "states": query.state})
+            ask = parse(RetryInput, {key: body[key] for key in body if key != "states"}, strict=False)
             tables = retries.repaired(actor, push_id, ask)
             push = pushes.get(actor, push_id)
             after = retries.repaired_values(push, tables, ask, ends)
     except ApiError as error:
         faults = (error.details or {}).get("fields") or []
         problem = " ".join(one["message"] for one in faults) or error.message
-    shown = {
+    page_context = {
         **context,
         "push": data,
         "chosen": chosen,
@@ -429,7 +431,7 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
         "fix": {"how": "formula", "column": query.column, **fix},
         "changed": bool(fix.get("column")) and not problem,
         "ways": presentation.WAYS,
-        "columns": _most_telling(before, query.column),
+        "columns": _columns_to_show(before, query.column),
         "rows": [
             {"number": end.row, "before": old, "after": new}
             for end, old, new in zip(ends, before, after, strict=True)
@@ -439,8 +441,8 @@ def failure(actor: Actor, push_id: str, query: FailureQuery) -> Response:
         "next_after": ends[-1].row if more else None,
     }
     if "HX-Request" in request.headers:
-        return Response(render_block("pushes/failure.html", "panel", **shown))
-    return Response(render_template("pushes/failure.html", **shown), mimetype="text/html")
+        return Response(render_block("pushes/failure.html", "panel", **page_context))
+    return Response(render_template("pushes/failure.html", **page_context), mimetype="text/html")
 
 
 def chosen_key(query: FailureQuery) -> dict[str, Any]:
@@ -449,7 +451,7 @@ def chosen_key(query: FailureQuery) -> dict[str, Any]:
     return {**key, "expected": int(query.expected)}
 
 
-def _most_telling(rows: list[dict[str, Any]], column: str) -> list[str]:
+def _columns_to_show(rows: list[dict[str, Any]], column: str) -> list[str]:
     """Return the columns to show: the one that failed first, then the others."""
     names = list(rows[0]) if rows else []
     return [column, *(name for name in names if name != column)] if column in names else names
@@ -457,25 +459,25 @@ def _most_telling(rows: list[dict[str, Any]], column: str) -> list[str]:
 
 @route(bp, "/pushes/<push_id>/repair", ["POST"], scope="push", programs=False, hidden=True)
 def repair(actor: Actor, push_id: str) -> Response:
-    """Send the rows that did not arrive once more, with what the form of the push's page changes."""
-    given = form_values(request.form)
+    """Send the rows that did not arrive again, with the corrections in the form of the push's page."""
+    values = form_values(request.form)
     push = pushes.get(actor, push_id, "push")
     try:
-        said = presentation.body(push, given)
-        if isinstance(of := given.get("of"), dict):  # only the rows of one reason
+        body = presentation.body(push, values)
+        if isinstance(of := values.get("of"), dict):  # only the rows of one reason
             query = parse(FailureQuery, of, strict=False)
             if query.table >= len(push.tables):
                 raise tenancy.not_found("table", str(query.table))
             ends = retries.rows_of(push, query.selection(), 0, limits.MAX_ROWS_PER_GENERATION)
-            said = {**said, "table": push.tables[query.table]["name"], "rows": [one.row for one in ends]}
+            body = {**body, "table": push.tables[query.table]["name"], "rows": [one.row for one in ends]}
         try:
-            ask = parse(RetryInput, said, strict=False)
+            ask = parse(RetryInput, body, strict=False)
         except ApiError as error:
-            raise more_of_retry(actor, error, said, push_id) from None
-        made = retries.retry(actor, push_id, ask)
+            raise more_of_retry(actor, error, body, push_id) from None
+        new_push = retries.retry(actor, push_id, ask)
     except ApiError as error:
-        return _again(actor, push_id, error, given)
-    return see_other(url_for("pushes.show", push_id=made.id))
+        return _show_with_error(actor, push_id, error, values)
+    return see_other(url_for("pushes.show", push_id=new_push.id))
 
 
 @route(bp, "/pushes/<push_id>/rerun", ["POST"], scope="push", programs=False, hidden=True)
@@ -497,22 +499,22 @@ def rerun(actor: Actor, push_id: str) -> Response:
         if push.kind != "push" or source is None:
             raise ApiError("conflict", "Only pushes of templates or datasets can be repeated.")
         if push.template_id:
-            made = preparation.of_template(actor, source, parse(PushInput, ask, strict=False))
+            prepared = preparation.of_template(actor, source, parse(PushInput, ask, strict=False))
         else:
-            made = preparation.of_dataset(actor, source, parse(DatasetPushInput, ask, strict=False))
-        again = pushes.queue(actor, made, action)
+            prepared = preparation.of_dataset(actor, source, parse(DatasetPushInput, ask, strict=False))
+        new_push = pushes.queue(actor, prepared, action)
     except ApiError as error:
-        return _again(actor, push_id, error, {})
-    return see_other(url_for("pushes.show", push_id=again.id))
+        return _show_with_error(actor, push_id, error, {})
+    return see_other(url_for("pushes.show", push_id=new_push.id))
 
 
-def _again(actor: Actor, push_id: str, error: ApiError, given: Mapping[str, Any]) -> Response:
-    """The page of a push with what was wrong."""
+def _show_with_error(actor: Actor, push_id: str, error: ApiError, values: Mapping[str, Any]) -> Response:
+    """Render the page of a push with an error."""
     push = pushes.get(actor, push_id)
     data = pushes.as_json(push)
     context = presentation.context(actor, push, data)
-    shown = render_template("pushes/show.html", data=data, error=error, given=given, **context)
-    return Response(shown, error.status, mimetype="text/html")
+    html = render_template("pushes/show.html", data=data, error=error, given=values, **context)
+    return Response(html, error.status, mimetype="text/html")
 
 
 @bp.app_context_processor

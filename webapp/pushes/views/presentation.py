@@ -37,31 +37,31 @@ WAYS: Final = (
 )
 
 
-def body(push: Push, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The form `{states, table, r: [{column, how, to}], confirm}` as the body of `POST /pushes/{id}/retry`.
+def body(push: Push, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form `{states, table, r: [{column, how, to}], confirm}` as the body of `POST /pushes/{id}/retry`.
 
     A fixed value goes to the field of its column where rows of a template are sent, else it is a formula.
     """
     states, confirm, table = (
-        given.get("states") or [],
-        given.get("confirm") or None,
-        given.get("table") or None,
+        values.get("states") or [],
+        values.get("confirm") or None,
+        values.get("table") or None,
     )
-    asked: dict[str, Any] = {
+    request_body: dict[str, Any] = {
         "states": [states] if isinstance(states, str) else states,
         "confirm": confirm,
         "mapping": {},
         "computed": {},
         "overrides": {},
     }
-    lines = given.get("r")
+    lines = values.get("r")
     changed = (
         [one for one in lines if isinstance(one, dict) and one.get("column")]
         if isinstance(lines, list)
         else []
     )
     if table and (changed or len(push.tables) > 1):
-        asked["table"] = table
+        request_body["table"] = table
     names = {one["name"]: one for one in push.tables}
     columns = names.get(str(table), push.tables[0])["columns"]
     fields = {one["column"]: one.get("field") for one in columns}
@@ -69,19 +69,19 @@ def body(push: Push, given: Mapping[str, Any]) -> dict[str, Any]:
         column, how, to = (str(one.get(key, "")) for key in ("column", "how", "to"))
         field = fields.get(column)
         if how == "value" and field and push.template_id:
-            asked["overrides"][field] = _value(to)
+            request_body["overrides"][field] = _parse_value(to)
         elif how == "value":
-            asked["computed"][column] = orjson.dumps(_value(to)).decode()
+            request_body["computed"][column] = orjson.dumps(_parse_value(to)).decode()
         elif how == "formula":
-            asked["computed"][column] = to.strip() or "null"
+            request_body["computed"][column] = to.strip() or "null"
         elif how == "field":
-            asked["mapping"][to] = column
+            request_body["mapping"][to] = column
         elif field:
-            asked["mapping"][field] = None
-    return {key: value for key, value in asked.items() if value}
+            request_body["mapping"][field] = None
+    return {key: value for key, value in request_body.items() if value}
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """Convert user input: a number, true, false, null or a quoted text is parsed as JSON; anything else is a text."""
     try:
         found = orjson.loads(text)
@@ -91,13 +91,13 @@ def _value(text: str) -> Any:
 
 
 def fields(push: Mapping[str, Any]) -> list[str]:
-    """Fields that a column may get instead, as far as the push names them."""
+    """Return the fields that can be mapped to a column instead, as far as the push names them."""
     named = {one["field"]: None for table in push["tables"] for one in table["columns"] if one["field"]}
     return list({**named, **dict.fromkeys(push["request"].get("mapping") or {})})
 
 
 STATES: Final = ("failed", "unknown", "delivered", "undone")
-_LINES: Final = 12  # chosen: the last lines of the log
+_LOG_LINES: Final = 12  # chosen: the last lines of the log
 _WIDTH, _HEIGHT = 600, 90  # of the rate chart, in its own units
 
 
@@ -126,7 +126,7 @@ def context(
         "after": pagination.cursor_of("push_rows", f"{push.id} {state} None", last) if last else None,
         "groups": retries.groups(push) if counts["failed"] or counts["unknown"] else [],
         "by_table": read.by_table(db.session(), push) if len(push.tables) > 1 and push.kind == "push" else [],
-        "explained": explained_rows([*items, *(_unknown(push) if state == "failed" else ())]),
+        "explained": explained_rows([*items, *(_unknown_rows(push) if state == "failed" else ())]),
         "stopped_by": explained_error(data["error"]),
         "http": connection is not None and KINDS[connection.type].can.by_row,
         "endpoint": endpoint if endpoint is not None and endpoint.deleted_at is None else None,
@@ -136,8 +136,8 @@ def context(
         "source": _source(push),
         "connection": connection if connection is not None and connection.deleted_at is None else None,
         "needs": connection.name if connection is not None and connection.environment == "prod" else None,
-        "bad": _bad(push),
-        "undo": _undoable(push, data),
+        "bad": _invalid_rows_report(push),
+        "undo": _can_undo(push, data),
         "repairs": {"ways": WAYS, "lines": range(LINES), "fields": fields(data)},
         "code": code(data),
     }
@@ -153,10 +153,10 @@ def repair_context(push: Push) -> dict[str, Any]:
 def last_lines(push_id: str) -> list[read.Line]:
     """Return the last lines of a push's log. A page reads them before the push itself, so that no line of a running
     push is shown below the status "Queued"."""
-    return read.last_lines(push_id, _LINES) if g.face == "person" else []
+    return read.last_lines(push_id, _LOG_LINES) if g.face == "person" else []
 
 
-def _bad(push: Push) -> dict[str, int] | None:
+def _invalid_rows_report(push: Push) -> dict[str, int] | None:
     """Return the outcome of rows with injected invalid data; None for a push without them, or while it is running."""
     if push.kind != "push" or push.status not in END_STATES or not completion.has_bad(push):
         return None
@@ -166,8 +166,8 @@ def _bad(push: Push) -> dict[str, int] | None:
         return None
 
 
-def _unknown(push: Push) -> list[dict[str, Any]]:
-    """The first rows of which it is not known whether they arrived."""
+def _unknown_rows(push: Push) -> list[dict[str, Any]]:
+    """Return the first rows whose outcome is unknown."""
     if not push.unknown:
         return []
     found = read.rows(push.id, state="unknown", limit=limits.PAGE_LIMIT_DEFAULT)
@@ -187,7 +187,7 @@ def _source(push: Push) -> dict[str, str] | None:
     return {"name": row.name, "href": f"/{kind}s/{row.id}", "kind": kind}
 
 
-def _undoable(push: Push, data: Mapping[str, Any]) -> bool:
+def _can_undo(push: Push, data: Mapping[str, Any]) -> bool:
     """Return whether the user can undo the push, that is, delete the delivered rows, or those of some tables."""
     inserted = all(one["mode"] == "insert" for one in push.tables)
     inserted = inserted and any(retries.found_again(one) for one in push.tables)
@@ -197,7 +197,8 @@ def _undoable(push: Push, data: Mapping[str, Any]) -> bool:
 
 
 def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
-    """The rate over time as a line: `{width, height, line, area, most, seconds}`; None for fewer than three points."""
+    """Return the rate over time as a line, `{width, height, line, area, most, seconds}`, or None with fewer than
+    three points."""
     steps = [(float(at), float(done)) for at, done in points]
     rates = [
         (after[0], (after[1] - before[1]) / (after[0] - before[0]))
@@ -206,11 +207,11 @@ def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
     ]
     if len(rates) < 2:
         return None
-    most, last = max(rate for _, rate in rates), rates[-1][0]
-    if most <= 0 or last <= 0:
+    maximum, last = max(rate for _, rate in rates), rates[-1][0]
+    if maximum <= 0 or last <= 0:
         return None
     spots = [
-        f"{at / last * _WIDTH:.1f},{_HEIGHT - 2 - max(0.0, rate) / most * (_HEIGHT - 4):.1f}"
+        f"{at / last * _WIDTH:.1f},{_HEIGHT - 2 - max(0.0, rate) / maximum * (_HEIGHT - 4):.1f}"
         for at, rate in rates
     ]
     line = "M0," + spots[0].partition(",")[2] + " L" + " L".join(spots)
@@ -219,59 +220,59 @@ def chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
         "height": _HEIGHT,
         "line": line,
         "area": f"{line} L{_WIDTH},{_HEIGHT} L0,{_HEIGHT} Z",
-        "most": round(most),
+        "most": round(maximum),
         "seconds": last,
     }
 
 
 def names(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The connections of some pushes, by id."""
-    wanted = {one["connection_id"] for one in items if one["connection_id"]}
+    """Return the names of the connections of some pushes, by id."""
+    ids = {one["connection_id"] for one in items if one["connection_id"]}
     rows = (
-        db.session.execute(select(Connection.id, Connection.name).where(Connection.id.in_(wanted)))
-        if wanted
+        db.session.execute(select(Connection.id, Connection.name).where(Connection.id.in_(ids)))
+        if ids
         else ()
     )
     return {row[0]: row[1] for row in rows}
 
 
 def code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same by program."""
+    """Return examples for the API."""
     base = snippets.origin()
     at = f"{base}/pushes/{data['id']}"
-    usual = {"mode": "insert", "on_error": "continue", "dry_run": False, "offset": 0}
+    defaults = {"mode": "insert", "on_error": "continue", "dry_run": False, "offset": 0}
     ask = {
         key: value
         for key, value in data["request"].items()
         if value not in (None, "", [], {}, False)
-        and usual.get(key) != value
+        and defaults.get(key) != value
         and key not in ("confirm", "rows")
     }
-    made = []
+    examples = []
     if data["kind"] == "push" and (data["template_id"] or data["dataset_id"]):
         kind = "templates" if data["template_id"] else "datasets"
         url = f"{base}/{kind}/{data['template_id'] or data['dataset_id']}/push"
-        made.append(
+        examples.append(
             ("Send it again with the same seed", snippets.curl("POST", url, {**ask, "seed": data["seed"]}))
         )
     if data["status"] not in END_STATES:
-        made.append(("Follow it", snippets.curl("GET", f"{at}/events", more="-N")))
-    made.append(("Rows that failed", snippets.curl("GET", f"{at}/rows?state=failed&values=true")))
-    made.append(("Send those again", snippets.curl("POST", f"{at}/retry", {})))
-    return made
+        examples.append(("Follow it", snippets.curl("GET", f"{at}/events", more="-N")))
+    examples.append(("Rows that failed", snippets.curl("GET", f"{at}/rows?state=failed&values=true")))
+    examples.append(("Send those again", snippets.curl("POST", f"{at}/retry", {})))
+    return examples
 
 
 def bar(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
     """Return the parts of the progress bar: the outcome of rows, the position and the width of each part, in
     percent."""
-    total, at, made = max(1, counts["total"]), 0.0, []
+    total, at, parts = max(1, counts["total"]), 0.0, []
     for name in ("delivered", "undone", "unknown", "failed"):
         wide = counts[name] * 100 / total
         if wide:
             wide = max(wide, 0.4)
-            made.append((name, round(at, 2), round(min(wide, 100 - at), 2)))
+            parts.append((name, round(at, 2), round(min(wide, 100 - at), 2)))
             at = min(100.0, at + wide)
-    return made
+    return parts
 
 
 # Why requests of a push failed: one sentence about the meaning, one about the next step.
@@ -285,7 +286,7 @@ class Explanation(NamedTuple):
     next: str
 
 
-_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+_EXPLANATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "rejected": (
         "The target rejected the request. Its reason is in the message.",
         "Compare the values of the row with the message, change the field or the mapping, and retry the failed rows.",
@@ -333,23 +334,27 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "Retry the failed rows.",
     ),
 }
-_OF_ERRORS: Final = {"token_request_failed": "no_token", "target_timeout": "timeout", "csrf_failed": "csrf"}
+_REASONS_BY_ERROR: Final = {
+    "token_request_failed": "no_token",
+    "target_timeout": "timeout",
+    "csrf_failed": "csrf",
+}
 KNOWN: Final = frozenset({*HTTP_REASONS, "no_token"})
 """Reasons that have an explanation; a test checks that none is missing."""
 
 
 def explained(reason: str) -> Explanation | None:
-    """A reason in words; None for one that its own message explains."""
-    found = _WORDS.get(reason)
+    """Return the explanation of a reason; None for one that its own message explains."""
+    found = _EXPLANATIONS.get(reason)
     return Explanation(reason, *found) if found else None
 
 
 def explained_rows(items: Iterable[Mapping[str, Any]]) -> list[Explanation]:
-    """The reasons of some rows, the commonest first."""
-    numbers: dict[str, int] = {}
+    """Return the explanations for some rows, the most frequent first."""
+    counts: dict[str, int] = {}
     for one in items:
-        numbers[one["code"]] = numbers.get(one["code"], 0) + 1
-    found = (explained(reason) for reason in sorted(numbers, key=lambda one: -numbers[one]))
+        counts[one["code"]] = counts.get(one["code"], 0) + 1
+    found = (explained(reason) for reason in sorted(counts, key=lambda one: -counts[one]))
     return [one for one in found if one is not None]
 
 
@@ -358,8 +363,8 @@ def explained_error(error: Mapping[str, Any] | None) -> Explanation | None:
     if not error:
         return None
     reason = (error.get("details") or {}).get("reason", "")
-    said = error["message"].partition(":")[0]  # pushes keep the reason before the message
-    for name in (reason, said, error["code"]):
-        if found := explained(_OF_ERRORS.get(name, name)):
+    prefix = error["message"].partition(":")[0]  # pushes keep the reason before the message
+    for name in (reason, prefix, error["code"]):
+        if found := explained(_REASONS_BY_ERROR.get(name, name)):
             return found
     return None

@@ -71,29 +71,29 @@ class LogQuery(Query):
     follow: bool = False
 
 
-def _more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
+def _more_of_template(actor: Actor, error: ApiError, body: Any, template_id: str) -> ApiError:
     return with_more(
         error,
-        said,
+        body,
         PushInput,
         lambda ask: preparation.of_template(actor, template_id, ask, keep=False).faults(),
     )
 
 
-def _more_of_dataset(actor: Actor, error: ApiError, said: Any, dataset_id: str) -> ApiError:
+def _more_of_dataset(actor: Actor, error: ApiError, body: Any, dataset_id: str) -> ApiError:
     return with_more(
-        error, said, DatasetPushInput, lambda ask: preparation.of_dataset(actor, dataset_id, ask).faults()
+        error, body, DatasetPushInput, lambda ask: preparation.of_dataset(actor, dataset_id, ask).faults()
     )
 
 
-def more_of_retry(actor: Actor, error: ApiError, said: Any, push_id: str) -> ApiError:
+def more_of_retry(actor: Actor, error: ApiError, body: Any, push_id: str) -> ApiError:
     """Return the error of a retry's body together with what is wrong with the rest of it. Errors: see `with_more`."""
 
     def check(ask: RetryInput) -> list[Fault]:
         retries.repaired(actor, push_id, ask)
         return []
 
-    return with_more(error, said, RetryInput, check)
+    return with_more(error, body, RetryInput, check)
 
 
 def sent(actor: Actor, body: SendingInput, prepare: Callable[[], PreparedPush], action: str) -> Response:
@@ -134,8 +134,8 @@ def create(actor: Actor, template_id: str, body: PushInput) -> Response:
 )
 def plan(actor: Actor, template_id: str, body: PushInput) -> Response:
     """Return the mapping of fields to columns, how it was found, and what may not fit. Nothing is sent."""
-    asked = body.model_copy(update={"dry_run": True})
-    return reply(pushes.plan(preparation.of_template(actor, template_id, asked, keep=False)))
+    dry_run = body.model_copy(update={"dry_run": True})
+    return reply(pushes.plan(preparation.of_template(actor, template_id, dry_run, keep=False)))
 
 
 @sending(bp, "/datasets/<dataset_id>/push", body=DatasetPushInput, more_faults=_more_of_dataset)
@@ -160,8 +160,8 @@ def create_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> 
 )
 def plan_of_dataset(actor: Actor, dataset_id: str, body: DatasetPushInput) -> Response:
     """Return the same as the plan of a template's push, for each table in the order of sending."""
-    asked = body.model_copy(update={"dry_run": True})
-    return reply(pushes.plan(preparation.of_dataset(actor, dataset_id, asked)))
+    dry_run = body.model_copy(update={"dry_run": True})
+    return reply(pushes.plan(preparation.of_dataset(actor, dataset_id, dry_run)))
 
 
 @route(bp, "/pushes", scope="read", query=PushQuery, returns=Listed(PushOut))

@@ -22,7 +22,7 @@ from webapp.work.models import END_STATES
 Numbers = np.ndarray
 Span = tuple[int, int]
 """Row numbers from first to last, both included."""
-_THERE: Final = ("delivered", "undone")  # States of a `PushRow` whose row was in the target
+_ARRIVED_STATES: Final = ("delivered", "undone")  # States of a `PushRow` whose row was in the target
 
 
 def first_of(session: Session, push: Push) -> Push:
@@ -44,12 +44,14 @@ def belonging(session: Session, push: Push, table: int, first: int, last: int) -
     if push.of_id is None:
         return _numbers([])  # The push was removed in the meantime
     if push.kind == "retry":
-        home = first_of(session, push)
-        taken = select(PushRow.row).where(
-            PushRow.push_id == home.id, PushRow.retried_by == push.id, *_within(PushRow, table, first, last)
+        original = first_of(session, push)
+        statement = select(PushRow.row).where(
+            PushRow.push_id == original.id,
+            PushRow.retried_by == push.id,
+            *_within(PushRow, table, first, last),
         )
-        marked = _numbers(session.scalars(taken).all())
-        return np.union1d(marked, unsent(push, table, first, last))
+        retried = _numbers(session.scalars(statement).all())
+        return np.union1d(retried, unsent(push, table, first, last))
     undone = session.get_one(Push, push.of_id)
     found = delivered(session, undone, table, first, last)
     for earlier in _undos(session, undone, push.id):
@@ -81,12 +83,12 @@ def sent_as(session: Session, push: Push, table: int, numbers: Sequence[int]) ->
     place = f"{table}." if table else ""
     keys = {number: f"{push.id}-{place}{number}" for number in numbers}
     if push.kind == "retry" and keys:
-        home = first_of(session, push)
-        found = select(PushRow.row, PushRow.native).where(
-            PushRow.push_id == home.id, PushRow.retried_by == push.id, PushRow.state == "unknown",
+        original = first_of(session, push)
+        statement = select(PushRow.row, PushRow.native).where(
+            PushRow.push_id == original.id, PushRow.retried_by == push.id, PushRow.state == "unknown",
             PushRow.native != "", *_within(PushRow, table, min(keys), max(keys)),
         )  # fmt: skip
-        keys |= {number: key for number, key in session.execute(found).all() if number in keys}
+        keys |= {number: key for number, key in session.execute(statement).all() if number in keys}
     return keys
 
 
@@ -116,14 +118,14 @@ def delivered(session: Session, push: Push, table: int, first: int, last: int) -
     ascending."""
     found = ended(session, push, table, first, last)
     bad = select(PushRow.row).where(PushRow.push_id == push.id, *_within(PushRow, table, first, last))
-    bad = bad.where(PushRow.state.not_in(_THERE))
+    bad = bad.where(PushRow.state.not_in(_ARRIVED_STATES))
     return np.setdiff1d(found, _numbers(session.scalars(bad).all()), assume_unique=True)
 
 
 def any_failed(session: Session, push: Push, table: int) -> bool:
     """Return whether a row of a table was processed without being delivered."""
     bad = select(PushRow.row).where(PushRow.push_id == push.id, PushRow.table == table)
-    return session.scalar(bad.where(PushRow.state.not_in(_THERE)).limit(1)) is not None
+    return session.scalar(bad.where(PushRow.state.not_in(_ARRIVED_STATES)).limit(1)) is not None
 
 
 def all_delivered(session: Session, push: Push, table: int, count: int) -> Numbers | None:
@@ -141,46 +143,46 @@ def undone(session: Session, push: Push, table: int, first: int, last: int) -> N
 
 def retries(session: Session, push: Push) -> list[Push]:
     """Return the retries of a push, in the order in which they were requested."""
-    home = first_of(session, push)
+    original = first_of(session, push)
     return list(
-        session.scalars(select(Push).where(Push.of_id == home.id, Push.kind == "retry").order_by(Push.id))
+        session.scalars(select(Push).where(Push.of_id == original.id, Push.kind == "retry").order_by(Push.id))
     )
 
 
 def unsettled(session: Session, push: Push) -> list[Push]:
     """Return the first push and its retries that ended with a chunk whose commit is in doubt, except `push` itself."""
-    home = first_of(session, push)
-    family = (home, *retries(session, home))
+    original = first_of(session, push)
+    family = (original, *retries(session, original))
     return [one for one in family if one.unsettled is not None and one.id != push.id]
 
 
-def upwards(session: Session, push: Push, table: int, after: int, most: int) -> Numbers:
-    """Return the next `most` row numbers of a push above a number, ascending. Empty at the end of the table."""
-    return _gathered(_windows_up(after + 1, count_of(push, table)), session, push, table, most)
+def upwards(session: Session, push: Push, table: int, after: int, limit: int) -> Numbers:
+    """Return the next `limit` row numbers of a push above a number, ascending. Empty at the end of the table."""
+    return _collect(_windows_up(after + 1, count_of(push, table)), session, push, table, limit)
 
 
-def downwards(session: Session, push: Push, table: int, before: int, most: int) -> Numbers:
-    """Return the next `most` row numbers of a push below a number, descending."""
-    return _gathered(_windows_down(before - 1), session, push, table, most, down=True)
+def downwards(session: Session, push: Push, table: int, before: int, limit: int) -> Numbers:
+    """Return the next `limit` row numbers of a push below a number, descending."""
+    return _collect(_windows_down(before - 1), session, push, table, limit, descending=True)
 
 
-def _gathered(
+def _collect(
     windows: Iterator[tuple[int, int]],
     session: Session,
     push: Push,
     table: int,
-    most: int,
-    down: bool = False,
+    limit: int,
+    descending: bool = False,
 ) -> Numbers:
     parts: list[Numbers] = []
-    held = 0
+    count = 0
     for first, last in windows:
         found = belonging(session, push, table, first, last)
-        parts.append(found[::-1] if down else found)
-        held += len(found)
-        if held >= most:
+        parts.append(found[::-1] if descending else found)
+        count += len(found)
+        if count >= limit:
             break
-    return np.concatenate(parts)[:most] if parts else _numbers([])
+    return np.concatenate(parts)[:limit] if parts else _numbers([])
 
 
 def _windows_up(first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -196,8 +198,10 @@ def _windows_down(last: int) -> Iterator[tuple[int, int]]:
 def _undos(session: Session, push: Push, before: str | None = None) -> list[Push]:
     """Return the undos that deleted rows of a push, or of its retries, from the target; with `before`, only those
     created before it."""
-    home = first_of(session, push)
-    family = select(Push.id).where(or_(Push.id == home.id, and_(Push.of_id == home.id, Push.kind == "retry")))
+    original = first_of(session, push)
+    family = select(Push.id).where(
+        or_(Push.id == original.id, and_(Push.of_id == original.id, Push.kind == "retry"))
+    )
     found = select(Push).where(Push.kind == "undo", Push.of_id.in_(family)).order_by(Push.id)
     return list(session.scalars(found.where(Push.id < before) if before else found))
 
@@ -278,14 +282,14 @@ def _counts(total: int, delivered: int, failed: int, unknown: int, undone: int) 
     }
 
 
-def waiting(status: str, retry_at: datetime | None, held: dict[str, Any] | None) -> dict[str, Any] | None:
+def waiting(status: str, retry_at: datetime | None, stored: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return `{since, tries, reason, message, next_try_at, next_try_in_seconds}` of a push that waits for its target,
     None for any other."""
-    if status != "running" or retry_at is None or held is None:
+    if status != "running" or retry_at is None or stored is None:
         return None
-    told = {name: held[name] for name in ("since", "tries", "reason", "message")}
+    details = {name: stored[name] for name in ("since", "tries", "reason", "message")}
     seconds = max(0, round((retry_at - clock.now()).total_seconds()))
-    return {**told, "next_try_at": clock.to_text(retry_at), "next_try_in_seconds": seconds}
+    return {**details, "next_try_at": clock.to_text(retry_at), "next_try_in_seconds": seconds}
 
 
 def progress(push: Push) -> list[list[float]]:
@@ -438,14 +442,14 @@ def rows(
         tables = range(len(push.tables)) if table is None else (table,)
         found: list[RowEnd] = []
         for place in tables:
-            beyond = after[1] if place == after[0] else 0 if place > after[0] else None
-            if beyond is None:
+            after_row = after[1] if place == after[0] else 0 if place > after[0] else None
+            if after_row is None:
                 continue
             missing = limit - len(found)
             if state in ("failed", "unknown"):
-                found += _exceptions(session, push, place, beyond, missing, state)
+                found += _recorded_rows(session, push, place, after_row, missing, state)
             else:
-                found += _ended(session, push, place, beyond, missing, state)
+                found += _processed_rows(session, push, place, after_row, missing, state)
             if len(found) >= limit:
                 break
     return found
@@ -453,11 +457,11 @@ def rows(
 
 def count_rows(push: Push, state: str | None = None) -> int:
     """Return the total number of rows that `rows` can return."""
-    held = counts(push)
-    return held["total"] - held["pending"] if state is None else held.get(state, 0)
+    totals = counts(push)
+    return totals["total"] - totals["pending"] if state is None else totals.get(state, 0)
 
 
-def _exceptions(
+def _recorded_rows(
     session: Session, push: Push, table: int, after: int, limit: int, state: str | None = None, last: int = 0
 ) -> list[RowEnd]:
     found = select(PushRow).where(PushRow.push_id == push.id, PushRow.table == table, PushRow.row > after)
@@ -485,7 +489,7 @@ def row_end(row: PushRow) -> RowEnd:
     )
 
 
-def _ended(
+def _processed_rows(
     session: Session, push: Push, table: int, after: int, limit: int, state: str | None
 ) -> list[RowEnd]:
     """Return the rows of all states except failed and unknown, one window of numbers at a time."""
@@ -497,11 +501,13 @@ def _ended(
     while first <= last and len(found) < limit:
         end = min(last, first + limits.PUSH_WINDOW_ROWS - 1)
         numbers = ended(session, push, table, first, end)
-        odd = {row.row: row for row in _exceptions(session, push, table, first - 1, len(numbers), None, end)}
-        gone = set() if push.kind == "undo" else set(undone(session, push, table, first, end).tolist())
+        recorded = {
+            row.row: row for row in _recorded_rows(session, push, table, first - 1, len(numbers), None, end)
+        }
+        deleted = set() if push.kind == "undo" else set(undone(session, push, table, first, end).tolist())
         for number in numbers.tolist():
-            row = odd.get(number) or RowEnd(table, number, "delivered", status_code=push.status_code)
-            if number in gone and row.state == "delivered":
+            row = recorded.get(number) or RowEnd(table, number, "delivered", status_code=push.status_code)
+            if number in deleted and row.state == "delivered":
                 row = replace(row, state="undone")
             if state in (None, row.state):
                 found.append(row)

@@ -89,12 +89,14 @@ def amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
 
 def _amend(session: Session, push: Push, table: int, bad: Sequence[Bad]) -> None:
     numbers = PushRow.row.in_([one.row for one in bad])
-    mine = (PushRow.push_id == push.id, PushRow.table == table, PushRow.state == "delivered", numbers)
-    held = select(PushRow.row, PushRow.attempts, PushRow.retried_by).where(*mine)
-    kept = {row: {"attempts": attempts, "retried_by": by} for row, attempts, by in session.execute(held)}
-    session.execute(delete(PushRow).where(*mine), execution_options=_QUIET)
-    whose = {"push_id": push.id, "table": table, "retried_by": None}
-    rows = [{**whose, **asdict(one), "state": "delivered", **kept.get(one.row, {})} for one in bad]
+    conditions = (PushRow.push_id == push.id, PushRow.table == table, PushRow.state == "delivered", numbers)
+    statement = select(PushRow.row, PushRow.attempts, PushRow.retried_by).where(*conditions)
+    stored = {
+        row: {"attempts": attempts, "retried_by": by} for row, attempts, by in session.execute(statement)
+    }
+    session.execute(delete(PushRow).where(*conditions), execution_options=_NO_SYNC)
+    owner = {"push_id": push.id, "table": table, "retried_by": None}
+    rows = [{**owner, **asdict(one), "state": "delivered", **stored.get(one.row, {})} for one in bad]
     if rows:
         session.execute(insert(PushRow), rows)
 
@@ -106,7 +108,7 @@ def line(text: str) -> str:
 
 def drop(session: Session, push: Push, chunk: Chunk) -> None:
     """Discard a chunk that was not committed: its rows are not processed yet."""
-    session.execute(delete(PushRow).where(*_of(push.id, chunk)), execution_options=_QUIET)
+    session.execute(delete(PushRow).where(*_rows_of_chunk(push.id, chunk)), execution_options=_NO_SYNC)
 
 
 def close(session: Session, push: Push, chunk: Chunk) -> None:
@@ -114,15 +116,15 @@ def close(session: Session, push: Push, chunk: Chunk) -> None:
     must be loaded in this session, and of the push that a retry or an undo belongs to."""
     if not chunk.rows:
         return
-    _stretch(session, push.id, chunk)
+    _extend_range(session, push.id, chunk)
     push.delivered += chunk.rows - chunk.failed - chunk.unknown
     push.failed += chunk.failed
     push.unknown += chunk.unknown
     if push.of_id is not None:
-        home = read.first_of(session, push)
+        original = read.first_of(session, push)
         session.flush()
-        session.refresh(home, with_for_update=True)  # Two retries may update its counts concurrently
-        (_close_retried if push.kind == "retry" else _close_undone)(session, push, home, chunk)
+        session.refresh(original, with_for_update=True)  # Two retries may update its counts concurrently
+        (_close_retried if push.kind == "retry" else _close_undone)(session, push, original, chunk)
 
 
 def close_unknown(
@@ -130,7 +132,7 @@ def close_unknown(
 ) -> int:
     """Record that it is unknown whether a chunk was committed. Return the number of rows in doubt."""
     numbers = read.belonging(session, push, chunk.table, chunk.first, chunk.last).tolist()
-    refused = set(session.scalars(select(PushRow.row).where(*_of(push.id, chunk))).all())
+    refused = set(session.scalars(select(PushRow.row).where(*_rows_of_chunk(push.id, chunk))).all())
     sent_as = read.sent_as(session, push, chunk.table, numbers) if chunk.proof.get("keyed") else {}
     doubt = [
         Bad(row, UNKNOWN, message, sent_as.get(row, ""), key=(keys or {}).get(row), state="unknown")
@@ -151,19 +153,21 @@ def can_settle(push: Push, chunk: Chunk) -> bool:
 def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Push) -> int:
     """Write the outcome of the chunk of `push` whose commit was in doubt: its unknown rows were delivered or failed.
     Delivered rows are removed from `retry`, which was about to send them. Return the number of those rows."""
-    home = read.first_of(session, push)
+    original = read.first_of(session, push)
     values: dict[str, str | None] = dict(_NOT_ARRIVED)
     if arrived:
         values = {"state": "delivered", "code": "", "message": _ARRIVED}
     count = 0
-    for owner in {push.id: push, home.id: home}.values():
+    for owner in {push.id: push, original.id: original}.values():
         session.refresh(owner, with_for_update=True)
-        theirs = _in_doubt(owner.id, chunk)
-        if arrived and owner is home:
-            retry.total -= _held(session, theirs, retry)
-            values["retried_by"] = None if push is home else push.id
-        done = session.execute(update(PushRow).where(*theirs).values(**values), execution_options=_QUIET)
-        count = changed_rows(done)
+        in_doubt = _rows_in_doubt(owner.id, chunk)
+        if arrived and owner is original:
+            retry.total -= _retried_count(session, in_doubt, retry)
+            values["retried_by"] = None if push is original else push.id
+        result = session.execute(
+            update(PushRow).where(*in_doubt).values(**values), execution_options=_NO_SYNC
+        )
+        count = changed_rows(result)
         owner.unknown -= count
         if arrived:
             owner.delivered += count
@@ -175,19 +179,19 @@ def settle(session: Session, push: Push, chunk: Chunk, arrived: bool, retry: Pus
 
 def leave_unknown(session: Session, push: Push, chunk: Chunk, retry: Push) -> None:
     """Leave the rows of a chunk in doubt unknown, and exclude them from `retry`."""
-    theirs = _in_doubt(read.first_of(session, push).id, chunk)
-    retry.total -= _held(session, theirs, retry)
+    in_doubt = _rows_in_doubt(read.first_of(session, push).id, chunk)
+    retry.total -= _retried_count(session, in_doubt, retry)
     session.execute(
-        update(PushRow).where(*theirs, PushRow.retried_by == retry.id).values(retried_by=None),
-        execution_options=_QUIET,
+        update(PushRow).where(*in_doubt, PushRow.retried_by == retry.id).values(retried_by=None),
+        execution_options=_NO_SYNC,
     )
 
 
-def _in_doubt(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
-    return (*_of(push_id, chunk), PushRow.state == "unknown", PushRow.code == UNKNOWN)
+def _rows_in_doubt(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
+    return (*_rows_of_chunk(push_id, chunk), PushRow.state == "unknown", PushRow.code == UNKNOWN)
 
 
-def _held(session: Session, rows: tuple[Any, ...], retry: Push) -> int:
+def _retried_count(session: Session, rows: tuple[Any, ...], retry: Push) -> int:
     counted = select(func.count()).select_from(PushRow).where(*rows, PushRow.retried_by == retry.id)
     return session.scalar(counted) or 0
 
@@ -204,11 +208,11 @@ _NOT_ARRIVED: Final = {
 }
 NO_TOKEN: Final = "no_token"  # noqa: S105 - the name of a reason
 """The code of a row that was not sent because no OAuth token could be fetched for it."""
-_QUIET = {"synchronize_session": False}
-_RETOLD = ("state", "status_code", "code", "native", "column", "message", "ms")
+_NO_SYNC = {"synchronize_session": False}
+_OUTCOME_COLUMNS = ("state", "status_code", "code", "native", "column", "message", "ms")
 
 
-def _of(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
+def _rows_of_chunk(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
     return (
         PushRow.push_id == push_id,
         PushRow.table == chunk.table,
@@ -217,82 +221,87 @@ def _of(push_id: str, chunk: Chunk) -> tuple[Any, ...]:
     )
 
 
-def _stretch(session: Session, push_id: str, chunk: Chunk) -> None:
+def _extend_range(session: Session, push_id: str, chunk: Chunk) -> None:
     """Extend the table's range over the chunk: upwards in a push, downwards in an undo."""
-    held = read.spans_of(session, push_id, chunk.table)
-    ends = [*(end for span in held for end in span), chunk.first, chunk.last]
+    ranges = read.spans_of(session, push_id, chunk.table)
+    ends = [*(end for span in ranges for end in span), chunk.first, chunk.last]
     _cover(session, push_id, chunk.table, [(min(ends), max(ends))])
 
 
 def _cover(session: Session, push_id: str, table: int, spans: Sequence[read.Span]) -> None:
     """Mark the rows of some spans as processed, merging them with adjacent ranges."""
     first, last = spans[0][0] - 1, spans[-1][1] + 1
-    held = read.spans_of(session, push_id, table, first, last)
-    mine = (
+    ranges = read.spans_of(session, push_id, table, first, last)
+    overlapping = (
         PushRange.push_id == push_id,
         PushRange.table == table,
         PushRange.last >= first,
         PushRange.first <= last,
     )
-    session.execute(delete(PushRange).where(*mine), execution_options=_QUIET)
+    session.execute(delete(PushRange).where(*overlapping), execution_options=_NO_SYNC)
     rows = [
         {"push_id": push_id, "table": table, "first": low, "last": high}
-        for low, high in read.joined([*held, *spans])
+        for low, high in read.joined([*ranges, *spans])
     ]
     session.execute(insert(PushRange), rows)
 
 
-def _close_retried(session: Session, push: Push, home: Push, chunk: Chunk) -> None:
+def _close_retried(session: Session, push: Push, original: Push, chunk: Chunk) -> None:
     """Write the outcome of a retry's rows to the ledger of the push that they belong to."""
-    theirs = (*_of(home.id, chunk), PushRow.retried_by == push.id)
-    before = _by_state(session, theirs)
-    again = session.scalars(select(PushRow).where(*_of(push.id, chunk))).all()
-    fresh = read.unsent(push, chunk.table, chunk.first, chunk.last)
-    new = set(fresh.tolist())
+    retried = (*_rows_of_chunk(original.id, chunk), PushRow.retried_by == push.id)
+    before = _counts_by_state(session, retried)
+    recorded = session.scalars(select(PushRow).where(*_rows_of_chunk(push.id, chunk))).all()
+    new_numbers = read.unsent(push, chunk.table, chunk.first, chunk.last)
+    new = set(new_numbers.tolist())
     session.execute(
-        update(PushRow).where(*theirs).values(state="delivered", attempts=PushRow.attempts + 1),
-        execution_options=_QUIET,
+        update(PushRow).where(*retried).values(state="delivered", attempts=PushRow.attempts + 1),
+        execution_options=_NO_SYNC,
     )
-    for row in again:
+    for row in recorded:
         if row.row in new:
             continue
-        told = {name: getattr(row, name) for name in _RETOLD}
-        told["attempts"] = PushRow.attempts - 1 + row.attempts
+        values = {name: getattr(row, name) for name in _OUTCOME_COLUMNS}
+        values["attempts"] = PushRow.attempts - 1 + row.attempts
         session.execute(
-            update(PushRow).where(*theirs, PushRow.row == row.row).values(**told), execution_options=_QUIET
+            update(PushRow).where(*retried, PushRow.row == row.row).values(**values),
+            execution_options=_NO_SYNC,
         )
-    after = _by_state(session, theirs)
-    moved = Counter(after)
-    moved.subtract(before)
-    moved.update(row.state for row in again if row.row in new)
-    moved["delivered"] += len(new) - sum(row.row in new for row in again)
+    after = _counts_by_state(session, retried)
+    changes = Counter(after)
+    changes.subtract(before)
+    changes.update(row.state for row in recorded if row.row in new)
+    changes["delivered"] += len(new) - sum(row.row in new for row in recorded)
     for name in ("delivered", "failed", "unknown"):
-        setattr(home, name, getattr(home, name) + moved[name])
+        setattr(original, name, getattr(original, name) + changes[name])
     if new:
-        _cover(session, home.id, chunk.table, read.spans(fresh))
-    columns = ("table", "row", "attempts", "key", *_RETOLD)
-    rows = [{name: getattr(row, name) for name in columns} for row in again if row.row in new]
+        _cover(session, original.id, chunk.table, read.spans(new_numbers))
+    columns = ("table", "row", "attempts", "key", *_OUTCOME_COLUMNS)
+    rows = [{name: getattr(row, name) for name in columns} for row in recorded if row.row in new]
     if rows:
-        whose = {"push_id": home.id, "retried_by": push.id}
-        session.execute(insert(PushRow), [{**row, **whose} for row in rows])
+        owner = {"push_id": original.id, "retried_by": push.id}
+        session.execute(insert(PushRow), [{**row, **owner} for row in rows])
 
 
-def _close_undone(session: Session, push: Push, home: Push, chunk: Chunk) -> None:
+def _close_undone(session: Session, push: Push, original: Push, chunk: Chunk) -> None:
     """Mark rows that an undo deleted as no longer delivered, both in the first push and in the retry that delivered
     them. Rows that have a `PushRow` there are updated individually."""
-    gone = chunk.rows - chunk.failed - chunk.unknown
-    home.delivered, home.undone = home.delivered - gone, home.undone + gone
-    taken = read.delivered(session, push, chunk.table, chunk.first, chunk.last)
-    for retry in read.retries(session, home):
-        theirs = read.delivered(session, retry, chunk.table, chunk.first, chunk.last)
-        count = len(np.intersect1d(taken, theirs, assume_unique=True))
+    count_deleted = chunk.rows - chunk.failed - chunk.unknown
+    original.delivered, original.undone = original.delivered - count_deleted, original.undone + count_deleted
+    deleted = read.delivered(session, push, chunk.table, chunk.first, chunk.last)
+    for retry in read.retries(session, original):
+        delivered = read.delivered(session, retry, chunk.table, chunk.first, chunk.last)
+        count = len(np.intersect1d(deleted, delivered, assume_unique=True))
         retry.delivered, retry.undone = retry.delivered - count, retry.undone + count
-    left = select(PushRow.row).where(*_of(push.id, chunk))
-    mine = (*_of(home.id, chunk), PushRow.state == "delivered", PushRow.row.not_in(left))
-    session.execute(update(PushRow).where(*mine).values(state="undone"), execution_options=_QUIET)
+    not_deleted = select(PushRow.row).where(*_rows_of_chunk(push.id, chunk))
+    conditions = (
+        *_rows_of_chunk(original.id, chunk),
+        PushRow.state == "delivered",
+        PushRow.row.not_in(not_deleted),
+    )
+    session.execute(update(PushRow).where(*conditions).values(state="undone"), execution_options=_NO_SYNC)
 
 
-def _by_state(session: Session, where: tuple[Any, ...]) -> dict[str, int]:
+def _counts_by_state(session: Session, where: tuple[Any, ...]) -> dict[str, int]:
     found = select(PushRow.state, func.count()).where(*where).group_by(PushRow.state)
     return dict(session.execute(found).all())
 
@@ -302,7 +311,7 @@ IN_DOUBT: Final = (
 )
 
 
-_LARGE: Final = ("tables", "request", "pins", "leaks")
+_UNCHANGED_COLUMNS: Final = ("tables", "request", "pins", "leaks")
 """Columns of a push that its own ledger does not change."""
 
 
@@ -313,32 +322,32 @@ class Book:
         self.push_id = push_id
         self._transaction = transaction
         self._lines: list[dict[str, Any]] = []
-        self._said = float("-inf")
+        self._last_line_at = float("-inf")
         self.push: Push
         self.doubt: Chunk | None = None
-        self._landed = False
-        self._late: Sequence[Bad] = ()
-        self._answered: int | None = None
+        self._is_committed = False
+        self._late_outcomes: Sequence[Bad] = ()
+        self._first_status: int | None = None
 
     def load(self) -> None:
         """Load the current ledger. Unwritten changes are discarded, except log lines."""
         with reading() as session:
             self.push = session.get_one(Push, self.push_id)
-            # Kept apart, because a transaction that is rolled back expires the columns of `push`.
-            self._large = {name: getattr(self.push, name) for name in _LARGE}
+            # Stored separately, because a transaction that is rolled back expires the columns of `push`.
+            self._unchanged = {name: getattr(self.push, name) for name in _UNCHANGED_COLUMNS}
             last = select(func.max(PushLine.number)).where(PushLine.push_id == self.push_id)
             self._number: int = session.scalar(last) or 0
             ranges = select(PushRange).where(PushRange.push_id == self.push_id)
             self._ranges = {one.table: (one.first, one.last) for one in session.scalars(ranges)}
-        note = self.push.intent or {}
-        self.doubt = Chunk(**note["chunk"]) if note.get("chunk") else None
-        self._steps: dict[str, Any] = dict(note.get("steps") or {})
-        self._landed, self._late = False, ()
+        intent = self.push.intent or {}
+        self.doubt = Chunk(**intent["chunk"]) if intent.get("chunk") else None
+        self._steps: dict[str, Any] = dict(intent.get("steps") or {})
+        self._is_committed, self._late_outcomes = False, ()
 
     @property
     def in_doubt(self) -> bool:
         """Whether a commit was started and its outcome is unknown."""
-        return self.doubt is not None and not self._landed
+        return self.doubt is not None and not self._is_committed
 
     @property
     def ended_rows(self) -> int:
@@ -348,11 +357,11 @@ class Book:
     def reach(self, table: int) -> tuple[int, int] | None:
         """Return the lowest and highest row number of a table that is processed or in the current chunk, or None before
         the first."""
-        held = self._ranges.get(table)
+        reached = self._ranges.get(table)
         if self.doubt is None or self.doubt.table != table or not self.doubt.rows:
-            return held
+            return reached
         first, last = self.doubt.first, self.doubt.last
-        return (min(held[0], first), max(held[1], last)) if held else (first, last)
+        return (min(reached[0], first), max(reached[1], last)) if reached else (first, last)
 
     # --- Chunks -----------------------------------------------------------------------------------------------
 
@@ -360,96 +369,98 @@ class Book:
         """Record that the previous chunk was delivered and that this one, except its invalid rows, is about to be
         committed."""
         with self._transaction() as session:
-            push = self._outcome(session)
+            push = self._push_with_outcome(session)
             write_bad(session, push, chunk.table, bad)
-            self._note(push, chunk)
-        self._written(push)
+            self._set_intent(push, chunk)
+        self._after_write(push)
 
     def landed(self, chunk: Chunk | None = None, bad: Sequence[Bad] = ()) -> None:
         """Record that the current chunk was committed. If the outcome is known only after the commit, `chunk` is
         the part that was committed, and `bad` contains those of its rows that were not simply delivered."""
         if chunk is not None:
             self.doubt = chunk
-        self._landed, self._late = True, bad
+        self._is_committed, self._late_outcomes = True, bad
 
     def refused(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
         """Record that all rows of a chunk failed, so there is nothing to commit."""
         with self._transaction() as session:
-            push = self._outcome(session)
+            push = self._push_with_outcome(session)
             write_bad(session, push, chunk.table, bad)
             close(session, push, chunk)
-            self._note(push, None)
-        self._stretch(chunk)
-        self._written(push)
+            self._set_intent(push, None)
+        self._extend_range(chunk)
+        self._after_write(push)
 
     def close(self) -> None:
         """Write the outcome of the current chunk, if it was committed, and the pending log lines."""
-        if self._landed or self._lines:
+        if self._is_committed or self._lines:
             with self._transaction() as session:
-                push = self._outcome(session)
-                self._note(push, None if self._landed else self.doubt)
-            self._written(push)
+                push = self._push_with_outcome(session)
+                self._set_intent(push, None if self._is_committed else self.doubt)
+            self._after_write(push)
 
     def retract(self) -> None:
         """Discard the current chunk, which was not committed: its rows are not processed yet."""
         assert self.doubt is not None
         with self._transaction() as session:
-            push = self._loaded(session)
+            push = self._load_push(session)
             drop(session, push, self.doubt)
-            self._note(push, None)
+            self._set_intent(push, None)
             self._write_lines(session)
-        self._landed, self._late = False, ()
-        self._written(push)
+        self._is_committed, self._late_outcomes = False, ()
+        self._after_write(push)
 
     def unknown(self, keys: Mapping[int, Any] | None = None) -> int:
         """Record that it is unknown whether the current chunk was committed. Return the number of rows in doubt."""
         assert self.doubt is not None
         chunk = self.doubt
         with self._transaction() as session:
-            push = self._loaded(session)
+            push = self._load_push(session)
             count = close_unknown(session, push, chunk, IN_DOUBT, keys)
-            self._point(push)
-            self._note(push, None)
+            self._add_progress_point(push)
+            self._set_intent(push, None)
             self._write_lines(session)
-        self._stretch(chunk)
-        self._written(push)
+        self._extend_range(chunk)
+        self._after_write(push)
         return count
 
-    def without_token(self, table: int, most: int) -> list[int]:
-        """Return the numbers of up to `most` rows that were not sent because there was no token for them."""
-        mine = (PushRow.push_id == self.push_id, PushRow.table == table, PushRow.state == "failed")
+    def without_token(self, table: int, limit: int) -> list[int]:
+        """Return the numbers of up to `limit` rows that were not sent because there was no token for them."""
+        conditions = (PushRow.push_id == self.push_id, PushRow.table == table, PushRow.state == "failed")
         with reading() as session:
-            found = select(PushRow.row).where(*mine, PushRow.code == NO_TOKEN, PushRow.attempts == 0)
-            return list(session.scalars(found.order_by(PushRow.row).limit(most)))
+            found = select(PushRow.row).where(*conditions, PushRow.code == NO_TOKEN, PushRow.attempts == 0)
+            return list(session.scalars(found.order_by(PushRow.row).limit(limit)))
 
     def replace_outcomes(self, table: int, outcomes: Sequence[Bad]) -> None:
         """Replace the outcomes of rows that have a `PushRow`, in this push and in the one that a retry belongs to.
         Attempts are added."""
         with self._transaction() as session:
-            push = self._outcome(session)
+            push = self._push_with_outcome(session)
             session.flush()
-            for owner in {push.id: push, (home := read.first_of(session, push)).id: home}.values():
+            for owner in {push.id: push, (original := read.first_of(session, push)).id: original}.values():
                 session.refresh(owner, with_for_update=True)
                 for one in outcomes:
-                    mine = (PushRow.push_id == owner.id, PushRow.table == table, PushRow.row == one.row)
-                    before = session.scalars(select(PushRow.state).where(*mine)).one()
-                    values = {name: getattr(one, name) for name in _RETOLD}
+                    conditions = (PushRow.push_id == owner.id, PushRow.table == table, PushRow.row == one.row)
+                    before = session.scalars(select(PushRow.state).where(*conditions)).one()
+                    values = {name: getattr(one, name) for name in _OUTCOME_COLUMNS}
                     values["attempts"] = PushRow.attempts + one.attempts
-                    session.execute(update(PushRow).where(*mine).values(**values), execution_options=_QUIET)
+                    session.execute(
+                        update(PushRow).where(*conditions).values(**values), execution_options=_NO_SYNC
+                    )
                     setattr(owner, before, getattr(owner, before) - 1)
                     setattr(owner, one.state, getattr(owner, one.state) + 1)
-            self._point(push)
-            self._note(push, None if self._landed else self.doubt)
-        self._written(push)
+            self._add_progress_point(push)
+            self._set_intent(push, None if self._is_committed else self.doubt)
+        self._after_write(push)
 
     def amend(self, table: int, bad: Sequence[Bad], name: str, state: Any) -> None:
         """Record a later failure on delivered rows, and the progress of the step that found it."""
         self._steps[name] = state
         with self._transaction() as session:
-            push = self._outcome(session)
+            push = self._push_with_outcome(session)
             amend(session, push, table, bad)
-            self._note(push, None)
-        self._written(push)
+            self._set_intent(push, None)
+        self._after_write(push)
 
     # --- Steps and lines --------------------------------------------------------------------------------------
 
@@ -461,73 +472,75 @@ class Book:
         """Write the progress of a step."""
         self._steps[name] = state
         with self._transaction() as session:
-            push = self._outcome(session)
-            self._note(push, None if self._landed else self.doubt)
-        self._written(push)
+            push = self._push_with_outcome(session)
+            self._set_intent(push, None if self._is_committed else self.doubt)
+        self._after_write(push)
 
     def say(self, text: str) -> None:
         """Add a log line, which the next chunk or `close` writes."""
         number = self._number + len(self._lines)
         if number < limits.PUSH_LINES:
             self._lines.append({"at": clock.now(), "text": line(text)})
-        self._said = time.monotonic()
+        self._last_line_at = time.monotonic()
 
     def say_sometimes(self, text: Callable[[], str]) -> None:
         """Add an optional log line. At most one every PUSH_LINE_SECONDS is kept."""
-        if time.monotonic() - self._said >= limits.PUSH_LINE_SECONDS:
+        if time.monotonic() - self._last_line_at >= limits.PUSH_LINE_SECONDS:
             self.say(text())
 
     @property
     def status_code(self) -> int | None:
         """The HTTP status of delivered rows; deviating rows have a `PushRow`."""
-        return self.push.status_code or self._answered
+        return self.push.status_code or self._first_status
 
     def usual_status(self, codes: Iterable[int | None]) -> int | None:
         """Set the HTTP status of delivered rows, based on the first responses. The next chunk writes it."""
         if self.status_code is None:
-            self._answered = next((code for code in codes if code is not None), None)
+            self._first_status = next((code for code in codes if code is not None), None)
         return self.status_code
 
     # --- Inside a transaction ---------------------------------------------------------------------------------
 
-    def _loaded(self, session: Session) -> Push:
-        """Return the push in this session. What does not change while it runs is not read again: of hundreds of tables,
-        it is many times as large as the rest, and every chunk loads the push."""
-        push = session.get_one(Push, self.push_id, options=[defer(getattr(Push, name)) for name in _LARGE])
-        for name in _LARGE:
-            set_committed_value(push, name, self._large[name])
+    def _load_push(self, session: Session) -> Push:
+        """Return the push in this session. Columns that do not change while it runs are not read again: with hundreds
+        of tables, they are many times as large as the rest, and every chunk loads the push."""
+        push = session.get_one(
+            Push, self.push_id, options=[defer(getattr(Push, name)) for name in _UNCHANGED_COLUMNS]
+        )
+        for name in _UNCHANGED_COLUMNS:
+            set_committed_value(push, name, self._unchanged[name])
         return push
 
-    def _outcome(self, session: Session) -> Push:
+    def _push_with_outcome(self, session: Session) -> Push:
         """Return the push, loaded in this session, after adding the outcome of a committed chunk and the pending log
         lines."""
-        push = self._loaded(session)
-        push.status_code = push.status_code or self._answered
-        if self._landed and self.doubt is not None:
-            write_bad(session, push, self.doubt.table, self._late)
+        push = self._load_push(session)
+        push.status_code = push.status_code or self._first_status
+        if self._is_committed and self.doubt is not None:
+            write_bad(session, push, self.doubt.table, self._late_outcomes)
             close(session, push, self.doubt)
-        self._point(push)
+        self._add_progress_point(push)
         self._write_lines(session)
         return push
 
-    def _note(self, push: Push, chunk: Chunk | None) -> None:
+    def _set_intent(self, push: Push, chunk: Chunk | None) -> None:
         push.intent = {"chunk": chunk.as_json() if chunk else None, "steps": dict(self._steps)}
-        self._noted = chunk
+        self._intended = chunk
 
-    def _written(self, push: Push) -> None:
+    def _after_write(self, push: Push) -> None:
         """Update the state in memory after a transaction."""
-        if self._landed and self.doubt is not None:
-            self._stretch(self.doubt)
+        if self._is_committed and self.doubt is not None:
+            self._extend_range(self.doubt)
         self.push = push
-        self.doubt, self._landed, self._late = self._noted, False, ()
+        self.doubt, self._is_committed, self._late_outcomes = self._intended, False, ()
         self._number += len(self._lines)
         self._lines = []
 
-    def _stretch(self, chunk: Chunk) -> None:
+    def _extend_range(self, chunk: Chunk) -> None:
         if not chunk.rows:
             return
-        held = self._ranges.get(chunk.table, (chunk.first, chunk.last))
-        self._ranges[chunk.table] = (min(held[0], chunk.first), max(held[1], chunk.last))
+        current = self._ranges.get(chunk.table, (chunk.first, chunk.last))
+        self._ranges[chunk.table] = (min(current[0], chunk.first), max(current[1], chunk.last))
 
     def _write_lines(self, session: Session) -> None:
         if self._lines:
@@ -537,7 +550,7 @@ class Book:
             ]
             session.execute(insert(PushLine), rows)
 
-    def _point(self, push: Push) -> None:
+    def _add_progress_point(self, push: Push) -> None:
         ended = push.delivered + push.failed + push.unknown
         points = list(push.progress or ())
         if not ended or (points and points[-1][1] == ended):
@@ -549,11 +562,11 @@ class Book:
         push.progress = points
 
 
-def next_numbers(push: Push, table: int, beyond: tuple[int, int] | None, most: int) -> read.Numbers:
-    """Return the next rows of a push to be sent: ascending, or descending in an undo. `beyond` is the result of
+def next_numbers(push: Push, table: int, reached: tuple[int, int] | None, limit: int) -> read.Numbers:
+    """Return the next rows of a push to be sent: ascending, or descending in an undo. `reached` is the result of
     `Book.reach`."""
     with reading() as session:
         if push.kind == "undo":
             top = read.count_of(push, table) + 1
-            return read.downwards(session, push, table, beyond[0] if beyond else top, most)
-        return read.upwards(session, push, table, beyond[1] if beyond else 0, most)
+            return read.downwards(session, push, table, reached[0] if reached else top, limit)
+        return read.upwards(session, push, table, reached[1] if reached else 0, limit)
