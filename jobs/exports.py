@@ -23,19 +23,19 @@ from webapp.monitoring import metrics
 def run(export_id: str) -> None:
     """Create an export's file, or start again if a worker was lost. Every attempt produces the same bytes."""
     with leased(exports.KIND, export_id, may=exports.whole(export_id)) as work:
-        _make(work, exports.order(work.id), work.save)
+        _create_file(work, exports.order(work.id), work.save)
     exports.settle(export_id)
 
 
 def run_part(part_id: str) -> None:
     """Create one part of an export, in parallel with other parts."""
 
-    def tell(**values: Any) -> None:
+    def save_progress(**values: Any) -> None:
         work.save(**values)
         exports.progress(part_id)
 
     with leased(exports.PART_KIND, part_id, may=exports.may_start(part_id)) as work:
-        _make(work, exports.part_order(work.id), tell)
+        _create_file(work, exports.part_order(work.id), save_progress)
     exports.settle_part(part_id)
 
 
@@ -58,21 +58,21 @@ class Digest:
         return self._hash.hexdigest()
 
 
-def _make(work: Lease, order: Order, tell: Callable[..., None]) -> None:
+def _create_file(work: Lease, order: Order, save_progress: Callable[..., None]) -> None:
     app = application()
     recipe = order.recipe
     output = recipe.open(processes_for(recipe)) if isinstance(recipe, Recipe) else recipe.open()
     # Each attempt has its own key, so that a late worker cannot overwrite the file of the next attempt.
     key = f"{order.folder}/{work.epoch}.{order.extension}"
-    watched = _watched(app, work, output, tell)
-    digest = Digest(export_files.reserved(app, order.folder.split("/")[1], key, watched))
+    pieces = _with_progress(app, work, output, save_progress)
+    digest = Digest(export_files.reserved(app, order.folder.split("/")[1], key, pieces))
     try:
-        _put(work, order, output, key, digest)
+        _store(work, order, output, key, digest)
     finally:
         export_files.release(key)
 
 
-def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) -> None:
+def _store(work: Lease, order: Order, output: Stream, key: str, digest: Digest) -> None:
     store = storage.of(current_app)
     size = store.put(key, digest)
     try:
@@ -84,16 +84,18 @@ def _put(work: Lease, order: Order, output: Stream, key: str, digest: Digest) ->
         raise
 
 
-def _watched(app: Flask, work: Lease, output: Stream, tell: Callable[..., None]) -> Iterator[Piece]:
+def _with_progress(
+    app: Flask, work: Lease, output: Stream, save_progress: Callable[..., None]
+) -> Iterator[Piece]:
     """Yield the pieces of the output. Between pieces, check the lease and save the progress.
 
     The storage may read pieces in its own thread, which has no application context.
     """
-    told = float("-inf")
+    saved_at = float("-inf")
     for piece in output:
         with app.app_context():
             work.check()
-            if time.monotonic() - told >= limits.EXPORT_PROGRESS_SECONDS:
-                tell(rows_done=output.rows_made)
-                told = time.monotonic()
+            if time.monotonic() - saved_at >= limits.EXPORT_PROGRESS_SECONDS:
+                save_progress(rows_done=output.rows_made)
+                saved_at = time.monotonic()
         yield piece

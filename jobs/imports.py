@@ -11,14 +11,14 @@ from webapp.imports.services.imports import Reading
 def run(import_id: str) -> None:
     """Run an import. It is started again if its worker is lost before it saves templates."""
     with leased(background.KIND, import_id) as work, background.progress_file() as file:
-        told: dict[str, int] = {}
+        progress: dict[str, int] = {}
 
         def tell() -> None:
-            nonlocal told
+            nonlocal progress
             work.check()
-            if (now := background.told(file)) != told:
-                told = now
-                work.save(**told)
+            if (now := background.told(file)) != progress:
+                progress = now
+                work.save(**progress)
 
         def before_saving() -> None:
             tell()

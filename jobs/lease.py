@@ -134,8 +134,8 @@ class Lease:
         and would then wait for the holder of the parent row.
         """
         with writing() as session:
-            held = session.execute(self._held_row().values(epoch=self.epoch, **values))
-            if changed_rows(held) != 1:
+            result = session.execute(self._held_row().values(epoch=self.epoch, **values))
+            if changed_rows(result) != 1:
                 self._lost = True
                 raise LeaseLost(self.id)
             yield session
@@ -155,8 +155,8 @@ class Lease:
         """Send a lease heartbeat: extend the lease, or note that it is lost."""
         until = self._now() + timedelta(seconds=limits.LEASE_SECONDS)
         with writing() as session:
-            kept = changed_rows(session.execute(self._held_row().values(lease_until=until))) == 1
-        if kept:
+            is_held = changed_rows(session.execute(self._held_row().values(lease_until=until))) == 1
+        if is_held:
             self._until = until
         else:
             self._lost = True
@@ -251,16 +251,16 @@ def take(
     model = KINDS[kind].model
     moment = now()
     until = moment + timedelta(seconds=limits.LEASE_SECONDS)
-    handed_back = and_(model.status == "running", model.lease_owner.is_(None))
+    released = and_(model.status == "running", model.lease_owner.is_(None))
     lost = and_(model.status == "running", model.lease_until < moment, model.attempt < KINDS[kind].attempts)
     statement = (
         update(model)
         .where(model.id == work_id, model.cancel_requested_at.is_(None))
-        .where(or_(model.status == "queued", handed_back, lost))
+        .where(or_(model.status == "queued", released, lost))
         .values(
             status="running",
             epoch=model.epoch + 1,
-            attempt=case((handed_back, model.attempt), else_=model.attempt + 1),
+            attempt=case((released, model.attempt), else_=model.attempt + 1),
             lease_owner=process_name(),
             lease_until=until,
             started_at=case((model.started_at.is_(None), moment), else_=model.started_at),

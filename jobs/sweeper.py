@@ -90,9 +90,9 @@ class NotificationSender:
         """Create events for finished work and start due deliveries, up to the concurrency limit. Does not
         wait for them."""
         with self.app.app_context():
-            told = notifications.tell(self.now) + notifications.send_pending(self.now)
-            if told:
-                log.info("created %d events", told)
+            count = notifications.tell(self.now) + notifications.send_pending(self.now)
+            if count:
+                log.info("created %d events", count)
             while not self._stopping.is_set():
                 with self._lock:
                     if self._busy.total() >= limits.WEBHOOK_AT_ONCE:
@@ -163,11 +163,11 @@ def sweep(client: redis.Redis, now: datetime) -> dict[str, int]:
                 named(KINDS[kind].ended)(work_id)
             except Exception:  # the row has ended in any case, and other rows must be swept too
                 log.exception("%s %s has ended, but its follow-up failed", kind, work_id)
-        done["rung"] += _ring(client, kind, now)
+        done["rung"] += _enqueue_waiting(client, kind, now)
     return done
 
 
-def _unheld(model: Any, now: datetime) -> Any:
+def _has_no_worker(model: Any, now: datetime) -> Any:
     """Select running work without a live worker: released, or with an expired lease."""
     return and_(model.status == "running", or_(model.lease_until.is_(None), model.lease_until < now))
 
@@ -187,7 +187,7 @@ def _cancel(kind: str, now: datetime) -> Any:
     """Cancel work that has a cancel request and no worker."""
     model = KINDS[kind].model
     return _end(kind, now, "cancelled").where(
-        model.cancel_requested_at.is_not(None), or_(model.status == "queued", _unheld(model, now))
+        model.cancel_requested_at.is_not(None), or_(model.status == "queued", _has_no_worker(model, now))
     )
 
 
@@ -207,11 +207,11 @@ def _give_up(kind: str, now: datetime) -> Any:
     )
 
 
-def _ring(client: redis.Redis, kind: str, now: datetime) -> int:
+def _enqueue_waiting(client: redis.Redis, kind: str, now: datetime) -> int:
     """Enqueue waiting work that has no job in its queue."""
     model = KINDS[kind].model
-    young = now - timedelta(seconds=limits.RING_AGE_SECONDS)
-    waiting = or_(and_(model.status == "queued", model.created_at < young), _unheld(model, now))
+    recent = now - timedelta(seconds=limits.RING_AGE_SECONDS)
+    waiting = or_(and_(model.status == "queued", model.created_at < recent), _has_no_worker(model, now))
     with reading() as session:
         statement = select(model.id).where(waiting)
         if turns := KINDS[kind].turns:
@@ -220,11 +220,11 @@ def _ring(client: redis.Redis, kind: str, now: datetime) -> int:
     if not found:
         return 0
     try:
-        rings = jobs_queue.waiting(client, kind)
+        enqueued = jobs_queue.waiting(client, kind)
     except redis.RedisError as error:
         log.warning("Redis is unavailable, %d %s(s) are waiting: %s", len(found), kind, error)
         return 0
-    missing = [work_id for work_id in found if work_id not in rings]
+    missing = [work_id for work_id in found if work_id not in enqueued]
     metrics.count("rung_again", len(missing), kind=kind)
     return sum(jobs_queue.ring(client, kind, work_id) for work_id in missing)
 
@@ -256,14 +256,14 @@ class Scheduler:
             self._last_turns = {key: at for key, at in self._last_turns.items() if key in due}
             waiting = [one for one in due if one not in self._running]
             waiting.sort(key=lambda one: self._last_turns.get(one, 0.0))
-            begun = waiting[: max(0, limits.SCHEDULE_THREADS - len(self._running))]
-            for workspace_id in begun:
+            started = waiting[: max(0, limits.SCHEDULE_THREADS - len(self._running))]
+            for workspace_id in started:
                 self._last_turns[workspace_id] = time.monotonic()
                 thread = threading.Thread(target=self._start, args=(workspace_id,), daemon=True)
                 self._running[workspace_id] = thread
-        for workspace_id in begun:
+        for workspace_id in started:
             self._running[workspace_id].start()
-        return len(begun)
+        return len(started)
 
     def _start(self, workspace_id: str) -> None:
         try:
@@ -316,7 +316,7 @@ class Sweeper:
                 done = {**sweep(client, self.now())}
                 done["scheduled"] = scenario_schedules.run_due(self.now()) + self.scheduler.turn()
                 done["purged"] = self._purge()
-                done["sealed"] = self._keep_trail()
+                done["sealed"] = self._seal_audit_log()
             except SQLAlchemyError as error:
                 log.warning("the database does not answer: %s", type(error).__name__)
                 return
@@ -348,7 +348,7 @@ class Sweeper:
             self.purged = now
         return done
 
-    def _keep_trail(self) -> int:
+    def _seal_audit_log(self) -> int:
         """From time to time, seal the audit log, remove its old entries and add request counts to the usage.
         Return the number of seals created and emptied. If there is more to do, the next sweep continues."""
         now = self.now()
@@ -362,10 +362,10 @@ class Sweeper:
                 log.warning("Redis is unavailable, request counts are saved later: %s", error)
         if self.sealed is not None and now - self.sealed < timedelta(seconds=limits.AUDIT_SEAL_SECONDS):
             return 0
-        made, removed = seals.seal_all(now), seals.remove_old(now)
-        if made < limits.AUDIT_SEALS_PER_TURN and removed < limits.AUDIT_REMOVED_PER_TURN:
+        sealed, removed = seals.seal_all(now), seals.remove_old(now)
+        if sealed < limits.AUDIT_SEALS_PER_TURN and removed < limits.AUDIT_REMOVED_PER_TURN:
             self.sealed = now
-        return made + removed
+        return sealed + removed
 
     def run(self) -> None:
         """Sweep in a loop. When it ends, another sweeper can take over immediately."""
@@ -383,13 +383,15 @@ class Sweeper:
 
 def main(_argv: Sequence[str] = ()) -> None:
     """Sweep until SIGTERM or SIGINT."""
-    asked: SimpleQueue[int] = SimpleQueue()  # unlike an Event, its put() is safe to call in a signal handler
+    signals: SimpleQueue[int] = (
+        SimpleQueue()
+    )  # unlike an Event, its put() is safe to call in a signal handler
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _frame: asked.put(number))
+        signal.signal(number, lambda number, _frame: signals.put(number))
 
     def pause(seconds: float) -> bool:
         try:
-            asked.get(timeout=seconds)
+            signals.get(timeout=seconds)
         except Empty:
             return False
         return True

@@ -50,25 +50,25 @@ def ordinary() -> list[str]:
 
 def chosen(text: str) -> list[str]:
     """Parse queue names separated by commas. Raise ValueError if a name is unknown or there is none."""
-    wanted = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in wanted if name not in names()]
-    if unknown or not wanted:
+    queues = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in queues if name not in names()]
+    if unknown or not queues:
         message = f"Unknown queue {unknown[0]!r}." if unknown else "Name at least one queue."
         raise ValueError(f"{message} Available queues: {', '.join(names())}.")
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(queues))
 
 
 def parts(listened: Iterable[str]) -> list[str]:
     """Return the heartbeat name of a process that listens to these queues."""
-    held = set(listened)
-    found = [health.WORKER] if held - {RUNS} else []
-    return [*found, health.RUNNER] if RUNS in held else found
+    queues = set(listened)
+    found = [health.WORKER] if queues - {RUNS} else []
+    return [*found, health.RUNNER] if RUNS in queues else found
 
 
 def kinds(listened: Iterable[str]) -> list[str]:
     """Return the kinds of work whose jobs are in these queues."""
-    held = set(listened)
-    return [name for name, kind in KINDS.items() if kind.queue in held]
+    queues = set(listened)
+    return [name for name, kind in KINDS.items() if kind.queue in queues]
 
 
 log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ class Worker(rq.Worker):
     def execute_job(self, job: Job, queue: rq.Queue) -> None:
         """Accept jobs of this application only, so that write access to Redis does not allow running other
         code."""
-        if job.func_name != ANSWER or not self._known(job.args):
+        if job.func_name != ANSWER or not self._is_known(job.args):
             log.warning("rejected an unknown job: %s", job.id)
             job.delete()
             return
@@ -137,7 +137,7 @@ class Worker(rq.Worker):
             self.doing = {}
 
     @staticmethod
-    def _known(args: Any) -> bool:
+    def _is_known(args: Any) -> bool:
         return len(args) == 2 and args[0] in KINDS and isinstance(args[1], str)
 
     def main_work_horse(self, job: Job, queue: rq.Queue) -> None:
@@ -162,8 +162,8 @@ class Worker(rq.Worker):
     def maintain_heartbeats(self, job: Job) -> None:
         """While a job runs: send heartbeats, and kill a job that does not release its lease in time."""
         super().maintain_heartbeats(job)
-        asked = self._shutdown_requested_date
-        if asked and rq_now() - asked > timedelta(seconds=limits.HAND_BACK_SECONDS):
+        requested_at = self._shutdown_requested_date
+        if requested_at and rq_now() - requested_at > timedelta(seconds=limits.HAND_BACK_SECONDS):
             log.warning(
                 "%s did not release its lease within %d s and was killed", job.id, limits.HAND_BACK_SECONDS
             )

@@ -71,7 +71,7 @@ def keys_of(
     columns = [batch.column(name).take(places).to_pylist() for name in names]
     return [
         {
-            name: HIDDEN if name in sensitive else _plain(value)
+            name: HIDDEN if name in sensitive else _json_value(value)
             for name, value in zip(names, values, strict=True)
         }
         for values in zip(*columns, strict=True)
@@ -88,16 +88,16 @@ def hide_rows(
 
 def hide_together(batch: pa.RecordBatch, sensitive: frozenset[str], places: pa.Array, message: str) -> str:
     """Redact the sensitive values of all these rows in their common message."""
-    words = {
+    values_to_hide = {
         value for values in _texts(batch, sensitive & set(batch.schema.names), places) for value in values
     }
     for value in sorted(
-        (word for word in words if len(word) >= _PREFIX and word in message), key=len, reverse=True
+        (word for word in values_to_hide if len(word) >= _PREFIX and word in message), key=len, reverse=True
     ):
         message = message.replace(
             value, HIDDEN
         )  # whole values before prefixes, which values of one column may share
-    return hide(message, words)
+    return hide(message, values_to_hide)
 
 
 def _texts(batch: pa.RecordBatch, names: Iterable[str], places: pa.Array) -> list[list[str]]:
@@ -119,7 +119,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     return str(value)[: limits.PUSH_KEY_CHARS]
@@ -127,8 +127,10 @@ def _plain(value: Any) -> Any:
 
 def refusal(error: ConnectorError, **details: Any) -> ApiError:
     """Return the error of a push that ended because of its target."""
-    told = {"reason": error.reason, **error.details, **details}
-    return ApiError(error.code, error.message, {**told, "hint": error.hint} if error.hint else told)
+    all_details = {"reason": error.reason, **error.details, **details}
+    return ApiError(
+        error.code, error.message, {**all_details, "hint": error.hint} if error.hint else all_details
+    )
 
 
 def table_refused(name: str, bad: Bad, count: int) -> ApiError:

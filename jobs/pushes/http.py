@@ -98,27 +98,29 @@ class Caller:
         self.sending = channel.sending(writing, control)
         self._probing = probing and not self.sending.together
         self._resent = resent if resent is not None and resent.table == place else None
-        self._again = channel.sending(replace(writing, again=True), control) if self._resent else self.sending
+        self._sending_again = (
+            channel.sending(replace(writing, again=True), control) if self._resent else self.sending
+        )
         self._app = application()
-        self._alike: Bad | None = None
-        self._same: int | None = 0 if book.reach(place) is None else None
-        self._told: set[tuple[str, int | None]] = set()
-        self._keyless: set[str] = set()
+        self._last_failure: Bad | None = None
+        self._same_failures: int | None = 0 if book.reach(place) is None else None
+        self._logged: set[tuple[str, int | None]] = set()
+        self._logged_columns: set[str] = set()
         # Reduced if this many rows take too much memory.
-        self._most = max(self.sending.size, limits.HTTP_MADE_ROWS)
+        self._max_rows = max(self.sending.size, limits.HTTP_MADE_ROWS)
 
     def send_all(self) -> None:
         """Send every row that has no outcome. The next rows are generated while others are being sent."""
         self._send_without_token()
         with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
-            following = self._ahead(pool, self.book.reach(self.place))
+            following = self._generate_next(pool, self.book.reach(self.place))
             while following is not None:
-                numbers, made = following
-                part = made.result()
+                numbers, future = following
+                part = future.result()
                 if len(part.numbers) < len(numbers):
-                    self._most = len(part.numbers)
-                following = self._ahead(pool, (int(part.numbers.min()), int(part.numbers.max())))
-                for start, end in self._cuts(len(part.numbers)):
+                    self._max_rows = len(part.numbers)
+                following = self._generate_next(pool, (int(part.numbers.min()), int(part.numbers.max())))
+                for start, end in self._chunk_bounds(len(part.numbers)):
                     left = part.split(start, end)
                     while len(
                         left.numbers
@@ -127,13 +129,13 @@ class Caller:
 
     # --- Generating ---
 
-    def _ahead(
-        self, pool: ThreadPoolExecutor, beyond: tuple[int, int] | None
+    def _generate_next(
+        self, pool: ThreadPoolExecutor, reached: tuple[int, int] | None
     ) -> tuple[np.ndarray, Future[Part]] | None:
-        numbers = next_numbers(self.order.push, self.place, beyond, self._most)
-        return (numbers, pool.submit(self._make, numbers)) if len(numbers) else None
+        numbers = next_numbers(self.order.push, self.place, reached, self._max_rows)
+        return (numbers, pool.submit(self._generate, numbers)) if len(numbers) else None
 
-    def _cuts(self, count: int) -> Iterable[tuple[int, int]]:
+    def _chunk_bounds(self, count: int) -> Iterable[tuple[int, int]]:
         """Split rows into chunks. The rows of the canary, or the single probe row, come first."""
         first = canary(self.order, self.place) if self.book.reach(self.place) is None else 0
         if self._probing:
@@ -142,7 +144,7 @@ class Caller:
         starts = starts or list(range(0, count, self.sending.size))
         return zip(starts, [*starts[1:], count], strict=True)
 
-    def _make(self, numbers: np.ndarray) -> Part:
+    def _generate(self, numbers: np.ndarray) -> Part:
         with self._app.app_context():
             return made(self.order, self.place, numbers)
 
@@ -151,45 +153,45 @@ class Caller:
     def _send(self, part: Part) -> Part:
         """Send one chunk, from intent to outcome. Return the rows that remain because it was stopped early."""
         self.work.check()
-        there = part.numbers[part.sendable]
+        sendable = part.numbers[part.sendable]
         proof = {"keyed": not self.undo, "repeatable": self.undo or self.sending.repeatable}
         chunk = self._chunk(part.numbers, [], proof)
-        rows = self._rows(part, there)
-        # Rows that may have been sent before can be there already, or be gone.
-        before = self._resent
-        met = before is not None and before.first <= chunk.last and chunk.first <= before.last
-        sending, ended = self._again if met else self.sending, []
+        rows = self._rows(part, sendable)
+        # Rows that may have been sent before may already exist in the target, or be deleted.
+        resent = self._resent
+        was_sent = resent is not None and resent.first <= chunk.last and chunk.first <= resent.last
+        sending, ended = self._sending_again if was_sent else self.sending, []
         self.book.intend(chunk, [])
         try:
-            if len(there):
+            if len(sendable):
                 ended = sending.delete(rows) if self.undo else sending.send(rows, self.order.stops)
         except ConnectorError:
             self.book.retract()
             raise
-        ended, away = _answered(ended)
-        begun = part.numbers
-        if len(ended) != len(there):
+        ended, away = _split_unavailable(ended)
+        started = part.numbers
+        if len(ended) != len(sendable):
             # Up to the last row that was started.
-            last = int(np.flatnonzero(part.numbers == there[len(ended) - 1])[0]) + 1 if ended else 0
-            begun = part.numbers[:last]
-        bad = self._bad(part, begun, rows.keys, ended)
+            last = int(np.flatnonzero(part.numbers == sendable[len(ended) - 1])[0]) + 1 if ended else 0
+            started = part.numbers[:last]
+        bad = self._exceptions(part, started, rows.keys, ended)
         if self.table.capture and not self.undo:
-            self._keep_keys(there[: len(ended)], ended)
-        done = self._chunk(begun, bad, proof) if len(begun) else replace(chunk, rows=0)
+            self._keep_keys(sendable[: len(ended)], ended)
+        done = self._chunk(started, bad, proof) if len(started) else replace(chunk, rows=0)
         self.book.landed(done, bad)
-        self._tell(done, begun, bad)
-        self._judge(done, [one for one in bad if not _lacked_token(one)])
+        self._log_outcomes(done, started, bad)
+        self._judge(done, [one for one in bad if not _has_no_token(one)])
         if away is not None:
             self.book.close()
             if self.book.ended_rows < self.book.push.total:
                 raise TargetUnavailable(away)
-        if any(_lacked_token(one) for one in bad):
+        if any(_has_no_token(one) for one in bad):
             self._send_without_token()
-        return part.split(len(begun), len(part.numbers))
+        return part.split(len(started), len(part.numbers))
 
     def _send_without_token(self) -> None:
         """Send the rows that could not be sent because there was no token for them although later rows were sent: a
-        target rejected the previous token with 401, and the token endpoint was away.
+        target rejected the previous token with 401, and the token endpoint was unavailable.
 
         They are unknown while they are sent, and fail again if they are not sent. Raises `ConnectorError` while there
         is no token.
@@ -200,37 +202,39 @@ class Caller:
         while numbers := self.book.without_token(self.place, self.sending.size):
             self.work.check()
             part = made(self.order, self.place, np.array(numbers, np.int64))
-            there = part.numbers[part.sendable]
-            rows = self._rows(part, there)
+            sendable = part.numbers[part.sendable]
+            rows = self._rows(part, sendable)
             in_doubt = [
                 Bad(number, UNKNOWN, IN_DOUBT, key, attempts=0, state="unknown")
-                for number, key in zip(there.tolist(), rows.keys, strict=True)
+                for number, key in zip(sendable.tolist(), rows.keys, strict=True)
             ]
             self.book.replace_outcomes(self.place, in_doubt)
             ended: list[RowOutcome] = []
             try:
-                if len(there):
+                if len(sendable):
                     ended = self.sending.send(rows, self.order.stops)
             except ConnectorError as error:
-                self.book.replace_outcomes(self.place, _without_token(there.tolist(), error.message))
+                self.book.replace_outcomes(self.place, _token_failures(sendable.tolist(), error.message))
                 raise
-            ended, away = _answered(ended)
+            ended, away = _split_unavailable(ended)
             if self.table.capture:
-                self._keep_keys(there[: len(ended)], ended)
-            odd = {one.row: one for one in self._bad(part, part.numbers, rows.keys, ended)}
-            sent = there[: len(ended)].tolist()
+                self._keep_keys(sendable[: len(ended)], ended)
+            exceptions = {one.row: one for one in self._exceptions(part, part.numbers, rows.keys, ended)}
+            sent = sendable[: len(ended)].tolist()
             outcomes = [
-                odd.pop(number)
-                if number in odd
+                exceptions.pop(number)
+                if number in exceptions
                 else Bad(number, "", "", ms=one.ms, status_code=one.status_code, state="delivered")
                 for number, one in zip(sent, ended, strict=True)
             ]
-            outcomes += odd.values()  # rows whose parents have no key
-            left = there[len(ended) :].tolist()
-            self.book.replace_outcomes(self.place, [*outcomes, *_without_token(left, NOT_SENT)])
+            outcomes += exceptions.values()  # rows whose parents have no key
+            unsent = sendable[len(ended) :].tolist()
+            self.book.replace_outcomes(self.place, [*outcomes, *_token_failures(unsent, NOT_SENT)])
             low, high = int(part.numbers.min()), int(part.numbers.max())
-            self._tell(Chunk(self.place, low, high, len(outcomes)), np.array(sent, np.int64), outcomes)
-            failed = [one for one in outcomes if one.state != "delivered" and not _lacked_token(one)]
+            self._log_outcomes(
+                Chunk(self.place, low, high, len(outcomes)), np.array(sent, np.int64), outcomes
+            )
+            failed = [one for one in outcomes if one.state != "delivered" and not _has_no_token(one)]
             if failed and (self.order.stops or high <= canary(self.order, self.place)):
                 raise stopped(
                     self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} did not arrive"
@@ -238,8 +242,8 @@ class Caller:
             if away is not None:
                 raise TargetUnavailable(away)
 
-    def _rows(self, part: Part, there: np.ndarray) -> Rows:
-        numbers = there.tolist()
+    def _rows(self, part: Part, sendable: np.ndarray) -> Rows:
+        numbers = sendable.tolist()
         return Rows(part.batch, numbers, self.order.idempotency_keys(self.place, numbers))
 
     def _chunk(self, numbers: np.ndarray, bad: Sequence[Bad], proof: dict[str, Any]) -> Chunk:
@@ -247,19 +251,22 @@ class Caller:
         low, high = int(numbers.min()), int(numbers.max())
         return Chunk(self.place, low, high, len(numbers), states["failed"], proof, states["unknown"])
 
-    def _bad(
-        self, part: Part, begun: np.ndarray, sent_as: Sequence[str], ended: Sequence[RowOutcome]
+    def _exceptions(
+        self, part: Part, started: np.ndarray, sent_as: Sequence[str], ended: Sequence[RowOutcome]
     ) -> list[Bad]:
         """Return the rows that were not simply delivered."""
         numbers = part.numbers[part.sendable].tolist()
-        usual = self.book.usual_status(item.status_code for item in ended if item.state == "delivered")
-        odd = [
+        usual_status = self.book.usual_status(item.status_code for item in ended if item.state == "delivered")
+        exceptions = [
             item
             for item in ended
-            if item.state != "delivered" or item.attempts > 1 or item.message or item.status_code != usual
+            if item.state != "delivered"
+            or item.attempts > 1
+            or item.message
+            or item.status_code != usual_status
         ]
-        places = pa.array([item.index for item in odd], pa.int64())
-        messages = self._messages(part, numbers, places, [item.message for item in odd])
+        places = pa.array([item.index for item in exceptions], pa.int64())
+        messages = self._messages(part, numbers, places, [item.message for item in exceptions])
         keys = keys_of(part.batch, self.table.key_columns, self.table.sensitive, places)
         found = [
             Bad(
@@ -274,9 +281,9 @@ class Caller:
                 status_code=item.status_code,
                 state=item.state,
             )
-            for item, message, key in zip(odd, messages, keys, strict=True)
+            for item, message, key in zip(exceptions, messages, keys, strict=True)
         ]
-        orphans = np.intersect1d(part.numbers[~part.sendable], begun).tolist()
+        orphans = np.intersect1d(part.numbers[~part.sendable], started).tolist()
         if orphans:
             code = "missing_row" if self.undo else "foreign_key"
             text = KEYLESS if self.undo else orphan_reason(self.table)
@@ -291,26 +298,26 @@ class Caller:
         sensitive = self.table.sensitive
         if not self.sending.together or len(messages) < 2:
             return hide_rows(part.batch, sensitive, places, messages)
-        told = messages[0]
+        message = messages[0]
         if sensitive:
             for place in range(0, len(numbers), limits.HTTP_MADE_ROWS):
                 some = pa.array(range(place, min(place + limits.HTTP_MADE_ROWS, len(numbers))), pa.int64())
-                told = hide_together(part.batch, sensitive, some, told)
+                message = hide_together(part.batch, sensitive, some, message)
         first = numbers[places[0].as_py()]
         return [
-            told,
-            *[f"Sent together with row {first:,}. See its message." if told else ""] * (len(messages) - 1),
+            message,
+            *[f"Sent together with row {first:,}. See its message." if message else ""] * (len(messages) - 1),
         ]
 
     def _keep_keys(self, numbers: np.ndarray, ended: Sequence[RowOutcome]) -> None:
         """Store the keys from responses, for child rows and for undo."""
         for name in self.table.capture:
-            lacking = next(
+            missing = next(
                 (item for item in ended if item.state == "delivered" and name not in item.keys), None
             )
-            if lacking is not None and name != LOCATION and name not in self._keyless:
-                self._keyless.add(name)
-                row = int(numbers[lacking.index])
+            if missing is not None and name != LOCATION and name not in self._logged_columns:
+                self._logged_columns.add(name)
+                row = int(numbers[missing.index])
                 self.book.say(f"{self.table.name}, row {row:,}: the response contains no {name}. {KEYLESS}")
         if not any(item.keys for item in ended):
             return
@@ -321,23 +328,23 @@ class Caller:
 
     # --- Log lines and stopping ---
 
-    def _tell(self, chunk: Chunk, numbers: np.ndarray, bad: Sequence[Bad]) -> None:
-        """Format the status code of each row, merging equal neighbours."""
+    def _log_outcomes(self, chunk: Chunk, numbers: np.ndarray, bad: Sequence[Bad]) -> None:
+        """Log the first row of each kind of failure, and the status of all rows as ranges."""
         for item in bad:
-            if item.state != "delivered" and (item.code, item.status_code) not in self._told:
-                self._told.add((item.code, item.status_code))
-                self.book.say(f"{self.table.name}, row {item.row:,}: {_status(item)}: {item.message}")
+            if item.state != "delivered" and (item.code, item.status_code) not in self._logged:
+                self._logged.add((item.code, item.status_code))
+                self.book.say(f"{self.table.name}, row {item.row:,}: {_status_text(item)}: {item.message}")
         if not len(numbers):
             return
-        odd = {item.row: _status(item) for item in bad}
-        usual = str(self.book.status_code or "delivered")
-        told = []
-        for status, group in groupby(numbers.tolist(), lambda number: odd.get(number, usual)):
+        exceptions = {item.row: _status_text(item) for item in bad}
+        usual_status = str(self.book.status_code or "delivered")
+        ranges = []
+        for status, group in groupby(numbers.tolist(), lambda number: exceptions.get(number, usual_status)):
             rows = list(group)
-            told.append(
+            ranges.append(
                 f"{rows[0]:,}: {status}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}: {status}"
             )
-        self.book.say(f"{self.table.name}: rows {', '.join(told)}")
+        self.book.say(f"{self.table.name}: rows {', '.join(ranges)}")
 
     def _judge(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
         """Decide whether the push continues after this chunk."""
@@ -350,17 +357,17 @@ class Caller:
             raise stopped(
                 self.table.name, failed[0], f"Row {failed[0].row:,} of {self.table.name} was not delivered"
             )
-        if self._same is None or not chunk.rows:
+        if self._same_failures is None or not chunk.rows:
             return
         kinds = {(item.code, item.status_code) for item in failed}
-        if self._alike is not None:
-            kinds.add((self._alike.code, self._alike.status_code))
+        if self._last_failure is not None:
+            kinds.add((self._last_failure.code, self._last_failure.status_code))
         if len(failed) < chunk.rows or len(kinds) > 1:
-            self._same = None
+            self._same_failures = None
             return
-        self._alike, self._same = failed[0], self._same + chunk.rows
-        if self.order.stops_when_all_fail and self._same >= limits.HTTP_SAME_FAILURES:
-            raise table_refused(self.table.name, failed[0], self._same)
+        self._last_failure, self._same_failures = failed[0], self._same_failures + chunk.rows
+        if self.order.stops_when_all_fail and self._same_failures >= limits.HTTP_SAME_FAILURES:
+            raise table_refused(self.table.name, failed[0], self._same_failures)
 
 
 def settled(chunk: Chunk) -> bool | None:
@@ -368,16 +375,16 @@ def settled(chunk: Chunk) -> bool | None:
     return False if chunk.proof.get("repeatable") else None
 
 
-def _lacked_token(one: Bad) -> bool:
+def _has_no_token(one: Bad) -> bool:
     return one.code == NO_TOKEN and one.attempts == 0
 
 
-def _without_token(numbers: Iterable[int], message: str) -> list[Bad]:
-    """Return the outcomes of rows that were not sent for want of a token."""
+def _token_failures(numbers: Iterable[int], message: str) -> list[Bad]:
+    """Return the outcomes of rows that were not sent because there was no token."""
     return [Bad(number, NO_TOKEN, message[: limits.HTTP_BODY_CHARS], attempts=0) for number in numbers]
 
 
-def _answered(ended: list[RowOutcome]) -> tuple[list[RowOutcome], RowOutcome | None]:
+def _split_unavailable(ended: list[RowOutcome]) -> tuple[list[RowOutcome], RowOutcome | None]:
     """Return the rows without the last ones, if their requests did not reach an unavailable target, and the last row
     that it did not answer. A row whose request may have arrived keeps its outcome."""
     away = ended[-1] if ended and ended[-1].away else None
@@ -386,7 +393,7 @@ def _answered(ended: list[RowOutcome]) -> tuple[list[RowOutcome], RowOutcome | N
     return ended, away
 
 
-def _status(one: Bad) -> str:
+def _status_text(one: Bad) -> str:
     if one.state == "unknown":
         return f"unknown ({one.code})"
     code = str(one.status_code) if one.status_code else one.code

@@ -46,9 +46,11 @@ log = logging.getLogger(__name__)
 KIND = "push"
 # Reasons that may be temporary.
 AWAY = ("lost", "refused", "unreachable", "unresolved", "timeout", "starting", "too_many_connections")
-_ARRIVING = 0.2  # chosen: if a smaller share of a table's rows arrives, more rows are not worth their time
-_MOST_ROUNDS = 20  # chosen: how often rejected rows of a table are made up for
-_TRIED_ROWS = 20  # chosen: rows that are sent to find the columns of a table that cause rejections
+_MIN_DELIVERED_SHARE = (
+    0.2  # chosen: if a smaller share of a table's rows is delivered, no further rows are generated
+)
+_MAX_ROUNDS = 20  # chosen: how often further rows of a table replace rejected ones
+_TRIAL_ROWS = 20  # chosen: rows that are sent to find the columns of a table that cause rejections
 REPEATABLE = ("upsert", "update")  # modes whose chunks can safely be sent again when their outcome is unknown
 
 
@@ -66,8 +68,8 @@ class Runner:
     def __init__(self, work: Lease) -> None:
         self.work = work
         self.book = Book(work.id, work.transaction)
-        self.watch = Watch(work, self._stuck)
-        self._was_open = False
+        self.watch = Watch(work, self._write_end)
+        self._has_connected = False
         self._resent: Chunk | None = None
 
     def carry_out(self) -> None:
@@ -75,20 +77,20 @@ class Runner:
         self.book.load()
         self.order = planning.order(self.work.id)
         before = self.book.push.waiting
-        self._was_open = bool(before and before["connected"])
+        self._has_connected = bool(before and before["connected"])
         if self.book.push.retry_at is not None:
             self.work.save(retry_at=None)
         with self.watch:
             try:
-                self._persist()
+                self._run_with_retries()
             except Interrupted as reason:
-                self._leave(reason)
+                self._write_outcomes(reason)
                 raise
             except ConnectorError as error:
-                self._leave(None)
+                self._write_outcomes(None)
                 raise refusal(error) from None
             except ApiError:
-                self._leave(None)
+                self._write_outcomes(None)
                 raise
             finally:
                 self._close()
@@ -101,7 +103,7 @@ class Runner:
         ]
         self.work.finish("completed", **({"leaks": seen} if seen else {}))
 
-    def _persist(self) -> None:
+    def _run_with_retries(self) -> None:
         """Retry until the push is done. Wait for an unavailable target as long as the push allows. Other
         temporary errors are retried after PUSH_WAITS."""
         failures, reached = 0, -1
@@ -112,7 +114,7 @@ class Runner:
                 away = self._is_away(error)
                 self._close()
                 self.work.check()  # a statement that we cancelled ourselves is not an error of the target
-                if not _may_pass(error):
+                if not _is_temporary(error):
                     raise
                 with contextlib.suppress(OperationalError):
                     self.book.load()
@@ -122,12 +124,12 @@ class Runner:
                     continue
                 failures, reached = (1 if ended > reached else failures + 1), ended
                 if failures > len(limits.PUSH_WAITS):
-                    self.book.say(f"{_cause(error)} Gave up after {failures} failures in a row.")
+                    self.book.say(f"{_message_of(error)} Gave up after {failures} failures in a row.")
                     if isinstance(error, OperationalError):
                         raise LeaseLost(self.work.id) from error  # our own database failed: the lease expires
                     raise
                 wait = limits.PUSH_WAITS[failures - 1]
-                self.book.say(f"{_cause(error)} Retrying in {wait:g} s.")
+                self.book.say(f"{_message_of(error)} Retrying in {wait:g} s.")
                 with contextlib.suppress(OperationalError):
                     self.book.close()
                 pushes_wait.wait(self.work, wait)
@@ -142,10 +144,10 @@ class Runner:
         if self.order.can.by_row:
             # Without a token no row can be sent, so an unavailable token endpoint pauses a push as the target
             # itself does.
-            tokenless = error.code == "token_request_failed" and error.transient
-            return isinstance(error, TargetUnavailable) or tokenless or error.reason in AWAY
+            lacks_token = error.code == "token_request_failed" and error.transient
+            return isinstance(error, TargetUnavailable) or lacks_token or error.reason in AWAY
         return isinstance(error, ConnectionLost) or (
-            self.watch.session is None and error.transient and _may_pass(error)
+            self.watch.session is None and error.transient and _is_temporary(error)
         )
 
     def _wait_for_target(self, error: ConnectorError | OperationalError, ended: int) -> None:
@@ -158,7 +160,7 @@ class Runner:
         left = self.order.wait_seconds - (now - since).total_seconds()
         if left <= 0:
             self.book.say(
-                f"{_cause(error)} Gave up after waiting {self.order.wait_seconds:,} s for the target."
+                f"{_message_of(error)} Gave up after waiting {self.order.wait_seconds:,} s for the target."
             )
             if isinstance(error, ConnectorError) and not error.hint:
                 error.hint = "Resume the push when the target is available again."
@@ -169,11 +171,11 @@ class Runner:
             "since": before["since"],
             "tries": tries,
             "ended": ended,
-            "connected": self._was_open,
+            "connected": self._has_connected,
             "reason": getattr(error, "reason", ""),
-            "message": _cause(error),
+            "message": _message_of(error),
         }
-        self.book.say(f"{_cause(error)} Waiting for the target, next try in {wait:.0f} s.")
+        self.book.say(f"{_message_of(error)} Waiting for the target, next try in {wait:.0f} s.")
         retry_at = now + timedelta(seconds=wait)
         try:
             self.book.close()
@@ -195,15 +197,15 @@ class Runner:
         self.book.load()
         # What an earlier session may have sent: the current chunk, and the previous one, whose outcome is
         # written late.
-        again = 2 if self._was_open or self.work.epoch > 1 else 0
+        again = 2 if self._has_connected or self.work.epoch > 1 else 0
         try:
             session = self.watch.session = self.order.open()
         except ConnectorError as error:
             # If an earlier connection succeeded, errors are treated as temporary, such as a restarting server or a
             # full pool.
-            error.transient = error.transient or self._was_open or self.book.ended_rows > 0
+            error.transient = error.transient or self._has_connected or self.book.ended_rows > 0
             raise
-        self._was_open = True
+        self._has_connected = True
         left = self.book.push.total - self.book.ended_rows
         attempt = f"attempt {self.work.attempt}: " if self.work.attempt > 1 else ""
         names = ", ".join(table.name for table in self.order.tables)
@@ -211,7 +213,7 @@ class Runner:
         self.book.close()
         self._settle(session)
         self._settle_earlier(session)
-        self._heed()
+        self._check_stop_conditions()
         if isinstance(session, Channel):
             places, undo = range(len(self.order.tables)), self.order.push.kind == "undo"
             for place in reversed(places) if undo else places:
@@ -271,12 +273,12 @@ class Runner:
             and self.book.reach(place) is None
         )
         if trial:
-            self._number_behind(session, place)
+            self._renumber_keys(session, place)
         while True:
             try:
                 sender = Sender(self.work, self.book, self.order, session, place, max(0, again), trial=trial)
                 if trial:
-                    self._catch_up(session, sender.entity, self.order.tables[place])
+                    self._advance_sequences(session, sender.entity, self.order.tables[place])
                 sent = sender.send_all()
                 while self._add_rows(place):
                     sent += Sender(self.work, self.book, self.order, session, place).send_all()
@@ -290,7 +292,7 @@ class Runner:
             except ConnectorError as error:
                 if not _is_permanent(error):
                     raise
-                if self._gave_up_keys(place, error):
+                if self._drop_keys(place, error):
                     continue
                 if not _ends_only_its_table(self.order, error):
                     raise
@@ -298,7 +300,7 @@ class Runner:
                 self._fail_table(place, *_reason(error), error.message)
                 return 0
 
-    def _number_behind(self, session: Session, place: int) -> None:
+    def _renumber_keys(self, session: Session, place: int) -> None:
         """Assign keys after those that the table has now: triggers of tables that were sent before may have inserted
         rows since the push was planned. Not if rows that were sent refer to the keys already."""
         table = self.order.tables[place]
@@ -322,7 +324,7 @@ class Runner:
         self.order.push.tables = [one.spec for one in self.order.tables]
         self.work.save(tables=self.order.push.tables)
 
-    def _catch_up(self, session: Session, entity: Entity, table: TableRows) -> None:
+    def _advance_sequences(self, session: Session, entity: Entity, table: TableRows) -> None:
         """Move sequences behind the rows that a table has, whose keys were written without them."""
         for column in entity.fields:
             if column.generated != "identity" or column.type != "integer" or column.name in table.columns:
@@ -330,7 +332,7 @@ class Runner:
             try:
                 moved = session.advance(entity, column.name, partial(session.highest, entity, column.name))
             except ConnectorError as error:
-                if isinstance(error, ConnectionLost) or _may_pass(error):
+                if isinstance(error, ConnectionLost) or _is_temporary(error):
                     raise
                 continue  # the account may not move it
             if moved is not None:
@@ -338,16 +340,16 @@ class Runner:
 
     def _leave_out_columns(self, session: Session, place: int, bad: Bad) -> None:
         """Leave out the optional columns of a table because of whose values the target rejects rows: a trigger or a
-        function may demand values that the catalog does not tell, and a parent's rows may all be rejected. Where the
+        function may require values that the catalog does not show, and all rows of a parent may be rejected. Where the
         target rejects as many rows without them, only references to tables without delivered rows are left out."""
         table, push = self.order.tables[place], self.order.push
         spec, optional = table.spec, planning.optional_columns(table.entity(session), table)
         lost = table.lost_parents()
-        left = [name for name in optional if name in lost]
-        numbers = next_numbers(push, place, None, _TRIED_ROWS)
+        omitted = [name for name in optional if name in lost]
+        numbers = next_numbers(push, place, None, _TRIAL_ROWS)
 
         def rejected(without: list[str]) -> int:
-            """How many of the rows the target rejects without some columns; all are rolled back."""
+            """Return how many of the rows the target rejects without some columns. All are rolled back."""
             table.use(planning.without_columns(spec, without))
             self.work.check()
             batch = made(self.order, place, numbers).batch
@@ -359,29 +361,29 @@ class Runner:
                 target.begin()
                 return orphans + len(target.send(batch).failures)
             except ConnectorError as error:
-                if isinstance(error, ConnectionLost) or _may_pass(error):
+                if isinstance(error, ConnectionLost) or _is_temporary(error):
                     raise
                 return len(numbers)
             finally:
                 target.rollback()
 
-        least = rejected(optional) if optional else len(numbers)
-        if least < rejected([]):
-            left = optional
+        fewest = rejected(optional) if optional else len(numbers)
+        if fewest < rejected([]):
+            omitted = optional
             for name in optional:
-                fewer = [one for one in left if one != name]
-                if rejected(fewer) <= least:
-                    left = fewer
-        table.use(planning.without_columns(spec, left))
-        if left:
-            listed = ", ".join(left)
+                candidate = [one for one in omitted if one != name]
+                if rejected(candidate) <= fewest:
+                    omitted = candidate
+        table.use(planning.without_columns(spec, omitted))
+        if omitted:
+            listed = ", ".join(omitted)
             self.book.say(f"{table.name}: {listed} left empty, because rows were rejected: {bad.message}")
             push.tables = [one.spec for one in self.order.tables]
             self.work.save(tables=push.tables)
 
-    def _gave_up_keys(self, place: int, error: ConnectorError) -> bool:
-        """If a table only cannot return the keys of its rows, and no other table needs them, go on without the keys
-        and return True. If the table is empty, an undo finds the rows by their values."""
+    def _drop_keys(self, place: int, error: ConnectorError) -> bool:
+        """Continue without the keys of a table and return True, if the target only cannot return them and no other
+        table needs them. If the table is empty, an undo finds the rows by their values."""
         table, push = self.order.tables[place], self.order.push
         needed = any(item["table"] == place for one in self.order.tables for item in one.from_parent.values())
         if error.details.get("sqlstate") != "0A000" or not table.capture or needed:
@@ -400,7 +402,7 @@ class Runner:
         return True
 
     def _add_rows(self, place: int) -> bool:
-        """Let a table have more rows than planned, as many as the target rejected, and return whether it has some now.
+        """Add as many rows to a table as the target rejected, and return whether any were added.
 
         Only in a push that skips faulty tables, as a fill does. Not if few of the rows that were sent arrived, or if
         the template has no more rows.
@@ -408,19 +410,19 @@ class Runner:
         push, table = self.order.push, self.order.tables[place]
         if push.kind != "push" or not self.order.ask.get("skip_faulty_tables") or not self.order.transactions:
             return False
-        if table.spec.get("bad"):  # its rows are meant to be rejected
+        if table.spec.get("bad"):  # its rows are supposed to be rejected
             return False
         self.book.close()
         with reading() as session:
             delivered = read.by_table(session, self.book.push)[place].delivered
-        asked, rounds = table.spec.get("asked", table.count), table.spec.get("rounds", 0)
-        missing = asked - delivered
+        requested, rounds = table.spec.get("asked", table.count), table.spec.get("rounds", 0)
+        missing = requested - delivered
         count = table.count + missing
-        if missing <= 0 or table.mode != "insert" or rounds == _MOST_ROUNDS:
+        if missing <= 0 or table.mode != "insert" or rounds == _MAX_ROUNDS:
             return False
-        if delivered < _ARRIVING * table.count or not table.maker.can_make(table.offset, count):
+        if delivered < _MIN_DELIVERED_SHARE * table.count or not table.maker.can_make(table.offset, count):
             return False
-        table.use({**table.spec, "asked": asked, "rounds": rounds + 1, "count": count})
+        table.use({**table.spec, "asked": requested, "rounds": rounds + 1, "count": count})
         if table.arrivals is not None:
             table.arrivals.forget(place)
         push.tables = [one.spec for one in self.order.tables]
@@ -448,14 +450,14 @@ class Runner:
         """Record all remaining rows of a table as failed, because of an error of the whole table."""
         table = self.order.tables[place]
         self.book.say(f"{table.name}: {code}: {message}; its remaining rows were skipped")
-        beyond = self.book.reach(place)
-        while len(numbers := next_numbers(self.order.push, place, beyond, limits.PUSH_CHUNK_ROWS)):
+        reached = self.book.reach(place)
+        while len(numbers := next_numbers(self.order.push, place, reached, limits.PUSH_CHUNK_ROWS)):
             self.work.check()
             low, high = int(numbers.min()), int(numbers.max())
             text = message[: limits.PUSH_MESSAGE_CHARS]
             bad = [Bad(number, code, text, native[:40]) for number in numbers.tolist()]
             self.book.refused(Chunk(place, low, high, len(bad), len(bad)), bad)
-            beyond = (low, high)
+            reached = (low, high)
 
     @contextlib.contextmanager
     def _foreign_keys(self, session: Session, place: int) -> Iterator[None]:
@@ -474,20 +476,20 @@ class Runner:
         with session.suspended_foreign_keys():
             yield
 
-    def _heed(self) -> None:
+    def _check_stop_conditions(self) -> None:
         """End the push if a worker died after the row at which it had to stop."""
         push, ended = self.book.push, self.book.ended_rows
         canary = 0 < ended <= self.order.canary
-        most = limits.HTTP_SAME_FAILURES if self.order.can.by_row else limits.PUSH_SAME_FAILURES
-        alike = self.order.stops_when_all_fail and ended == push.failed >= most
-        if not push.failed or not (self.order.stops or canary or alike):
+        limit = limits.HTTP_SAME_FAILURES if self.order.can.by_row else limits.PUSH_SAME_FAILURES
+        all_failed = self.order.stops_when_all_fail and ended == push.failed >= limit
+        if not push.failed or not (self.order.stops or canary or all_failed):
             return
         end = read.rows(self.work.id, state="failed", limit=1)[0]
         name = self.order.tables[end.table].name
         bad = Bad(end.row, end.code, end.message, end.native, end.column)
         raise (
             table_refused(name, bad, ended)
-            if alike
+            if all_failed
             else stopped(name, bad, f"Row {end.row:,} of {name} was rejected")
         )
 
@@ -524,7 +526,7 @@ class Runner:
             )
             with reading() as own:
                 numbers = read.belonging(own, self.order.push, chunk.table, chunk.first, chunk.last)
-            batch = table.key_batch(_rows(table, numbers), self.order.spool)
+            batch = table.key_batch(_row_indexes(table, numbers), self.order.spool)
             places = pa.array(range(len(numbers)), pa.int64())
             keys = keys_of(batch, table.key_columns, table.sensitive, places)
             self.book.unknown(dict(zip(numbers.tolist(), keys, strict=True)))  # users can look for these rows
@@ -543,13 +545,13 @@ class Runner:
         for push_id, chunk in found:
             arrived = session.commit_outcome(self.order.tables[chunk.table].entity(session), chunk.proof)
             with self.work.transaction() as own:
-                mine, push = own.get_one(Push, retry.id), own.get_one(Push, push_id)
+                own_push, push = own.get_one(Push, retry.id), own.get_one(Push, push_id)
                 if arrived is not None:
-                    count = write.settle(own, push, chunk, arrived, mine)
+                    count = write.settle(own, push, chunk, arrived, own_push)
                     message = f"{count:,} rows in doubt {'were' if arrived else 'were not'} delivered"
                 else:
                     if "unknown" not in again.get("states", ("failed", "unknown")):
-                        write.leave_unknown(own, push, chunk, mine)
+                        write.leave_unknown(own, push, chunk, own_push)
                     push.unsettled = None
                     message = "the target could not resolve rows in doubt"
             self.book.say(
@@ -561,7 +563,7 @@ class Runner:
 
     # --- Ending ---
 
-    def _leave(self, reason: Interrupted | None) -> None:
+    def _write_outcomes(self, reason: Interrupted | None) -> None:
         """Before the work ends: write outcomes, and resolve chunks in doubt if there is time."""
         self._close()
         if isinstance(reason, LeaseLost):
@@ -571,13 +573,13 @@ class Runner:
                 with self.order.open() as session:
                     self._settle(session)
         except (ConnectorError, ApiError, OperationalError) as error:
-            self.book.say(f"{_cause(error)} Chunks in doubt remain unresolved.")
+            self.book.say(f"{_message_of(error)} Chunks in doubt remain unresolved.")
         try:
             self.book.close()
         except OperationalError as error:
             log.warning("%s: could not write the last log lines: %s", self.work.id, type(error).__name__)
 
-    def _stuck(self, reason: Interrupted) -> None:
+    def _write_end(self, reason: Interrupted) -> None:
         """Write the end of a push whose session hangs. Called right before this process exits."""
         try:
             if isinstance(reason, LeaseLost):
@@ -598,14 +600,16 @@ class Runner:
             session.close()
 
 
-def _may_pass(error: Exception) -> bool:
+def _is_temporary(error: Exception) -> bool:
     """Whether a retry may succeed."""
     return not isinstance(error, ConnectorError) or error.transient or error.reason in AWAY
 
 
 def _is_permanent(error: ConnectorError) -> bool:
     """Whether an error of the target will not pass by itself, and concerns neither the connection nor the account."""
-    return not (isinstance(error, ConnectionLost) or _may_pass(error) or error.code == "read_only_connection")
+    return not (
+        isinstance(error, ConnectionLost) or _is_temporary(error) or error.code == "read_only_connection"
+    )
 
 
 def _reason(error: ConnectorError) -> tuple[str, str]:
@@ -615,12 +619,12 @@ def _reason(error: ConnectorError) -> tuple[str, str]:
 
 
 def _ends_only_its_table(order: Order, error: ConnectorError) -> bool:
-    """Whether an error while a table is sent ends that table, and the push goes on with the others."""
-    alone = len(order.tables) == 1 or order.push.kind == "undo"
-    return _is_permanent(error) and not alone and order.ask.get("on_error", "continue") == "continue"
+    """Whether an error while a table is sent ends that table, and the push continues with the others."""
+    is_single = len(order.tables) == 1 or order.push.kind == "undo"
+    return _is_permanent(error) and not is_single and order.ask.get("on_error", "continue") == "continue"
 
 
-def _cause(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     return getattr(error, "message", "The database of Rowsmith is unavailable.")
 
 
@@ -638,12 +642,12 @@ class Steps:
     def statements(self, which: str) -> None:
         """Run `before_sql` or `after_sql`, each statement once. Raises target_failed."""
         for place, statement in enumerate(self.order.ask.get(which) or ()):
-            name, told = f"{which}:{place}", f"{which}, statement {place + 1}"
+            name, label = f"{which}:{place}", f"{which}, statement {place + 1}"
             state = self.book.step(name)
             if state == "done":
                 continue
             if state == "begun":
-                self.book.say(f"{told}: it may have run before and is not repeated")
+                self.book.say(f"{label}: it may have run before and is not repeated")
             else:
                 self.work.check()
                 self.book.mark(name, "begun")
@@ -653,9 +657,9 @@ class Steps:
                     raise
                 except ConnectorError as error:
                     self.work.check()  # a cancel also stops a statement
-                    found = refusal(error, statement=told)
-                    raise ApiError(found.code, f"{told}: {found.message}", found.details) from None
-                self.book.say(f"{told}: done")
+                    found = refusal(error, statement=label)
+                    raise ApiError(found.code, f"{label}: {found.message}", found.details) from None
+                self.book.say(f"{label}: done")
             self.book.mark(name, "done")
 
     def create(self) -> None:
@@ -705,27 +709,27 @@ class Steps:
         """Return the highest value of a column among delivered rows, including those of earlier attempts and
         of the first push."""
         only = TableRows(table.place, {**table.spec, "key_columns": [column]}, table.maker)
-        most = None
+        highest = None
         for first in range(1, table.count + 1, limits.PUSH_WINDOW_ROWS):
             self.work.check()
             with reading() as session:
-                home = read.first_of(session, self.order.push)
+                original = read.first_of(session, self.order.push)
                 last = first + limits.PUSH_WINDOW_ROWS - 1
-                numbers = read.delivered(session, home, table.place, first, last)
-            values = only.key_batch(_rows(table, numbers), self.order.spool).column(0)
+                numbers = read.delivered(session, original, table.place, first, last)
+            values = only.key_batch(_row_indexes(table, numbers), self.order.spool).column(0)
             try:
                 found = pc.max(values.cast(pa.int64())).as_py()
             except pa.ArrowInvalid:
                 return None  # text, which the target compares in its own collation
-            most = found if most is None or (found is not None and found > most) else most
-        return most
+            highest = found if highest is None or (found is not None and found > highest) else highest
+        return highest
 
     # --- Circular foreign keys ---
 
     def fill_later(self, place: int) -> None:
         """Set the columns that were sent as NULL because their parents came later. Safe to repeat."""
         table, name = self.order.tables[place], f"later:{place}"
-        goes_on = any(read.pending_of(self.order.push, at) for at in range(len(self.order.tables)))
+        continues = any(read.pending_of(self.order.push, at) for at in range(len(self.order.tables)))
         target = self.session.target(table.later_writing(self.session))
         done = int(self.book.step(name) or 0)
         while done < table.count:
@@ -733,11 +737,11 @@ class Steps:
             last = min(done + limits.PUSH_CHUNK_ROWS, table.count)
             with reading() as session:
                 # If the earlier push ended before this step, the rows that it delivered still have NULL.
-                whose = read.first_of(session, self.order.push) if goes_on else self.order.push
-                there = read.delivered(session, whose, place, done + 1, last)
-                gone = read.undone(session, whose, place, done + 1, last)
-                numbers = np.setdiff1d(there, gone, assume_unique=True)
-            batch = table.later_batch(_rows(table, numbers), self.order.spool)
+                owner = read.first_of(session, self.order.push) if continues else self.order.push
+                delivered = read.delivered(session, owner, place, done + 1, last)
+                deleted = read.undone(session, owner, place, done + 1, last)
+                numbers = np.setdiff1d(delivered, deleted, assume_unique=True)
+            batch = table.later_batch(_row_indexes(table, numbers), self.order.spool)
             try:
                 target.begin()
                 failures = target.send(batch).failures
@@ -772,22 +776,22 @@ class Steps:
         """Set the circular keys to NULL before their rows are deleted. Safe to repeat."""
         table, name = self.order.tables[place], f"loosen:{place}"
         target = self.session.target(table.later_writing(self.session))
-        beyond = self.book.step(name)
+        lowest = self.book.step(name)
         while True:
             self.work.check()
-            reach = (int(beyond), table.count) if beyond else None
+            reach = (int(lowest), table.count) if lowest else None
             numbers = next_numbers(self.order.push, place, reach, limits.PUSH_CHUNK_ROWS)
             if not len(numbers):
                 return
-            keys = table.key_batch(_rows(table, numbers), self.order.spool)
+            keys = table.key_batch(_row_indexes(table, numbers), self.order.spool)
             columns = [*keys.columns, *(pa.nulls(len(numbers)) for _ in table.later)]
             batch = pa.RecordBatch.from_arrays(columns, names=[*keys.schema.names, *table.later])
             target.begin()
             target.send(batch)  # rows that do not exist are reported when they are to be deleted
             target.commit()
-            beyond = int(numbers.min())
-            self.book.mark(name, beyond)
+            lowest = int(numbers.min())
+            self.book.mark(name, lowest)
 
 
-def _rows(table: TableRows, numbers: np.ndarray) -> np.ndarray:
+def _row_indexes(table: TableRows, numbers: np.ndarray) -> np.ndarray:
     return (numbers - 1 + table.first).astype(np.uint64)

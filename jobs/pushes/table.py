@@ -25,7 +25,9 @@ from webapp.pushes.services.ledger.write import Bad, Book, Chunk, next_numbers
 from webapp.pushes.services.planning import Order
 from webapp.pushes.services.rows import TableRows, decoded
 
-_MANY = 0.1  # chosen: the share of rejected rows with which a fill looks for the columns that cause it
+_MANY_REJECTED_SHARE = (
+    0.1  # chosen: the share of rejected rows above which a fill looks for the columns that cause it
+)
 KEYLESS = "The key of this row is unknown, so it cannot be located."
 
 
@@ -60,14 +62,14 @@ def made(order: Order, place: int, numbers: np.ndarray) -> Part:
     large."""
     while True:
         try:
-            return _made(order, place, numbers)
+            return _generate_part(order, place, numbers)
         except TooLarge as error:
             if len(numbers) < 2:
                 raise validation_error(error.faults) from None
         numbers = numbers[: max(1, len(numbers) // limits.BLOCK_STEP)]
 
 
-def _made(order: Order, place: int, numbers: np.ndarray) -> Part:
+def _generate_part(order: Order, place: int, numbers: np.ndarray) -> Part:
     table = order.tables[place]
     rows = (numbers - 1 + table.first).astype(np.uint64)
     sendable = np.ones(len(rows), np.bool_)
@@ -114,17 +116,19 @@ class Sender:
         self.work, self.book, self.order, self.place = work, book, order, place
         self.table = order.tables[place]
         self.undo = order.push.kind == "undo"
-        make = self.table.key_writing if self.undo else self.table.writing
-        writing = make(session)
+        create_spec = self.table.key_writing if self.undo else self.table.writing
+        writing = create_spec(session)
         self.entity = writing.entity
-        self._plain = partial(session.target, writing)
-        self._again = 0 if order.transactions else again
-        self.target = session.target(replace(writing, again=self._again > 0))
-        self._alike: Bad | None = None
-        self._same: int | None = 0 if order.stops_when_all_fail and book.reach(place) is None else None
+        self._new_target = partial(session.target, writing)
+        self._chunks_to_repeat = 0 if order.transactions else again
+        self.target = session.target(replace(writing, again=self._chunks_to_repeat > 0))
+        self._last_failure: Bad | None = None
+        self._same_failures: int | None = (
+            0 if order.stops_when_all_fail and book.reach(place) is None else None
+        )
         self._trial = trial
-        self._told: set[str] = set()
-        self._most = limits.PUSH_CHUNK_ROWS  # reduced if this many rows take too much memory
+        self._logged: set[str] = set()
+        self._max_rows = limits.PUSH_CHUNK_ROWS  # reduced if this many rows take too much memory
         self._app = application()
 
     def send_all(self) -> int:
@@ -132,35 +136,35 @@ class Sender:
         sent = 0
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="rows") as pool:
-                following = self._ahead(pool, self.book.reach(self.place))
+                following = self._generate_next(pool, self.book.reach(self.place))
                 while following is not None:
-                    numbers, made = following
-                    part = made.result()
+                    numbers, future = following
+                    part = future.result()
                     if len(part.numbers) < len(numbers):
-                        self._most = len(part.numbers)
+                        self._max_rows = len(part.numbers)
                     low, high = int(part.numbers.min()), int(part.numbers.max())
                     self.target.begin()  # before the other thread competes for the interpreter
-                    following = self._ahead(pool, (low, high))
+                    following = self._generate_next(pool, (low, high))
                     self._send(part)
                     sent += 1
-                    if sent == self._again:
-                        self.target = self._plain()
+                    if sent == self._chunks_to_repeat:
+                        self.target = self._new_target()
         finally:
             self.target.rollback()
         return sent
 
     # --- Generating ---
 
-    def _ahead(
-        self, pool: ThreadPoolExecutor, beyond: tuple[int, int] | None
+    def _generate_next(
+        self, pool: ThreadPoolExecutor, reached: tuple[int, int] | None
     ) -> tuple[np.ndarray, Future[Part]] | None:
-        most = self._most
-        if beyond is None:
-            most = canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
-        numbers = next_numbers(self.order.push, self.place, beyond, most)
-        return (numbers, pool.submit(self._make, numbers)) if len(numbers) else None
+        limit = self._max_rows
+        if reached is None:
+            limit = canary(self.order, self.place) or min(limits.PUSH_FIRST_ROWS, limits.PUSH_CHUNK_ROWS)
+        numbers = next_numbers(self.order.push, self.place, reached, limit)
+        return (numbers, pool.submit(self._generate, numbers)) if len(numbers) else None
 
-    def _make(self, numbers: np.ndarray) -> Part:
+    def _generate(self, numbers: np.ndarray) -> Part:
         with self._app.app_context():
             part = made(self.order, self.place, numbers)
         if self.undo or not self.order.transactions:
@@ -180,21 +184,21 @@ class Sender:
             else (part.send or partial(self.target.send, part.batch))()
         )
         self.work.check()  # errors of a cancelled statement are not the target's response
-        bad = self._bad(part, sent.failures, began)
-        if self._trial and len(bad) >= max(1, len(part.numbers) * _MANY):
+        bad = self._bad_rows(part, sent.failures, began)
+        if self._trial and len(bad) >= max(1, len(part.numbers) * _MANY_REJECTED_SHARE):
             raise ManyRejected(bad[0])
         self._trial = False
         if bad and self.order.stops and self.order.transactions:  # otherwise nothing can be rolled back
-            cut = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])
-            if cut < len(part.numbers):
+            size = 1 + int(np.flatnonzero(part.numbers == bad[0].row)[0])
+            if size < len(part.numbers):
                 self.target.rollback()
-                self._send(part.split(0, cut))
+                self._send(part.split(0, size))
                 return
         if not self.undo:
             self._keep_keys(part, sent.keys)
         low, high = int(part.numbers.min()), int(part.numbers.max())
         chunk = Chunk(self.place, low, high, len(part.numbers), len(bad))
-        self._tell(chunk, bad)
+        self._log_outcomes(chunk, bad)
         if len(bad) == len(part.numbers):
             self.target.rollback()
             self.book.refused(chunk, bad)
@@ -230,11 +234,11 @@ class Sender:
         code = sql.reason_of(native) if native else "refused"
         bad = [Bad(number, code, error.message[: limits.PUSH_MESSAGE_CHARS], native)]
         chunk = Chunk(self.place, number, number, 1, 1)
-        self._tell(chunk, bad)
+        self._log_outcomes(chunk, bad)
         self.book.refused(chunk, bad)
         self._judge(chunk, bad)
 
-    def _bad(self, part: Part, failures: Sequence[Any], began: float) -> list[Bad]:
+    def _bad_rows(self, part: Part, failures: Sequence[Any], began: float) -> list[Bad]:
         """Return the rows that were not delivered, in the order of sending."""
         ms = round((time.monotonic() - began) * 1000)
         numbers = part.numbers[part.sendable].tolist()
@@ -268,10 +272,10 @@ class Sender:
 
     # --- Log lines and stopping ---
 
-    def _tell(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
+    def _log_outcomes(self, chunk: Chunk, bad: Sequence[Bad]) -> None:
         for item in bad:
-            if item.code not in self._told:
-                self._told.add(item.code)
+            if item.code not in self._logged:
+                self._logged.add(item.code)
                 native = f" ({item.native})" if item.native else ""
                 self.book.say(f"{self.table.name}, row {item.row}: {item.code}{native}: {item.message}")
         done = f"{self.table.name}: rows {chunk.first:,} to {chunk.last:,} of {self.table.count:,}"
@@ -286,14 +290,14 @@ class Sender:
             raise stopped(self.table.name, bad[0], which)
         if bad and self.order.stops:
             raise stopped(self.table.name, bad[0], f"Row {bad[0].row:,} of {self.table.name} was rejected")
-        if self._same is None:
+        if self._same_failures is None:
             return
         kinds = {(item.code, item.native, item.column) for item in bad}
-        if self._alike is not None:
-            kinds.add((self._alike.code, self._alike.native, self._alike.column))
+        if self._last_failure is not None:
+            kinds.add((self._last_failure.code, self._last_failure.native, self._last_failure.column))
         if chunk.failed < chunk.rows or len(kinds) > 1:
-            self._same = None
+            self._same_failures = None
             return
-        self._alike, self._same = bad[0], self._same + chunk.rows
-        if self._same >= limits.PUSH_SAME_FAILURES:
-            raise table_refused(self.table.name, bad[0], self._same)
+        self._last_failure, self._same_failures = bad[0], self._same_failures + chunk.rows
+        if self._same_failures >= limits.PUSH_SAME_FAILURES:
+            raise table_refused(self.table.name, bad[0], self._same_failures)

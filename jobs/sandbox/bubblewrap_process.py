@@ -125,7 +125,7 @@ _SLACK: Final = 16  # extra processes that the kernel allows, so that the superv
 _FEWEST_FILES: Final = 10_000  # each takes about a kilobyte of the kernel's memory in addition to its content
 # Sockets belong to an empty network, so only connections that we open reach anything.
 _FAMILIES: Final = (seccomp.AF_UNIX, seccomp.AF_INET, seccomp.AF_INET6, seccomp.AF_NETLINK)
-_ASKED: Final = ("connect", "bind", "listen")
+_NOTIFIED_CALLS: Final = ("connect", "bind", "listen")
 _RIGHTS: Final = 16  # descriptors of one message
 
 
@@ -183,12 +183,14 @@ def launch(
     bubblewrap fails."""
     ours, theirs = socket.socketpair()
     info_ours, info_theirs = os.pipe()
-    made = {path: sandbox_spec.memory_file(content, "etc") for path, content in files.items()}
+    file_descriptors = {path: sandbox_spec.memory_file(content, "etc") for path, content in files.items()}
     # In a file, because the program can read the command line of its first process.
-    options = arguments(spec, mode, made, info_theirs)
-    given = sandbox_spec.memory_file("".join(f"{option}\0" for option in options).encode(), "arguments")
+    options = arguments(spec, mode, file_descriptors, info_theirs)
+    arguments_file = sandbox_spec.memory_file(
+        "".join(f"{option}\0" for option in options).encode(), "arguments"
+    )
     command = [
-        "bwrap", "--args", str(given), "--",
+        "bwrap", "--args", str(arguments_file), "--",
         python()[0], "-I", "-S", "-c", sandbox_spec.launcher_command(), str(theirs.fileno()),
     ]  # fmt: skip
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
@@ -199,17 +201,17 @@ def launch(
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
-            pass_fds=[theirs.fileno(), info_theirs, output, given, *made.values()],
+            pass_fds=[theirs.fileno(), info_theirs, output, arguments_file, *file_descriptors.values()],
             start_new_session=True,
             env={},
             cwd="/",
         )
     finally:
         theirs.close()
-        for item in (info_theirs, given, *made.values()):
+        for item in (info_theirs, arguments_file, *file_descriptors.values()):
             os.close(item)
     try:
-        return _settle(spec, mode, output, serve, env, user, process, ours, info_ours)
+        return _connect_launcher(spec, mode, output, serve, env, user, process, ours, info_ours)
     except (OSError, EOFError, ValueError) as error:
         process.kill()
         process.wait()
@@ -221,7 +223,7 @@ def launch(
         os.close(errors)
 
 
-def _settle(
+def _connect_launcher(
     spec: SandboxSpec,
     mode: Mode,
     output: int,
@@ -243,7 +245,7 @@ def _settle(
         output=output,
         user=user,
         limits=sandbox_spec.limits(spec, spec.caps.processes + _SLACK + other_processes(mode)),
-        filter=seccomp.program(sockets=_FAMILIES, ask=_ASKED if listen else ()),
+        filter=seccomp.program(sockets=_FAMILIES, ask=_NOTIFIED_CALLS if listen else ()),
         listen=listen,
         serve=[("diagnostics", "", 0), *serve],
     )
@@ -265,10 +267,10 @@ def exchange_plan(control: socket.socket, content: bytes) -> tuple[list[int], in
     """Send the plan to the launcher. Return the descriptors that it opened, and its seccomp listener."""
     control.settimeout(_START_SECONDS)
     control.sendall(len(content).to_bytes(8, "little") + content)
-    given = _receive(control, b"s")
+    descriptors = _receive(control, b"s")
     control.sendall(b"g")
     listener = _receive(control, b"l")
-    return given, listener[0] if listener else None
+    return descriptors, listener[0] if listener else None
 
 
 def other_processes(mode: Mode) -> int:
@@ -279,10 +281,10 @@ def other_processes(mode: Mode) -> int:
     )
     if mode.own_user or (mode.name == "bubblewrap" and (major, minor) >= (5, 14)):
         return 0
-    mine, count = os.getuid(), 0
+    own_user, count = os.getuid(), 0
     for entry in os.scandir("/proc"):
         try:
-            if entry.name.isdigit() and entry.stat().st_uid == mine:
+            if entry.name.isdigit() and entry.stat().st_uid == own_user:
                 count += len(os.listdir(f"/proc/{entry.name}/task"))
         except OSError:
             continue
@@ -302,8 +304,8 @@ def _first_pid(info: int) -> int:
     return int(json.loads(message)["child-pid"])
 
 
-def _receive(control: socket.socket, word: bytes) -> list[int]:
-    """Receive the descriptors of the next message, which must be `word`."""
+def _receive(control: socket.socket, expected: bytes) -> list[int]:
+    """Receive the descriptors of the next message, which must be `expected`."""
     message, ancillary, _, _ = control.recvmsg(1, socket.CMSG_SPACE(_RIGHTS * 4))
     out = array.array("i")
     for level, kind, content in ancillary:
@@ -311,7 +313,7 @@ def _receive(control: socket.socket, word: bytes) -> list[int]:
             out.frombytes(content[: len(content) - len(content) % out.itemsize])
     for item in out:
         os.set_inheritable(item, False)
-    if message != word:
+    if message != expected:
         for item in out:
             os.close(item)
         raise EOFError("the launcher has ended")

@@ -124,7 +124,7 @@ def launch(spec: SandboxSpec, mode: Mode, output: int, user: int | None) -> Land
     """Start a program as `user`. It ends with the thread that calls this. Raises SandboxUnavailable if it
     cannot be restricted."""
     home = make_home(spec, user)
-    walled = mode.name == "landlock"
+    restricted = mode.name == "landlock"
     ours, theirs = socket.socketpair()
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
     process = subprocess.Popen(
@@ -146,7 +146,7 @@ def launch(spec: SandboxSpec, mode: Mode, output: int, user: int | None) -> Land
     )
     theirs.close()
     try:
-        (proc, folder), listener = exchange_plan(ours, _plan(spec, mode, output, user, home, walled))
+        (proc, folder), listener = exchange_plan(ours, _plan(spec, mode, output, user, home, restricted))
     except (OSError, EOFError, ValueError) as error:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -162,11 +162,13 @@ def launch(spec: SandboxSpec, mode: Mode, output: int, user: int | None) -> Land
     return LandlockProcess(process, Tree(proc, kernel, process.pid, shared=True), folder, home, listener)
 
 
-def _plan(spec: SandboxSpec, mode: Mode, output: int, user: int | None, home: Path, walled: bool) -> bytes:
+def _plan(
+    spec: SandboxSpec, mode: Mode, output: int, user: int | None, home: Path, restricted: bool
+) -> bytes:
     env = sandbox_spec.variables(spec, str(home), str(home / ".tmp"))
-    if walled:  # one query per call on a connected socket, since others are blocked (resolv.conf(5))
+    if restricted:  # one query per call on a connected socket, since others are blocked (resolv.conf(5))
         env.setdefault("RES_OPTIONS", "single-request")
-    asked = _CONNECTING if mode.own_user else (*_CONNECTING, *_SIGNALLING)
+    notified_calls = _CONNECTING if mode.own_user else (*_CONNECTING, *_SIGNALLING)
     families = [seccomp.AF_UNIX]
     if spec.network != "none":
         families += [seccomp.AF_INET, seccomp.AF_INET6]
@@ -178,10 +180,12 @@ def _plan(spec: SandboxSpec, mode: Mode, output: int, user: int | None, home: Pa
         output=output,
         user=user,
         limits=sandbox_spec.limits(spec, spec.caps.processes + _SLACK + other_processes(mode)),
-        filter=seccomp.program(sockets=tuple(families), ask=asked, shared=True) if walled else b"",
-        listen=walled,
+        filter=seccomp.program(sockets=tuple(families), ask=notified_calls, shared=True)
+        if restricted
+        else b"",
+        listen=restricted,
         serve=[],
-        landlock=rules(spec, home) if walled else None,
+        landlock=rules(spec, home) if restricted else None,
         watch=True,
-        keep=not walled,
+        keep=not restricted,
     )

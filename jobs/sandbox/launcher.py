@@ -138,10 +138,10 @@ def receive(control: _socket.socket, count: int) -> bytes:
 def serve(plan: "dict[str, Any]") -> list[_socket.socket]:
     """Create sockets in the sandbox's network: one for sock_diag(7), datagram sockets for DNS, stream sockets
     for connections to forward."""
-    made = []
+    sockets = []
     for kind, host, port in plan["serve"]:
         if kind == "diagnostics":
-            made.append(_socket.socket(AF_NETLINK, _socket.SOCK_RAW, NETLINK_SOCK_DIAG))
+            sockets.append(_socket.socket(AF_NETLINK, _socket.SOCK_RAW, NETLINK_SOCK_DIAG))
             continue
         family = _socket.AF_INET6 if ":" in host else _socket.AF_INET
         one = _socket.socket(family, _socket.SOCK_DGRAM if kind == "datagram" else _socket.SOCK_STREAM)
@@ -150,15 +150,15 @@ def serve(plan: "dict[str, Any]") -> list[_socket.socket]:
         one.bind((host, port))
         if kind == "stream":
             one.listen(128)
-        made.append(one)
-    return made
+        sockets.append(one)
+    return sockets
 
 
-def send(control: _socket.socket, word: bytes, sockets: "Sequence[_socket.socket | int]") -> None:
+def send(control: _socket.socket, message: bytes, sockets: "Sequence[_socket.socket | int]") -> None:
     """Send a message with the descriptors of sockets."""
-    given = array("i", [socket if isinstance(socket, int) else socket.fileno() for socket in sockets])
-    ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, given)] if given else []
-    control.sendmsg([word], ancillary)
+    descriptors = array("i", [socket if isinstance(socket, int) else socket.fileno() for socket in sockets])
+    ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptors)] if descriptors else []
+    control.sendmsg([message], ancillary)
     for socket in sockets:
         if isinstance(socket, int):
             os.close(socket)

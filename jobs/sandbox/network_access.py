@@ -39,7 +39,7 @@ _METADATA: Final[tuple[Net, ...]] = tuple(
     )
 )  # fmt: skip
 # Tunnels: 6to4 and its relays (RFC 7526), Teredo (RFC 4380); documentation (RFC 9637).
-_DETOURS: Final[tuple[Net, ...]] = tuple(
+_TUNNELS: Final[tuple[Net, ...]] = tuple(
     ipaddress.ip_network(name) for name in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
 )
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")  # the only range that IANA assigns
@@ -103,19 +103,19 @@ class AllowedAddresses:
     def __init__(self, networks: Iterable[str] = (), hidden: Iterable[tuple[str, int]] = ()) -> None:
         self._opened = tuple(ipaddress.ip_network(network) for network in networks)
         self._hidden: list[tuple[Net, int]] = []
-        self._here: set[int] = set()
+        self._local_ports: set[int] = set()
         for host, port in hidden:
             found = _networks_of(host)
             self._hidden += [(item, port) for item in found]
             if any(item.num_addresses == 1 and is_of_this_machine(item.network_address) for item in found):
-                self._here.add(port)
+                self._local_ports.add(port)
 
     def allows(self, address: Address, port: int) -> bool:
         """Whether a program may connect to this address and port."""
         inner = _ipv4_in(address)
         if inner is not None and not self.allows(inner, port):
             return False
-        if port in self._here and is_of_this_machine(address):
+        if port in self._local_ports and is_of_this_machine(address):
             return False
         if not _is_public(address) and any(
             port == item and _is_in(address, (net,)) for net, item in self._hidden
@@ -170,7 +170,7 @@ def _is_public(address: Address) -> bool:
             return _is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
         if address not in _UNICAST:
             return False
-    return address.is_global and not address.is_multicast and not _is_in(address, (*_DETOURS, *_METADATA))
+    return address.is_global and not address.is_multicast and not _is_in(address, (*_TUNNELS, *_METADATA))
 
 
 DNS_ADDRESS: Final = "127.0.0.1"
@@ -275,8 +275,10 @@ def dns_of_host() -> tuple[tuple[str, ...], list[str]]:
     except OSError:
         lines = []
     words = [line.split() for line in lines if line.split() and line[0] not in "#;"]
-    servers = tuple(word[1].partition("%")[0] for word in words if word[0] == "nameserver" and len(word) > 1)
-    other_lines = [" ".join(word) for word in words if word[0] in ("search", "domain", "options")]
+    servers = tuple(
+        parts[1].partition("%")[0] for parts in words if parts[0] == "nameserver" and len(parts) > 1
+    )
+    other_lines = [" ".join(parts) for parts in words if parts[0] in ("search", "domain", "options")]
     return servers[:3] or (DNS_ADDRESS,), other_lines
 
 
@@ -287,7 +289,7 @@ def dns_files(
     hosts = ["127.0.0.1 localhost scenario", "::1 localhost"]
     hosts += [f"{address} {api_host}" for address in api if address != api_host and api_host != "localhost"]
     resolv = [f"nameserver {DNS_ADDRESS}", *other_lines] if named else []
-    made = {
+    lines_by_file = {
         "passwd": [f"scenario:x:{user}:{user}:scenario:{home}:/bin/sh", "nobody:x:65534:65534::/:/bin/false"],
         "group": [f"scenario:x:{user}:", "nogroup:x:65534:"],
         "hosts": hosts,
@@ -300,16 +302,16 @@ def dns_files(
             "protocols: files",
         ],
     }
-    return {f"/etc/{name}": ("\n".join(lines) + "\n").encode() for name, lines in made.items()}
+    return {f"/etc/{name}": ("\n".join(lines) + "\n").encode() for name, lines in lines_by_file.items()}
 
 
 PROXY_HOST: Final = "127.0.0.1"
 # --- Proxies ------------------------------------------------------------------------------------------------
 
 PROXY_PORT: Final = 3128
-_AT_ONCE: Final = 64  # connections
-_PIECE: Final = 65_536
-_HEAD: Final = 32_768  # bytes of a request before its body
+_MAX_CONNECTIONS: Final = 64  # connections
+_BUFFER_BYTES: Final = 65_536
+_MAX_HEADER_BYTES: Final = 32_768  # bytes of a request before its body
 _PROXY_SECONDS: Final = 30.0  # for a request's header, and for connecting
 _IDLE_SECONDS: Final = 900.0
 _DENIED: Final = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -319,11 +321,11 @@ def proxy_variables(spec: SandboxSpec) -> dict[str, str]:
     """Return the environment variables that configure the proxy."""
     if spec.network == "none":
         return {}
-    here = f"http://{PROXY_HOST}:{PROXY_PORT}"
-    named = {f"{kind}_proxy": here for kind in ("http", "https", "all")}
+    proxy_url = f"http://{PROXY_HOST}:{PROXY_PORT}"
+    lower_case = {f"{kind}_proxy": proxy_url for kind in ("http", "https", "all")}
     return {
-        **named,
-        **{name.upper(): here for name in named},
+        **lower_case,
+        **{name.upper(): proxy_url for name in lower_case},
         "no_proxy": "localhost,127.0.0.1",
         "NO_PROXY": "localhost,127.0.0.1",
     }
@@ -340,7 +342,7 @@ class SocketProxy:
         inside: list[tuple[socket.socket, bool]],
     ) -> None:
         self._spec, self._api, self._allowed, self._inside = spec, api, reach, inside
-        self._slots = threading.BoundedSemaphore(_AT_ONCE)
+        self._slots = threading.BoundedSemaphore(_MAX_CONNECTIONS)
         self._stopped = threading.Event()
         for item, proxy in inside:
             item.settimeout(None)
@@ -409,16 +411,16 @@ class SocketProxy:
         """Serve one proxy request, then forward bytes in both directions (RFC 9110, 7.6 and 9.3.6)."""
         head = b""
         while b"\r\n\r\n" not in head:
-            part = client.recv(_PIECE)
-            if not part or len(head) > _HEAD:
+            part = client.recv(_BUFFER_BYTES)
+            if not part or len(head) > _MAX_HEADER_BYTES:
                 return
             head += part
         line, _, rest = head.partition(b"\r\n")
-        method, place, version = line.split(b" ", 2)
+        method, url, version = line.split(b" ", 2)
         tunnel = method == b"CONNECT"
-        authority, path = place, b""
+        authority, path = url, b""
         if not tunnel:
-            authority, slash, tail = place.removeprefix(b"http://").partition(b"/")
+            authority, slash, tail = url.removeprefix(b"http://").partition(b"/")
             path = slash + tail or b"/"
         outside = self._connect(authority.rpartition(b"@")[2].decode("ascii"), 443 if tunnel else 80)
         if outside is None:
@@ -428,13 +430,13 @@ class SocketProxy:
             if tunnel:
                 client.sendall(version + b" 200 Connection established\r\n\r\n")
             else:
-                kept = [
+                headers = [
                     item
                     for item in rest.split(b"\r\n")
                     if not item.lower().startswith((b"proxy-", b"connection:"))
                 ]
                 outside.sendall(
-                    b" ".join((method, path, version)) + b"\r\nConnection: close\r\n" + b"\r\n".join(kept)
+                    b" ".join((method, path, version)) + b"\r\nConnection: close\r\n" + b"\r\n".join(headers)
                 )
             pump(client, outside)
 
@@ -467,7 +469,7 @@ def pump(one: socket.socket, other: socket.socket) -> None:
         if not ready:
             return
         for source in ready:
-            part = source.recv(_PIECE)
+            part = source.recv(_BUFFER_BYTES)
             if part:
                 to[source].sendall(part)
             else:

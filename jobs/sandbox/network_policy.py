@@ -45,7 +45,7 @@ _OPTIONS: Final = (
     (socket.IPPROTO_TCP, socket.TCP_QUICKACK, 4),
 )  # fmt: skip
 _LISTEN: Final = "0A"  # TCP_LISTEN, in proc(5) net/tcp
-_LONGEST_QUEUE: Final = 128  # connections that wait to be accepted; each may hold a full buffer
+_MAX_BACKLOG: Final = 128  # connections that wait to be accepted; each may hold a full buffer
 
 
 @dataclass
@@ -129,21 +129,21 @@ class Connections:
             with seccomp.duplicate(notification) as one:
                 if self._is_outside(one):
                     return errno.EINVAL
-                backlog = min(notification.arguments[1] & 0x7FFFFFFF, _LONGEST_QUEUE)
+                backlog = min(notification.arguments[1] & 0x7FFFFFFF, _MAX_BACKLOG)
                 return seccomp.call("listen", one, backlog)
         raw = seccomp.sockaddr(notification)
         one = seccomp.duplicate(notification)
-        kept = False
+        is_waiting = False
         try:
             if not seccomp.is_pending(self.listener, notification):
                 return errno.EINTR
             if notification.number == seccomp.number("bind"):
                 return self._bind(notification, one, raw)
             done = self._connect(notification, one, raw)
-            kept = done is None
+            is_waiting = done is None
             return done
         finally:
-            if not kept or one.fileno() not in self._pending:
+            if not is_waiting or one.fileno() not in self._pending:
                 one.close()
 
     def _bind(self, notification: Notification, one: socket.socket, raw: bytes) -> int | None:
@@ -199,8 +199,8 @@ class Connections:
 
     def _reach(self, notification: Notification, one: socket.socket, file: int) -> int | None:
         """Connect to a unix socket that is open here."""
-        there = struct.pack("=H", socket.AF_UNIX) + f"/proc/self/fd/{file}".encode() + b"\0"
-        return self._wait_for(notification, one, there, fresh=False)
+        address = struct.pack("=H", socket.AF_UNIX) + f"/proc/self/fd/{file}".encode() + b"\0"
+        return self._wait_for(notification, one, address, fresh=False)
 
     def _is_always_open(self, target: network_access.Target, stream: bool) -> bool:
         """Whether connections to this address are always allowed."""
@@ -233,44 +233,44 @@ class Connections:
             if source and not _bind_source(one, source):
                 return errno.EACCES
             return self._wait_for(notification, one, raw, fresh=False)
-        made = socket.socket(one.family, socket.SOCK_STREAM)
+        outside = socket.socket(one.family, socket.SOCK_STREAM)
         try:
-            if source and not _bind_source(made, source):
-                made.close()
+            if source and not _bind_source(outside, source):
+                outside.close()
                 return errno.EACCES
-            _copy_options(one, made)
-            done = self._wait_for(notification, made, raw, fresh=True, caller=one)
+            _copy_options(one, outside)
+            done = self._wait_for(notification, outside, raw, fresh=True, caller=one)
         except BaseException:
-            made.close()
+            outside.close()
             raise
-        if made.fileno() not in self._pending:
-            made.close()
+        if outside.fileno() not in self._pending:
+            outside.close()
         return done
 
     def _wait_for(
         self,
         notification: Notification,
-        made: socket.socket,
+        connecting: socket.socket,
         raw: bytes,
         *,
         fresh: bool,
         caller: socket.socket | None = None,
     ) -> int | None:
         """Connect without blocking. A caller that waits gets its response when the connection is established."""
-        blocking = os.get_blocking((caller or made).fileno())
-        os.set_blocking(made.fileno(), False)
+        blocking = os.get_blocking((caller or connecting).fileno())
+        os.set_blocking(connecting.fileno(), False)
         close_on_exec = seccomp.closes_on_exec(notification)
-        seconds, micro = struct.unpack("ll", made.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
+        seconds, micro = struct.unpack("ll", connecting.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16))
         timeout = seconds + micro / 1e6  # the caller's own
         until = time.monotonic() + timeout if timeout else float("inf")
-        pending = Pending(notification, made, fresh, close_on_exec, blocking, until)
-        error = seccomp.call("connect", made, raw)
-        stream = made.type & 0xF == socket.SOCK_STREAM
-        if error in (0, errno.EINPROGRESS) and stream and (fresh or self._is_outside(made)):
-            self.sockets.add(made, raw, _cookie(made))
+        pending = Pending(notification, connecting, fresh, close_on_exec, blocking, until)
+        error = seccomp.call("connect", connecting, raw)
+        stream = connecting.type & 0xF == socket.SOCK_STREAM
+        if error in (0, errno.EINPROGRESS) and stream and (fresh or self._is_outside(connecting)):
+            self.sockets.add(connecting, raw, _cookie(connecting))
         if error == errno.EINPROGRESS and blocking:
-            self._pending[made.fileno()] = pending
-            self._register(made.fileno(), select.POLLOUT)
+            self._pending[connecting.fileno()] = pending
+            self._register(connecting.fileno(), select.POLLOUT)
             return None
         return self._settle(pending, error)
 
@@ -282,8 +282,8 @@ class Connections:
         """Install the socket if it is connected, or if the caller does not wait for the connection."""
         if pending.blocking:
             os.set_blocking(pending.made.fileno(), True)
-        fit = error == 0 or (error == errno.EINPROGRESS and not pending.blocking)
-        if pending.fresh and fit:
+        is_usable = error == 0 or (error == errno.EINPROGRESS and not pending.blocking)
+        if pending.fresh and is_usable:
             self._outside.add(_cookie(pending.made))
             if not seccomp.inject_descriptor(
                 self.listener,
@@ -435,7 +435,7 @@ class HostConnections(Connections):
             os.close(file)
 
 
-_ASKING: Final = ("full", "api")
+_NETWORKS_WITH_API: Final = ("full", "api")
 
 
 class NetworkPolicy:
@@ -446,7 +446,7 @@ class NetworkPolicy:
         self.spec, self.mode = spec, mode
         host, port = spec.api
         self._api: list[str] = []
-        if spec.network in _ASKING:
+        if spec.network in _NETWORKS_WITH_API:
             with suppress(OSError):
                 found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
                 self._api = list(dict.fromkeys(str(item[4][0]).partition("%")[0] for item in found))
@@ -458,7 +458,7 @@ class NetworkPolicy:
         if spec.network == "full" and mode.name == "bubblewrap":
             self.serve.append(("datagram", network_access.DNS_ADDRESS, network_access.DNS_PORT))
         self.env: dict[str, str] = {}
-        if spec.network in _ASKING and mode.name == "bubblewrap" and not mode.notify:
+        if spec.network in _NETWORKS_WITH_API and mode.name == "bubblewrap" and not mode.notify:
             self.env = network_access.proxy_variables(spec)
             self.serve.append(("stream", network_access.PROXY_HOST, network_access.PROXY_PORT))
             local = next((item for item in self._api if ipaddress.ip_address(item).is_loopback), None)
@@ -493,7 +493,7 @@ class NetworkPolicy:
             self._parts.append(
                 SocketProxy(
                     self.spec,
-                    self._open_ways(),
+                    self._api_addresses(),
                     self._reach,
                     [(stream, stream is streams[0]) for stream in streams],
                 )
@@ -507,7 +507,7 @@ class NetworkPolicy:
     def _connections(
         self, program: BubblewrapProcess | LandlockProcess, listener: int, poll: select.poll
     ) -> Connections:
-        open_ways = self._open_ways()
+        open_ways = self._api_addresses()
         if isinstance(program, BubblewrapProcess):
             resolver = (self._resolvers[0], network_access.DNS_PORT)
             return Connections(
@@ -529,7 +529,7 @@ class NetworkPolicy:
             program.home_path,
         )
 
-    def _open_ways(self) -> set[tuple[network_access.Address, int]]:
+    def _api_addresses(self) -> set[tuple[network_access.Address, int]]:
         """Return the addresses that are always allowed: those of the API."""
         return {(network_access.plain(ipaddress.ip_address(item)), self.spec.api[1]) for item in self._api}
 

@@ -50,7 +50,7 @@ def remove(folder: Path) -> None:
         os.chmod(top, 0o700)
         while waiting := os.listdir(top):
             for name in waiting:
-                if not _unlinked(name, top):
+                if not _unlink(name, top):
                     _empty(name, top)
     finally:
         os.close(top)
@@ -63,7 +63,7 @@ def _empty(name: str, top: int) -> None:
     at = os.open(name, _FOLDER, dir_fd=top)
     try:
         for inner in os.listdir(at):
-            if not _unlinked(inner, at):
+            if not _unlink(inner, at):
                 os.chmod(inner, 0o700, dir_fd=at)
                 os.rename(inner, secrets.token_hex(16), src_dir_fd=at, dst_dir_fd=top)
     finally:
@@ -71,7 +71,7 @@ def _empty(name: str, top: int) -> None:
     os.rmdir(name, dir_fd=top)
 
 
-def _unlinked(name: str, at: int) -> bool:
+def _unlink(name: str, at: int) -> bool:
     """Remove anything but a folder. Return False for a folder."""
     if stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
         return False
@@ -102,14 +102,14 @@ def open_file(folder: Path, path: Path) -> int:
             lower = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
             os.close(at)
             at = lower
-        made = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
     finally:
         os.close(at)
-    about = os.fstat(made)
+    about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-        os.close(made)
+        os.close(descriptor)
         raise OSError(f"{path.name} has other hard links or is not a regular file")
-    return made
+    return descriptor
 
 
 def _walk(folder: Path, unreadable: list[str] | None = None) -> Iterator[os.DirEntry[str]]:

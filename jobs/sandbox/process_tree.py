@@ -22,7 +22,7 @@ from typing import Final
 
 from jobs.sandbox.spec import SandboxSpec, Usage
 
-_SHARE: Final = 5  # descriptors and sockets are examined for at most this part of the time
+_TIME_SHARE: Final = 5  # descriptors and sockets are examined for at most this part of the time
 _ANSWER_SECONDS: Final = 5.0
 _SLOW_SECONDS: Final = 2.0  # between looks at mappings and file locks
 _FEW_SOCKETS: Final = 8
@@ -35,7 +35,7 @@ _EPOLL_ITEM: Final = 256
 _PROC_FILE: Final = 32_768  # the buffer of a file of /proc; that of /proc/stat grows with the processors
 _PROC_LINE: Final = 256  # an item of epoll or a lock in fdinfo: 100 characters, in a buffer that doubles
 _FLIGHT_SECONDS: Final = 0.5  # a descriptor is in flight for microseconds, unless it is never received
-_MOST_LOCKS: Final = 10_000  # SQLite holds a few; counting millions would take longer than creating them
+_MAX_LOCKS: Final = 10_000  # SQLite holds a few; counting millions would take longer than creating them
 _MAPPING: Final = 256
 _PIPE: Final = 65_536
 _SMALL_PIPE: Final = 8_192  # of a user who is above pipe-user-pages-soft (pipe(7))
@@ -102,7 +102,7 @@ class KernelMemory:
         self._own_home = own_home
         self._buffer = max(_setting("net/core/wmem_default"), _setting("net/core/rmem_default"), _BUFFER)
         self._pipe_pages = _setting("fs/pipe-user-pages-soft")
-        self._held = self._mappings = 0
+        self._last_bytes = self._mappings = 0
         self._next = self._next_slow = 0.0
         self._mapped: dict[tuple[int, int], int] = {}
         self._proc_device = os.fstat(proc).st_dev
@@ -121,11 +121,11 @@ class KernelMemory:
             self._next_slow = now + _SLOW_SECONDS
             self._count_mappings(pids)
             self._locks = self._count_locks(pids)
-            self.too_many_locks = self._locks > _MOST_LOCKS
+            self.too_many_locks = self._locks > _MAX_LOCKS
         if now >= self._next:
-            self._held = self._examine(pids, leader)
-            self._next = now + (time.monotonic() - now) * _SHARE
-        return self._held + sum(map(self._tables, pids))
+            self._last_bytes = self._examine(pids, leader)
+            self._next = now + (time.monotonic() - now) * _TIME_SHARE
+        return self._last_bytes + sum(map(self._tables, pids))
 
     def close(self) -> None:
         """Close the socket."""
@@ -143,13 +143,13 @@ class KernelMemory:
         sockets: set[int] = set()
         pipes: set[tuple[int, int]] = set()
         nameless = dict(self._mapped)
-        held = self._mappings * _MAPPING if len(pids) > _FEW_PROCESSES else 0
+        memory = self._mappings * _MAPPING if len(pids) > _FEW_PROCESSES else 0
         open_ = _OpenObjects()
         for pid in pids:
             try:
                 folder = os.open(f"{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
             except PermissionError:  # a process that hides its descriptors
-                held += self._files * 2 * self._buffer
+                memory += self._files * 2 * self._buffer
                 continue
             except OSError:
                 continue  # it has ended
@@ -161,18 +161,18 @@ class KernelMemory:
                 os.close(folder)
         # A descriptor open in /proc keeps a buffer for its largest record, which has a line for each item or lock.
         self._lines = max(self._lines, open_.items + self._locks)
-        held += open_.items * _EPOLL_ITEM + open_.proc_files * (_PROC_FILE + self._lines * _PROC_LINE)
+        memory += open_.items * _EPOLL_ITEM + open_.proc_files * (_PROC_FILE + self._lines * _PROC_LINE)
         if not self._shared:  # there nothing is sent that could carry a descriptor
             open_.in_flight += self._hidden_sockets(sockets) * self._files
         self.nameless_bytes = sum(nameless.values())
         self.nameless_bytes += max(0, self._stays_in_flight(open_.in_flight) - 1) * self._file_bytes
         full = self._pipe_pages * _PAGE // _PIPE or len(pipes)
-        held += min(len(pipes), full) * _PIPE + max(0, len(pipes) - full) * _SMALL_PIPE
+        memory += min(len(pipes), full) * _PIPE + max(0, len(pipes) - full) * _SMALL_PIPE
         if not self._shared:
-            return held + self._own_network(leader)
+            return memory + self._own_network(leader)
         if len(sockets) <= _FEW_SOCKETS:
-            return held
-        return held + (self._unix(sockets)[0] or len(sockets) * 2 * self._buffer)
+            return memory
+        return memory + (self._unix(sockets)[0] or len(sockets) * 2 * self._buffer)
 
     def _descriptors(
         self,
@@ -190,7 +190,9 @@ class KernelMemory:
                 kind = stat.S_IFMT(about.st_mode)
                 if kind == stat.S_IFSOCK:
                     if not self._shared and about.st_ino not in sockets:
-                        open_.in_flight += _counted(_read(self._proc, f"{pid}/fdinfo/{name}"), b"scm_fds:")
+                        open_.in_flight += _number_after(
+                            _read(self._proc, f"{pid}/fdinfo/{name}"), b"scm_fds:"
+                        )
                     sockets.add(about.st_ino)
                 elif kind == stat.S_IFIFO:
                     pipes.add((about.st_dev, about.st_ino))
@@ -266,7 +268,7 @@ class KernelMemory:
             try:
                 for name in os.listdir(folder):
                     count += _read(folder, name).count(b"lock:")
-                    if count > _MOST_LOCKS:
+                    if count > _MAX_LOCKS:
                         return count
             except OSError:
                 continue  # it has ended
@@ -278,15 +280,15 @@ class KernelMemory:
 
     def _own_network(self, leader: int) -> int:
         """Bytes of all sockets of the box's own network, also of those that no descriptor leads to any more."""
-        used = _counted(_read(self._proc, f"{leader}/net/sockstat"), b"sockets: used")
+        used = _number_after(_read(self._proc, f"{leader}/net/sockstat"), b"sockets: used")
         few = used <= _FEW_SOCKETS
-        held, seen = (0, 0) if few else self._unix(None)
+        memory, seen = (0, 0) if few else self._unix(None)
         # One TCP socket can hold as much as tcp_rmem and tcp_wmem allow, usually 10 MB.
-        for family, file, word in (
+        for family, file, protocol in (
             (socket.AF_INET, "sockstat", b"TCP"),
             (socket.AF_INET6, "sockstat6", b"TCP6"),
         ):
-            if _counted(_read(self._proc, f"{leader}/net/{file}"), word + b": inuse"):
+            if _number_after(_read(self._proc, f"{leader}/net/{file}"), protocol + b": inuse"):
                 request = _INET_REQUEST.pack(
                     family, socket.IPPROTO_TCP, 1 << (_INET_SKMEMINFO - 1), _ALL_STATES, bytes(48)
                 )
@@ -294,13 +296,13 @@ class KernelMemory:
                     _memory(dict(_attributes(message, _INET_MESSAGE)).get(_INET_SKMEMINFO, b""))
                     for message in self._dump(request)
                 ]
-                held, seen = held + sum(sizes), seen + len(sizes)
+                memory, seen = memory + sum(sizes), seen + len(sizes)
         # Datagrams, netlink, and closed sockets whose data another has not read yet.
-        return held if few else held + max(0, used - seen) * 2 * self._buffer
+        return memory if few else memory + max(0, used - seen) * 2 * self._buffer
 
     def _unix(self, inodes: set[int] | None) -> tuple[int, int]:
         """Bytes and number of the unix sockets with these inodes; None for all of the network."""
-        held = count = 0
+        memory = count = 0
         request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _UNIX_SHOW)
         for message in self._dump(request):
             _, _, state, inode = _UNIX_MESSAGE.unpack_from(message)
@@ -309,13 +311,13 @@ class KernelMemory:
             count += 1
             found = dict(_attributes(message, _UNIX_MESSAGE.size))
             waiting = struct.unpack_from("=I", found.get(_UNIX_RQLEN, bytes(4)))[0]
-            held += _memory(found.get(_UNIX_MEMINFO, b""))
+            memory += _memory(found.get(_UNIX_MEMINFO, b""))
             # Data sent by a socket is counted with it. For a closed one, its receiver shows that there is data.
             if state == _LISTEN:
-                held += waiting * 2 * self._buffer
+                memory += waiting * 2 * self._buffer
             elif waiting and not any(found.get(_UNIX_PEER, b"")):
-                held += 2 * self._buffer
-        return held, count
+                memory += 2 * self._buffer
+        return memory, count
 
     def _dump(self, request: bytes) -> Iterator[bytes]:
         return _query(self._diagnostics, request, _REQUEST | _DUMP)
@@ -327,7 +329,7 @@ class OutsideSockets:
     def __init__(self) -> None:
         self._diagnostics = diagnostics()
         self._requests: dict[bytes, bytes] = {}
-        self._held = 0
+        self._last_bytes = 0
         self._next = 0.0
 
     def add(self, one: socket.socket, raw: bytes, cookie: int) -> None:
@@ -345,19 +347,19 @@ class OutsideSockets:
         """Bytes that those hold that are not closed."""
         now = time.monotonic()
         if now < self._next or not self._requests:
-            return self._held
-        self._held = 0
+            return self._last_bytes
+        self._last_bytes = 0
         for name, request in list(self._requests.items()):
             found = next(_query(self._diagnostics, request, _REQUEST), None)
             memory = (
                 b"" if found is None else dict(_attributes(found, _INET_MESSAGE)).get(_INET_SKMEMINFO, b"")
             )
             if memory:
-                self._held += _memory(memory)
+                self._last_bytes += _memory(memory)
             else:
                 del self._requests[name]
-        self._next = now + (time.monotonic() - now) * _SHARE
-        return self._held
+        self._next = now + (time.monotonic() - now) * _TIME_SHARE
+        return self._last_bytes
 
     def close(self) -> None:
         """Close the socket."""
@@ -413,9 +415,9 @@ def _memory(numbers: bytes) -> int:
     return _SOCKET + each[_RECEIVED] + sending + each[_FORWARD] + each[_OPTIONS] + each[_BACKLOG]
 
 
-def _counted(text: bytes, word: bytes) -> int:
+def _number_after(text: bytes, label: bytes) -> int:
     """The number after a word of /proc/net/sockstat."""
-    found = re.search(re.escape(word) + rb" (\d+)", text)
+    found = re.search(re.escape(label) + rb" (\d+)", text)
     return int(found[1]) if found else 0
 
 
@@ -427,17 +429,17 @@ def _setting(name: str) -> int:
         return 0
 
 
-def _read(proc: int, name: str, most: int = 64 * 1024 * 1024) -> bytes:
-    """Read a file below a /proc folder, up to `most` bytes. Empty if it does not exist."""
+def _read(proc: int, name: str, limit: int = 64 * 1024 * 1024) -> bytes:
+    """Read a file below a /proc folder, up to `limit` bytes. Empty if it does not exist."""
     try:
         file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
     except OSError:
         return b""
     try:
         parts = []
-        while most > 0 and (part := os.read(file, 262_144)):
+        while limit > 0 and (part := os.read(file, 262_144)):
             parts.append(part)
-            most -= len(part)
+            limit -= len(part)
         return b"".join(parts)
     except OSError:
         return b""  # the process ended in the meantime
@@ -587,8 +589,8 @@ def _share(proc: int, pid: int) -> float:
     text = read_file(proc, f"{pid}/schedstat")
     if text is None or len(text.split()) < 2:
         return 0.0
-    had, children_cpu_ticks = (int(part) for part in text.split()[:2])
-    return had / (had + children_cpu_ticks) if had else 0.0
+    running, waiting = (int(part) for part in text.split()[:2])
+    return running / (running + waiting) if running else 0.0
 
 
 def proportional_memory(proc: int, one: Process) -> int:

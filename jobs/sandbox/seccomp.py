@@ -113,12 +113,12 @@ def _encode_rule(rule: Rule) -> list[Instruction]:
     if rule.conditions:
         code.append((LOAD, 0, 0, NUMBER))
     end = len(code) - bool(rule.conditions)
-    return [(c, _to(end, i, t), _to(end, i, f), k) for i, (c, t, f, k) in enumerate(code)]
+    return [(c, _jump_target(end, i, t), _jump_target(end, i, f), k) for i, (c, t, f, k) in enumerate(code)]
 
 
-def _to(end: int, here: int, jump: Jump) -> int:
+def _jump_target(end: int, position: int, jump: Jump) -> int:
     """Return the jump, or the jump to the end of the rule."""
-    return end - here - 1 if jump is None else jump
+    return end - position - 1 if jump is None else jump
 
 
 # AUDIT_ARCH_* (linux/audit.h), and the column of _NUMBERS.
@@ -377,8 +377,8 @@ def receive(listener: int) -> Notification | None:
         if error.errno in (errno.ENOENT, errno.EINTR, errno.EAGAIN):
             return None
         raise
-    made, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(buffer)
-    return Notification(made, thread, number, tuple(arguments))
+    notification_id, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(buffer)
+    return Notification(notification_id, thread, number, tuple(arguments))
 
 
 def respond(listener: int, notification: Notification, error: int = 0, *, allow: bool = False) -> None:
@@ -400,10 +400,12 @@ def is_pending(listener: int, notification: Notification) -> bool:
     return True
 
 
-def inject_descriptor(listener: int, notification: Notification, made: int, *, close_on_exec: bool) -> bool:
+def inject_descriptor(
+    listener: int, notification: Notification, descriptor: int, *, close_on_exec: bool
+) -> bool:
     """Replace the call's descriptor with one of ours. Return False if the caller has ended."""
     flags = os.O_CLOEXEC if close_on_exec else 0
-    order = _ADD.pack(notification.id, _REPLACE, made, notification.descriptor, flags)
+    order = _ADD.pack(notification.id, _REPLACE, descriptor, notification.descriptor, flags)
     try:
         fcntl.ioctl(listener, _INJECT, bytearray(order), True)
     except OSError:
@@ -472,10 +474,10 @@ def open_inside(notification: Notification, path: bytes) -> int:
 def call(name: str, one: socket.socket, *arguments: bytes | int) -> int:
     """Call a function of the C library on a socket. Return 0 or the error number. Python's functions would
     block."""
-    given: list[Any] = [
+    c_arguments: list[Any] = [
         ctypes.c_char_p(argument) if isinstance(argument, bytes) else ctypes.c_int(argument)
         for argument in arguments
     ]
     if isinstance(arguments[0], bytes):  # an address, whose length follows
-        given.append(ctypes.c_uint32(len(arguments[0])))
-    return 0 if getattr(libc, name)(one.fileno(), *given) == 0 else ctypes.get_errno()
+        c_arguments.append(ctypes.c_uint32(len(arguments[0])))
+    return 0 if getattr(libc, name)(one.fileno(), *c_arguments) == 0 else ctypes.get_errno()

@@ -113,12 +113,12 @@ _LAST_CPU: Final = 5  # seconds between the signal that can be caught and the on
 def memory_file(content: bytes, name: str) -> int:
     """Return a descriptor of an unnamed file with this content, at its start. It is not inherited unless
     requested."""
-    made = os.memfd_create(name, os.MFD_CLOEXEC)
-    left = memoryview(content)
-    while left:
-        left = left[os.write(made, left) :]
-    os.lseek(made, 0, os.SEEK_SET)
-    return made
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def limits(spec: SandboxSpec, processes: int) -> list[tuple[int, int, int]]:
@@ -139,10 +139,10 @@ def limits(spec: SandboxSpec, processes: int) -> list[tuple[int, int, int]]:
     ]
 
 
-def _at_most(which: int, wanted: int) -> tuple[int, int]:
+def _at_most(which: int, requested: int) -> tuple[int, int]:
     """Return soft and hard limit: the requested value, or this process's own limit if that is lower."""
     hard = resource.getrlimit(which)[1]
-    fit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    fit = requested if hard == resource.RLIM_INFINITY else min(requested, hard)
     return fit, fit
 
 
@@ -166,8 +166,8 @@ def plan(spec: SandboxSpec, **more: Any) -> bytes:
     """Encode the plan for `launcher.py`: env, folder (working directory), folders (to open for us), output,
     user, limits, filter, listen (whether to create a seccomp listener), serve; without namespaces `landlock`
     and `watch`; `keep`: keep privileges, for `plain`."""
-    given = {"landlock": None, "watch": False, "keep": False, "command": tuple(spec.command), **more}
-    return marshal.dumps({**given, "seccomp": seccomp.number("seccomp") if given["filter"] else 0})
+    values = {"landlock": None, "watch": False, "keep": False, "command": tuple(spec.command), **more}
+    return marshal.dumps({**values, "seccomp": seccomp.number("seccomp") if values["filter"] else 0})
 
 
 @functools.cache

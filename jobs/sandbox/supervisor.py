@@ -45,9 +45,9 @@ def make_readable(folder: Path) -> None:
         for name in (".", *folders, *files):
             one = Path(path, name)
             about = one.lstat()
-            wanted = 0o005 if stat.S_ISDIR(about.st_mode) else 0o004
-            if not stat.S_ISLNK(about.st_mode) and about.st_mode & wanted != wanted:
-                one.chmod(stat.S_IMODE(about.st_mode) | wanted)
+            required = 0o005 if stat.S_ISDIR(about.st_mode) else 0o004
+            if not stat.S_ISLNK(about.st_mode) and about.st_mode & required != required:
+                one.chmod(stat.S_IMODE(about.st_mode) | required)
 
 
 _LOOK_SECONDS: Final = 0.1

@@ -47,8 +47,8 @@ log = logging.getLogger(__name__)
 
 SDK: Final = ROOT / "sdk" / "python" / "src" / "rowsmith"
 CHILD: Final = ROOT / "webapp" / "cli" / "child.py"
-_MAKING: Final = ".making-"
-_GONE: Final = ".gone-"
+_NEW_PREFIX: Final = ".making-"
+_REMOVED_PREFIX: Final = ".gone-"
 _FAILED: Final = ".failed"
 _LOCK: Final = ".lock"
 _HASH: Final = re.compile("[0-9a-f]{40}")
@@ -128,7 +128,7 @@ def ensure(
 def prepare_base(settings: Settings) -> None:
     """Start a process that creates the environment with the common libraries if it does not exist, and return
     immediately. It ends with this process. Its errors are logged, and the first run tries again."""
-    if _used(EnvironmentCache.of(settings).place(requirements.common_lock())):
+    if _touch(EnvironmentCache.of(settings).place(requirements.common_lock())):
         return
     command = [
         sys.executable,
@@ -169,26 +169,26 @@ class EnvironmentCache:
         if lock:
             if environment and requirements.digest(lock) != environment:
                 raise EnvironmentFailed("This version's lock was changed after it was saved.")
-            return self._ensured(lock, tell, alive)
+            return self._find_or_create(lock, tell, alive)
         try:
             return self._common(tell, alive)
         except EnvironmentFailed as error:
             names = ", ".join(requirements.COMMON)
             tell(f"The common libraries ({names}) are unavailable: {error.reason}")
             tell("This program runs with the standard library and rowsmith only.")
-        return self._ensured("", tell, alive)
+        return self._find_or_create("", tell, alive)
 
     def _common(self, tell: Tell, alive: Callable[[], None] | None) -> Path:
         lock = requirements.common_lock()
-        found = self.place(lock)
-        note, said = found.with_suffix(_FAILED), ""
-        if not found.is_dir():
+        path = self.place(lock)
+        note, reason = path.with_suffix(_FAILED), ""
+        if not path.is_dir():
             with suppress(OSError):
                 if time.time() - note.stat().st_mtime < limits.ENVIRONMENT_RETRY_SECONDS:
-                    said = note.read_text("utf-8")
-        if said:  # why creating it failed recently
-            raise EnvironmentFailed(said)
-        return self._ensured(lock, tell, alive)
+                    reason = note.read_text("utf-8")
+        if reason:  # why creating it failed recently
+            raise EnvironmentFailed(reason)
+        return self._find_or_create(lock, tell, alive)
 
     def place(self, lock: str) -> Path:
         """Return the path of the environment for a lock. The name is a hash of everything that goes into it."""
@@ -208,33 +208,33 @@ class EnvironmentCache:
         except FileNotFoundError:
             return False
         try:
-            return not _locked(handle)
+            return not _lock(handle)
         finally:
             os.close(handle)
 
-    def _ensured(self, lock: str, tell: Tell, alive: Callable[[], None] | None) -> Path:
-        found = self.place(lock)
-        if _used(found):
-            return found
+    def _find_or_create(self, lock: str, tell: Tell, alive: Callable[[], None] | None) -> Path:
+        path = self.place(lock)
+        if _touch(path):
+            return path
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            with self._alone(found, tell, alive):
-                if not _used(found):
-                    self._make(lock, found, tell, alive)
+            with self._hold_lock(path, tell, alive):
+                if not _touch(path):
+                    self._create(lock, path, tell, alive)
         finally:
-            self.purge(keep=found)
-        return found
+            self.purge(keep=path)
+        return path
 
     @contextmanager
-    def _alone(self, found: Path, tell: Tell, alive: Callable[[], None] | None) -> Iterator[None]:
+    def _hold_lock(self, path: Path, tell: Tell, alive: Callable[[], None] | None) -> Iterator[None]:
         """Hold the file lock of an environment. The kernel releases it if the process dies."""
-        handle = os.open(found.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-        until, told = time.monotonic() + limits.ENVIRONMENT_SECONDS, False
+        handle = os.open(path.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        until, is_reported = time.monotonic() + limits.ENVIRONMENT_SECONDS, False
         try:
-            while not _locked(handle):
-                if not told:
+            while not _lock(handle):
+                if not is_reported:
                     tell("Waiting for another run to create this environment.")
-                    told = True
+                    is_reported = True
                 if alive is not None:
                     alive()
                 if time.monotonic() >= until:
@@ -244,20 +244,20 @@ class EnvironmentCache:
         finally:
             os.close(handle)
 
-    def _make(self, lock: str, found: Path, tell: Tell, alive: Callable[[], None] | None) -> None:
+    def _create(self, lock: str, path: Path, tell: Tell, alive: Callable[[], None] | None) -> None:
         # We hold the lock of this environment: what is there was left by an interrupted process.
-        for left in self.folder.glob(f"{_MAKING}{found.name}-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        folder = self.folder / f"{_MAKING}{found.name}-{os.getpid()}"
+        for leftover in self.folder.glob(f"{_NEW_PREFIX}{path.name}-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        folder = self.folder / f"{_NEW_PREFIX}{path.name}-{os.getpid()}"
         folder.mkdir()
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
-            made = self._filled(folder, lock, found, tell, alive)
-            _readable(made)
-            os.utime(made)
-            made.rename(found)
+            venv = self._filled(folder, lock, path, tell, alive)
+            _make_readable(venv)
+            os.utime(venv)
+            venv.rename(path)
         except EnvironmentFailed as error:
-            found.with_suffix(_FAILED).write_text(error.reason, "utf-8")
+            path.with_suffix(_FAILED).write_text(error.reason, "utf-8")
             raise
         except OSError as error:
             raise EnvironmentFailed(
@@ -265,17 +265,17 @@ class EnvironmentCache:
             ) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        found.with_suffix(_FAILED).unlink(missing_ok=True)
+        path.with_suffix(_FAILED).unlink(missing_ok=True)
         if lock:
-            tell(f"Installed in {time.monotonic() - begun:.1f} s.")
+            tell(f"Installed in {time.monotonic() - started:.1f} s.")
 
     def _filled(
-        self, folder: Path, lock: str, found: Path, tell: Tell, alive: Callable[[], None] | None
+        self, folder: Path, lock: str, path: Path, tell: Tell, alive: Callable[[], None] | None
     ) -> Path:
         """Create an environment in `folder`, which is not its final place."""
-        made, env = folder / "venv", requirements.environment(self.env, self.folder / "cache")
+        venv, env = folder / "venv", requirements.environment(self.env, self.folder / "cache")
         # uv ends with this process, so that a killed run leaves no process that keeps writing.
-        front = [sys.executable, "-I", str(CHILD), str(os.getpid())]
+        prefix = [sys.executable, "-I", str(CHILD), str(os.getpid())]
 
         def uv(*arguments: str) -> None:
             done = requirements.call(
@@ -283,7 +283,7 @@ class EnvironmentCache:
                 folder=folder,
                 env=env,
                 seconds=limits.ENVIRONMENT_SECONDS,
-                front=front,
+                front=prefix,
                 alive=alive,
             )
             if not done.ok:
@@ -297,9 +297,9 @@ class EnvironmentCache:
                 "--no-project",
                 "--python",
                 requirements.base_python(),
-                str(made),
+                str(venv),
             )
-            self._put_client(made)
+            self._put_client(venv)
             if lock:
                 tell(f"Installing {len(requirements.packages(lock))} packages (once).")
                 (folder / "requirements.lock").write_text(lock, "utf-8")
@@ -307,21 +307,21 @@ class EnvironmentCache:
                 # the .pth files and sitecustomize modules of packages, outside the sandbox.
                 uv(
                     *"pip install --quiet --no-deps --only-binary :all: --require-hashes".split(),
-                    *("--python", str(made / "bin" / "python"), "--requirement", "requirements.lock"),
+                    *("--python", str(venv / "bin" / "python"), "--requirement", "requirements.lock"),
                 )
         except FileNotFoundError:
             raise EnvironmentFailed("uv is not installed.") from None
-        self._compile(folder, made, found, alive)
-        return made
+        self._compile(folder, venv, path, alive)
+        return venv
 
-    def _compile(self, folder: Path, made: Path, found: Path, alive: Callable[[], None] | None) -> None:
+    def _compile(self, folder: Path, venv: Path, path: Path, alive: Callable[[], None] | None) -> None:
         """Compile the modules of an environment to bytecode, since programs cannot write it there.
 
         The base interpreter does it in the sandbox, without network and without `site`. It sees the environment
         read-only and writes the results to files, from which this process copies them into place. Modules that
         could not be compiled are compiled at each import, which is only slower.
         """
-        packages = made / "lib" / _PYTHON / "site-packages"
+        packages = venv / "lib" / _PYTHON / "site-packages"
         sources = [
             Path(top, name)
             for top, _, names in os.walk(packages)
@@ -331,13 +331,13 @@ class EnvironmentCache:
         code, uploads, results = folder / "code", folder / "uploads", folder / "bytecode"
         for item in (code, uploads, results):
             item.mkdir()
-        listed = [(str(source), str(found / source.relative_to(made))) for source in sources]
+        listed = [(str(source), str(path / source.relative_to(venv))) for source in sources]
         (code / "sources.json").write_text(json.dumps(listed), "utf-8")
         (code / "main.py").write_text(_COMPILE, "utf-8")
         box = SandboxSpec(
             command=(requirements.base_python(), "-I", "-S", "main.py"),
             code=code,
-            environment=made,
+            environment=venv,
             read_only=(Path(sys.base_prefix),),
             uploads=uploads,
             outputs=results,
@@ -364,18 +364,18 @@ class EnvironmentCache:
                         break
                     _put_bytecode(sources[number], compiled.read(length))
 
-    def _put_client(self, made: Path) -> None:
-        """Build the wheel-like package of the Rowsmith client."""
-        packages = made / "lib" / _PYTHON / "site-packages"
-        told = re.search(r'__version__ = "([^"]+)"', (self.source / "_version.py").read_text("utf-8"))
-        version = told[1] if told else "0"
+    def _put_client(self, venv: Path) -> None:
+        """Copy the Rowsmith client into the environment, as an installed package."""
+        packages = venv / "lib" / _PYTHON / "site-packages"
+        match = re.search(r'__version__ = "([^"]+)"', (self.source / "_version.py").read_text("utf-8"))
+        version = match[1] if match else "0"
         shutil.copytree(self.source, packages / "rowsmith", ignore=shutil.ignore_patterns("__pycache__"))
-        about = packages / f"rowsmith-{version}.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(
+        info = packages / f"rowsmith-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: rowsmith\nVersion: {version}\n", "utf-8"
         )
-        (about / "INSTALLER").write_text("rowsmith\n", "utf-8")
+        (info / "INSTALLER").write_text("rowsmith\n", "utf-8")
 
     # --- Removing ---------------------------------------------------------------------------------------------
 
@@ -384,39 +384,41 @@ class EnvironmentCache:
         Environments used in the last ENVIRONMENT_KEEP_SECONDS are kept, because a run may use them. Return
         the removed ones."""
         now, removed = time.time(), []
-        for left in self.folder.glob(f"{_GONE}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        made = [item for item in self.folder.iterdir() if item.is_dir() and _HASH.fullmatch(item.name)]
-        made.sort(key=lambda one: one.stat().st_mtime)
-        over = requirements.disk_bytes([*made, self.folder / "cache"]) - self.space
-        for item in made:
-            if over <= 0 or now - item.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
+        for leftover in self.folder.glob(f"{_REMOVED_PREFIX}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        environments = [
+            item for item in self.folder.iterdir() if item.is_dir() and _HASH.fullmatch(item.name)
+        ]
+        environments.sort(key=lambda one: one.stat().st_mtime)
+        excess = requirements.disk_bytes([*environments, self.folder / "cache"]) - self.space
+        for item in environments:
+            if excess <= 0 or now - item.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
                 break
-            if item != keep and self._removed(item):
+            if item != keep and self._remove(item):
                 removed.append(item.name)
-                rest = [other for other in made if other.name not in removed]
-                over = requirements.disk_bytes([*rest, self.folder / "cache"]) - self.space
-        if over > 0:  # uv can download its cache again
+                remaining = [other for other in environments if other.name not in removed]
+                excess = requirements.disk_bytes([*remaining, self.folder / "cache"]) - self.space
+        if excess > 0:  # uv can download its cache again
             shutil.rmtree(self.folder / "cache", ignore_errors=True)
         return removed
 
-    def _removed(self, one: Path) -> bool:
+    def _remove(self, one: Path) -> bool:
         """Remove an environment that is not locked. It is renamed before its files are deleted."""
         handle = os.open(one.with_suffix(_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if not _locked(handle):
+            if not _lock(handle):
                 return False
             if time.time() - one.stat().st_mtime < limits.ENVIRONMENT_KEEP_SECONDS:
                 return False
-            gone = one.with_name(f"{_GONE}{one.name}")
-            one.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
+            removed = one.with_name(f"{_REMOVED_PREFIX}{one.name}")
+            one.rename(removed)
+            shutil.rmtree(removed, ignore_errors=True)
         finally:
             os.close(handle)
         return True
 
 
-def _locked(handle: int) -> bool:
+def _lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -424,10 +426,10 @@ def _locked(handle: int) -> bool:
     return True
 
 
-def _used(found: Path) -> bool:
+def _touch(path: Path) -> bool:
     """Update the time of last use. Return False if the environment does not exist."""
     try:
-        os.utime(found)
+        os.utime(path)
     except FileNotFoundError:
         return False
     return True
@@ -447,10 +449,10 @@ def _put_bytecode(source: Path, bytecode: bytes) -> None:
         log.warning("%s is not compiled: %s", source.name, error.strerror)
 
 
-def _readable(made: Path) -> None:
+def _make_readable(venv: Path) -> None:
     """Make an environment readable for all and writable for its owner only, whatever the umask and the
     packages' modes are."""
-    for folder, _, names in os.walk(made):
+    for folder, _, names in os.walk(venv):
         os.chmod(folder, 0o755)  # noqa: S103 - programs run as another user
         for name in names:
             path = os.path.join(folder, name)

@@ -124,19 +124,19 @@ def _chunks(lines: Sequence[str]) -> list[list[str]]:
 # (`rowsmith: `) is prefixed with `| `. Everything else is unchanged.
 
 QUOTED: Final = "| "  # prefix for a program's line that looks like a message of the service
-_OWN: Final = MARK.strip().casefold()
-_HEAD: Final = 200  # only the first characters are checked for the prefix
-_UNSEEN: Final = re.compile(rf"{COMMANDS.pattern}|\s", re.DOTALL)
+_SERVICE_PREFIX: Final = MARK.strip().casefold()
+_CHECKED_CHARS: Final = 200  # only the first characters are checked for the prefix
+_INVISIBLE: Final = re.compile(rf"{COMMANDS.pattern}|\s", re.DOTALL)
 
 
 def quoted(line: str) -> str:
     """Prefix a program's line with `| ` if a reader or a terminal would take it for a message of the service."""
-    if line.isascii() and "\x1b" not in line[:_HEAD] and line[:1].isalnum():
-        looks = line[: len(_OWN)].casefold()
+    if line.isascii() and "\x1b" not in line[:_CHECKED_CHARS] and line[:1].isalnum():
+        visible = line[: len(_SERVICE_PREFIX)].casefold()
     else:
-        seen = unicodedata.normalize("NFKC", _UNSEEN.sub("", line[:_HEAD]))
-        looks = "".join(item for item in seen if unicodedata.category(item)[0] != "C").casefold()
-    return QUOTED + line if looks.startswith(_OWN) else line
+        seen = unicodedata.normalize("NFKC", _INVISIBLE.sub("", line[:_CHECKED_CHARS]))
+        visible = "".join(item for item in seen if unicodedata.category(item)[0] != "C").casefold()
+    return QUOTED + line if visible.startswith(_SERVICE_PREFIX) else line
 
 
 class Lines:
@@ -151,44 +151,44 @@ class Lines:
     def feed(self, data: bytes) -> list[str]:
         """Add bytes and return the lines that are complete now."""
         data = self._rest + data
-        held = b"\r" if data.endswith(b"\r") else b""  # an LF may follow
-        if held:
+        carriage_return = b"\r" if data.endswith(b"\r") else b""  # an LF may follow
+        if carriage_return:
             data = data[:-1]
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *whole, rest = data.split(b"\n")
-        made = self._texts(whole)
-        while len(rest) > limits.RUN_LINE_BYTES + self._longest:
+        *complete, rest = data.split(b"\n")
+        texts = self._to_text(complete)
+        while len(rest) > limits.RUN_LINE_BYTES + self._longest_secret:
             at = _last_border(rest)
             if self.cutter is not None:
                 at = self.cutter.border(rest, at)
-            made += self._texts([rest[:at]])
+            texts += self._to_text([rest[:at]])
             rest = rest[at:]
-        self._rest = rest + held
-        return made
+        self._rest = rest + carriage_return
+        return texts
 
     def end(self) -> list[str]:
         """Return the incomplete last line at the end of the output."""
         rest, self._rest = self._rest.removesuffix(b"\r"), b""
-        return self._texts([rest]) if rest else []
+        return self._to_text([rest]) if rest else []
 
     @property
-    def _longest(self) -> int:
+    def _longest_secret(self) -> int:
         return self.cutter.longest if self.cutter is not None else 0
 
-    def _texts(self, whole: list[bytes]) -> list[str]:
-        if not whole:
+    def _to_text(self, lines: list[bytes]) -> list[str]:
+        if not lines:
             return []
-        data = b"\n".join(whole)
+        data = b"\n".join(lines)
         if self.cutter is not None:
             # Redact line by line: a secret of several lines is redacted per line, and no match may include a
             # line feed.
-            data = b"\n".join([self.cutter.cut(line) for line in whole])
-        if any(len(line) > limits.RUN_LINE_BYTES for line in whole):
+            data = b"\n".join([self.cutter.cut(line) for line in lines])
+        if any(len(line) > limits.RUN_LINE_BYTES for line in lines):
             data = b"\n".join([part for line in data.split(b"\n") for part in self._parts(line)])
-        made = [quoted(item) for item in data.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")]
-        self.last = next((line for line in reversed(made) if line.strip()), self.last)
-        return made
+        texts = [quoted(item) for item in data.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")]
+        self.last = next((line for line in reversed(texts) if line.strip()), self.last)
+        return texts
 
     def _parts(self, line: bytes) -> list[bytes]:
         found = []
@@ -230,19 +230,19 @@ class LogReader(threading.Thread):
         self.lost = threading.Event()
         """Set when another worker holds the run. Further output is dropped."""
         self._app, self._log, self._output = app, into, output
-        self._workspace, self._more = cut_for, more
+        self._workspace, self._more_secrets = cut_for, more
         self._mark: object = None
-        self._stop_asked = threading.Event()
+        self._stopping = threading.Event()
 
     def stop(self) -> None:
         """Stop, even if a process still holds the other end of the pipe."""
-        self._stop_asked.set()
+        self._stopping.set()
 
     def run(self) -> None:
         """Read the pipe until its end."""
         try:
             with self._app.app_context():
-                self._pump()
+                self._read_all()
         except Exception:  # the program must not block on a pipe that is no longer read
             log.exception("could not continue the log of a run")
             self.lost.set()
@@ -250,28 +250,28 @@ class LogReader(threading.Thread):
             os.close(self._output)
             self.closed.set()
 
-    def _pump(self) -> None:
-        while not self._stop_asked.is_set():
+    def _read_all(self) -> None:
+        while not self._stopping.is_set():
             wait = limits.RUN_FLUSH_SECONDS if self._log.waits else limits.RUN_POLLED_SECONDS
             readable, _, _ = select.select([self._output], [], [], wait)
             if readable:
                 data = os.read(self._output, limits.RUN_READ_BYTES)
                 if not data:
                     break
-                self._take(data)
+                self._process(data)
             if self._log.due:
                 self._flush()
         self._add(self.lines.end())
         self._flush()
 
-    def _take(self, data: bytes) -> None:
+    def _process(self, data: bytes) -> None:
         if self.lost.is_set() or self.overflown.is_set():
             return
         if self._workspace is not None:
             # A secret that the program received before printing it is already stored.
-            mark = self._asked(self._workspace)
+            mark = self._secrets_version(self._workspace)
             if mark != self._mark:
-                found = [*environment_variables.stored(self._workspace), *self._more]
+                found = [*environment_variables.stored(self._workspace), *self._more_secrets]
                 self.lines.cutter = Redactor(found, limits.HUSHED_CHARS)
                 self._mark = mark
         self._add(self.lines.feed(data))
@@ -281,13 +281,13 @@ class LogReader(threading.Thread):
         if self._log.full:
             self.overflown.set()
 
-    def _asked(self, workspace_id: str) -> object:
+    def _secrets_version(self, workspace_id: str) -> object:
         while True:
             try:
                 return environment_variables.mark(workspace_id)
             except SQLAlchemyError as error:
                 log.warning("could not load the secrets to redact: %s", type(error).__name__)
-                if self._stop_asked.wait(limits.RUN_LOG_RETRY_SECONDS):
+                if self._stopping.wait(limits.RUN_LOG_RETRY_SECONDS):
                     raise
 
     def _flush(self) -> None:
@@ -299,5 +299,5 @@ class LogReader(threading.Thread):
                 self.lost.set()
             except SQLAlchemyError as error:
                 log.warning("could not write lines of a run, will retry: %s", type(error).__name__)
-                if self._stop_asked.wait(limits.RUN_LOG_RETRY_SECONDS):
+                if self._stopping.wait(limits.RUN_LOG_RETRY_SECONDS):
                     return

@@ -63,14 +63,14 @@ def made(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[Pla
 def clear(app: Flask) -> None:
     """Remove folders of ended runs whose runner was killed."""
     folder = base(app.config["SETTINGS"])
-    held = {path.name.partition(".")[0]: path for path in folder.iterdir()} if folder.is_dir() else {}
-    if not held:
+    folders = {path.name.partition(".")[0]: path for path in folder.iterdir()} if folder.is_dir() else {}
+    if not folders:
         return
     with reading() as session:
-        statement = select(Run.id).where(Run.id.in_(held), Run.status.in_(("queued", "running")))
-        open_ones = set(session.scalars(statement))
-    for run_id, path in held.items():
-        if run_id not in open_ones:
+        statement = select(Run.id).where(Run.id.in_(folders), Run.status.in_(("queued", "running")))
+        running = set(session.scalars(statement))
+    for run_id, path in folders.items():
+        if run_id not in running:
             _remove(path)
 
 
@@ -103,10 +103,10 @@ def order(run_id: str) -> Order | None:
     """Return the run with its version's code, or None if it was deleted."""
     with reading() as session:
         run = session.get_one(Run, run_id)
-        wanted = select(ScenarioVersion).where(
+        statement = select(ScenarioVersion).where(
             ScenarioVersion.scenario_id == run.scenario_id, ScenarioVersion.number == run.scenario_version
         )
-        version = session.scalar(wanted)
+        version = session.scalar(statement)
     return Order(run, version.spec["code"], version.pins) if version is not None else None
 
 
@@ -150,7 +150,7 @@ def box(
 
 def service_parts(settings: Settings) -> list[tuple[str, int]]:
     """Return host (or network) and port of every TCP component of the service that the settings name."""
-    found = [(settings.host, settings.port), *_place(settings.api_url)]
+    found = [(settings.host, settings.port), *_address(settings.api_url)]
     # A web server that trusts X-Forwarded-For from its proxies would trust a program in the same network.
     found += [
         (trusted_proxy, settings.port)
@@ -158,11 +158,11 @@ def service_parts(settings: Settings) -> list[tuple[str, int]]:
         if trusted_proxy != "unix"
     ]
     if not settings.is_sqlite:
-        found += _database_places(settings.sqlalchemy_url)
+        found += _database_addresses(settings.sqlalchemy_url)
     if not settings.redis_url.startswith("unix:"):
-        found += _place(settings.redis_url)
+        found += _address(settings.redis_url)
     if settings.storage_url.startswith("s3:") and settings.aws_endpoint_url:
-        found += _place(settings.aws_endpoint_url)
+        found += _address(settings.aws_endpoint_url)
     if settings.scanner is not None and settings.scanner.host:
         found.append((settings.scanner.host, settings.scanner.port))
     if settings.mail_server is not None:
@@ -170,27 +170,27 @@ def service_parts(settings: Settings) -> list[tuple[str, int]]:
     return list(dict.fromkeys(found))
 
 
-def _place(url: str) -> list[tuple[str, int]]:
+def _address(url: str) -> list[tuple[str, int]]:
     parts = urlsplit(url)
     return [(parts.hostname or _LOCALHOST, parts.port or _PORTS[parts.scheme])]
 
 
-def _database_places(url: str) -> list[tuple[str, int]]:
+def _database_addresses(url: str) -> list[tuple[str, int]]:
     """Return the hosts of a PostgreSQL URL, which may list several in its query (libpq, 34.1.1.3). A socket
     file counts as this machine, where the same server usually listens on TCP too."""
     parts = make_url(url)
     default = parts.port or _PORTS["postgresql+psycopg"]
     ports = [
-        int(part) for text in _listed(parts.query.get("port")) for part in text.split(",") if part.isdigit()
+        int(part) for text in _as_tuple(parts.query.get("port")) for part in text.split(",") if part.isdigit()
     ]
-    named = [
+    hosts = [
         part
         for name in ("host", "hostaddr")
-        for text in _listed(parts.query.get(name))
+        for text in _as_tuple(parts.query.get(name))
         for part in text.split(",")
     ]
     found = [(parts.host, default)] if parts.host else []
-    for address in named:
+    for address in hosts:
         host, _, port = address.rpartition(":") if address.count(":") == 1 else (address, "", "")
         found += (
             [(host, int(port))] if port.isdigit() else [(address, number) for number in ports or [default]]
@@ -199,7 +199,7 @@ def _database_places(url: str) -> list[tuple[str, int]]:
     return [(_LOCALHOST if not host or host.startswith("/") else host, port) for host, port in found]
 
 
-def _listed(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+def _as_tuple(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value or ()
 
 
@@ -224,7 +224,7 @@ def variables(
     """Return the environment variables of a program: the scenario's variables, the run's parameters, its
     secrets, and the ones of the specification, which cannot be overridden. Each of the latter also has the
     name that clients of the hosted service use."""
-    ours = {
+    service = {
         "API_KEY": key,
         "API_URL": settings.api_url,
         "PROJECT_ID": run.project_id,
@@ -234,12 +234,12 @@ def variables(
         "WORKSPACE_UPLOADS": str(place.uploads),
         "WORKSPACE_OUTPUTS": str(place.outputs),
     }
-    twins = {**ours, "API_URL": f"{settings.api_url}/compat"}
+    hosted = {**service, "API_URL": f"{settings.api_url}/compat"}
     return {
         **run.settings["env"],
         **run.params,
         **secrets,
-        **{f"SERVICE_{name}": value for name, value in ours.items()},
-        **{f"DATAMAKER_{name}": value for name, value in twins.items()},
+        **{f"SERVICE_{name}": value for name, value in service.items()},
+        **{f"DATAMAKER_{name}": value for name, value in hosted.items()},
         "PYTHONUNBUFFERED": "1",
     }

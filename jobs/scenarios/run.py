@@ -69,7 +69,7 @@ class Chart:
 
 KIND: Final = "run"
 # Error codes by the sandbox limit that ended the program.
-_CAPS: Final = {
+_ERROR_CODES: Final = {
     "memory": "memory_limit",
     "processes": "process_limit",
     "cpu": "cpu_limit",
@@ -164,12 +164,12 @@ class Runner:
         self.work.check()
         lock, name = order.pins.get("lock", ""), order.pins.get("environment", "")
         try:
-            return environments.ensure(lock, name, self._tell, alive=self.work.check)
+            return environments.ensure(lock, name, self._log_line, alive=self.work.check)
         except EnvironmentFailed as error:
             self.log.say(error.reason)
             raise CannotStart("environment_failed", str(error), **error.details) from None
 
-    def _tell(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         """Write a line about the environment to the log."""
         if not self.log.lines and not self.log.waits:
             self.log.say("preparing the environment")
@@ -182,8 +182,8 @@ class Runner:
         self.work.check()
         with self.work.transaction() as session:
             key = run_completion.issue(session, run, str(run.created_by), clock.now())
-        given = program.variables(self.settings, run, place, key, self.secrets)
-        box = program.box(self.settings, run, place, environment, given)
+        variables = program.variables(self.settings, run, place, key, self.secrets)
+        box = program.box(self.settings, run, place, environment, variables)
         output, into = os.pipe()
         with contextlib.suppress(OSError, AttributeError):  # a smaller pipe is only slower
             fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, limits.RUN_PIPE_BYTES)
@@ -228,20 +228,20 @@ class Runner:
         if exit_code is not None and exit_code < 0:
             # Ended by a signal: 128 + its number, as shells report it, but None if the runner sent it.
             exit_code = 128 - exit_code if end.reason is None else None
-        told = {"exit_code": exit_code, **self.chart.columns()}
+        details = {"exit_code": exit_code, **self.chart.columns()}
         if end.reason == "cancelled":
             # Report the cancel first, then store the outputs.
-            self.work.finish("cancelled", **told)
-            kept = self._keep(place)[0]
+            self.work.finish("cancelled", **details)
+            stored = self._store_outputs(place)[0]
             with writing() as session:
-                session.execute(update(Run).where(Run.id == self.work.id).values(outputs=kept))
+                session.execute(update(Run).where(Run.id == self.work.id).values(outputs=stored))
             return
-        kept, fault = self._keep(place)
+        stored, fault = self._store_outputs(place)
         error = self._error(end)
         status = "timed_out" if end.reason == "time_limit" else "failed" if error or fault else "completed"
-        self.work.finish(status, error=error or fault, outputs=kept, **told)
+        self.work.finish(status, error=error or fault, outputs=stored, **details)
 
-    def _keep(self, place: Place) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    def _store_outputs(self, place: Place) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
         """Store the outputs. Return the stored files, and an error if storing them failed."""
         try:
             run = db.session.get_one(Run, self.work.id)
@@ -305,7 +305,7 @@ class Watch:
                 self.handle.kill()
             self._measure(now)
         if self.handle.stopped_by is not None:
-            reason = _CAPS.get(self.handle.stopped_by, "disk_limit")
+            reason = _ERROR_CODES.get(self.handle.stopped_by, "disk_limit")
         details: dict[str | None, dict[str, Any]] = {
             "time_limit": {"timeout_seconds": self.seconds},
             "memory_limit": {"max_bytes": limits.RUN_MEMORY_BYTES},
