@@ -88,10 +88,10 @@ def example(key: str) -> Example:
 
 def ensure(actor: Actor) -> None:
     """Create missing examples in the project, complete any that were interrupted, and commit."""
-    mine = select(Scenario.name).where(Scenario.project_id == actor.project_id)
-    there = set(db.session.scalars(mine))
+    scenario_names = select(Scenario.name).where(Scenario.project_id == actor.project_id)
+    existing = set(db.session.scalars(scenario_names))
     for one in EXAMPLES:
-        if one.name not in there:
+        if one.name not in existing:
             code = one.file(one.before) if one.before else one.code
             scenarios.create(actor, name=one.name, description=one.description, code=code, **one.settings)
         if not one.before:
@@ -103,9 +103,9 @@ def ensure(actor: Actor) -> None:
         found = db.session.scalar(statement.order_by(Scenario.id).limit(1))
         if found is None or found.version > 1:
             continue
-        wanted = requirements.read(one.code).requirements
+        declared = requirements.read(one.code).requirements
         lock = requirements.common_lock() + one.locked.lstrip("\n")
-        resolved = Resolved(wanted, lock, requirements.digest(lock))
+        resolved = Resolved(declared, lock, requirements.digest(lock))
         locked = scenarios.get(actor, found.id, "write", lock=True)
         scenarios.change(actor, locked, {"code": one.code}, (resolved, scenarios.code_warnings(one.code)))
 

@@ -32,9 +32,9 @@ def program(values: Mapping[str, Any]) -> dict[str, str]:
 def rows(values: Mapping[str, Any], key: str) -> Rows:
     """Return the rows of variables as entered: `[{name, value}]`."""
     found = values.get(key)
-    given = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    made = [{"name": text(one.get("name")).strip(), "value": text(one.get("value"))} for one in given]
-    return [one for one in made if one["name"] or one["value"]]
+    entries = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    variables = [{"name": text(one.get("name")).strip(), "value": text(one.get("value"))} for one in entries]
+    return [one for one in variables if one["name"] or one["value"]]
 
 
 def rows_of(variables: Mapping[str, Any]) -> Rows:
@@ -42,16 +42,16 @@ def rows_of(variables: Mapping[str, Any]) -> Rows:
     return [{"name": name, "value": str(value)} for name, value in variables.items()]
 
 
-def padded(given: Rows) -> Rows:
+def padded(entries: Rows) -> Rows:
     """Append empty rows."""
-    return [*given, *({"name": "", "value": ""} for _ in range(BLANK_ROWS))]
+    return [*entries, *({"name": "", "value": ""} for _ in range(BLANK_ROWS))]
 
 
-def controls(given: Rows, key: str, what: str, errors: Mapping[str, str], path: str) -> list[BaseForm]:
+def controls(entries: Rows, key: str, what: str, errors: Mapping[str, str], path: str) -> list[BaseForm]:
     """Return rows of variables as form controls, `name` and `value` for each, with errors at the name. `errors` are
     messages by path, of `variables` and of the service."""
-    made = []
-    for at, one in enumerate(given):
+    rows = []
+    for at, one in enumerate(entries):
         common = {"spellcheck": "false", "class": "mono"}
         name = {**common, "placeholder": "NAME", "maxlength": 100, "autocapitalize": "off"}
         value = {**common, "rows": 1, **({} if one["name"] else {"placeholder": "value"})}
@@ -63,51 +63,51 @@ def controls(given: Rows, key: str, what: str, errors: Mapping[str, str], path: 
         row.process(data=one)
         found = errors.get(f"{path}[{at}]") or (errors.get(f"{path}.{one['name']}") if one["name"] else None)
         row["name"].errors = [found] if found else []
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
-def variables(given: Rows, path: str) -> tuple[dict[str, str], list[Fault]]:
+def variables(entries: Rows, path: str) -> tuple[dict[str, str], list[Fault]]:
     """Convert rows to variables, and return the faults of the rows: a value without a name, or a duplicate name."""
-    made: dict[str, str] = {}
+    values: dict[str, str] = {}
     faults = []
-    for at, one in enumerate(given):
+    for at, one in enumerate(entries):
         if not one["name"]:
             faults.append(Fault(f"{path}[{at}]", "missing", f'The value "{one["value"][:40]}" has no name.'))
-        elif one["name"] in made:
+        elif one["name"] in values:
             faults.append(
                 Fault(f"{path}.{one['name'][:60]}", "duplicate", f"{one['name'][:60]} is set twice.")
             )
         else:
-            made[one["name"]] = one["value"]
-    return made, faults
+            values[one["name"]] = one["value"]
+    return values, faults
 
 
 def settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     """Return the settings in the format of the service, and the faults of the rows."""
     env, faults = variables(rows(values, "env"), "env")
-    params, more = variables(rows(values, "params"), "schedule.params")
-    made: dict[str, Any] = {
+    params, params_faults = variables(rows(values, "params"), "schedule.params")
+    result: dict[str, Any] = {
         "description": text(values.get("description")),
         "timeout_seconds": values.get("timeout_seconds", ""),
         "network": values.get("network", "full"),
         "env": env,
-        "secrets": _names(values.get("secrets")),
-        "writable_secrets": _names(values.get("writable_secrets")),
+        "secrets": _as_list(values.get("secrets")),
+        "writable_secrets": _as_list(values.get("writable_secrets")),
         "schedule": None,
     }
     cron = text(values.get("cron")).strip()
     if cron:
-        made["schedule"] = {
+        result["schedule"] = {
             "cron": cron,
             "timezone": text(values.get("timezone")).strip() or "UTC",
             "enabled": values.get("enabled") == "yes",
             "params": params,
         }
-    return made, faults + more
+    return result, faults + params_faults
 
 
-def _names(value: Any) -> list[str]:
+def _as_list(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value] if value else []
     return [one for one in value if isinstance(one, str) and one] if isinstance(value, Sequence) else []

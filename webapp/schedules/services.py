@@ -264,7 +264,7 @@ def _create(
         dataset_id=dataset_id,
         request=request,
     )
-    _set(actor, schedule, values)
+    _apply(actor, schedule, values)
     _check_counts(actor, request)
     stored_json.take(actor, request)
     # The workspace's row is locked, so that the number holds.
@@ -295,7 +295,7 @@ def change(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> Sched
         _check_counts(actor, values["request"])
         stored_json.take(actor, values["request"])
     before = {key: getattr(schedule, key) for key in values}
-    _set(actor, schedule, values)
+    _apply(actor, schedule, values)
     after = {key: getattr(schedule, key) for key in values}
     if before != after:
         audit_log.record(
@@ -333,7 +333,7 @@ def _check_saver(actor: Actor, schedule: Schedule) -> None:
         require(actor, "admin")
 
 
-def _set(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
+def _apply(actor: Actor, schedule: Schedule, values: Mapping[str, Any]) -> None:
     _check_saver(actor, schedule)
     for key, value in values.items():
         setattr(schedule, key, value)
@@ -387,29 +387,29 @@ def run_due(now: datetime, workspace_id: str | None = None, seconds: float = flo
         statement = statement.where(Schedule.workspace_id == workspace_id)
     with reading() as session:
         due = [(row[0], row[1]) for row in session.execute(statement) if row[1] is not None]
-    for schedule_id, was in due:
+    for schedule_id, due_at in due:
         if time.monotonic() > end:
             break
         try:
-            _start(schedule_id, was, now)
+            _start_due(schedule_id, due_at, now)
             started += 1
         except (AlreadyStarted, UndoPending):
             pass
         except ApiError as error:
-            _missed(schedule_id, was, now, error.code, error.message)
+            _record_problem(schedule_id, due_at, now, error.code, error.message)
         except SQLAlchemyError:
             raise  # The database is unavailable: retry everything
         except Exception:  # One schedule must not prevent the others from running
             log.exception("could not start the job of schedule %s", schedule_id)
-            _missed(schedule_id, was, now, "internal_error", "Something went wrong on our side.")
+            _record_problem(schedule_id, due_at, now, "internal_error", "Something went wrong on our side.")
         finally:
             db.session.rollback()
     return started
 
 
-def _start(schedule_id: str, was: datetime, now: datetime) -> None:
+def _start_due(schedule_id: str, due_at: datetime, now: datetime) -> None:
     schedule = db.session.get(Schedule, schedule_id, populate_existing=True)
-    if schedule is None or schedule.next_run_at != was:
+    if schedule is None or schedule.next_run_at != due_at:
         raise AlreadyStarted
     user, project = schedule.saved_by, schedule.project_id
     actor = identity.by_user(user, project) if user else None
@@ -420,24 +420,24 @@ def _start(schedule_id: str, was: datetime, now: datetime) -> None:
         raise ApiError("forbidden", text)
 
     if schedule.undo_previous and schedule.last_job_id:
-        _undo_previous(actor, schedule, was)
+        _undo_previous(actor, schedule, due_at)
 
     def claim(job: Export | Push) -> None:
-        if not _claimed(schedule_id, was, now, last_job_id=job.id, last_run_at=now, problem=None):
+        if not _claim(schedule_id, due_at, now, last_job_id=job.id, last_run_at=now, problem=None):
             raise AlreadyStarted
         job.request = {**job.request, "schedule": schedule_id}
 
-    # A target may take long to respond: no transaction is open meanwhile, which on SQLite would lock all others out.
+    # A target may take long to respond. An open transaction would block all writers on SQLite in the meantime.
     db.session.expunge(schedule)
     db.session.rollback()
     _started(actor, schedule, claim)
 
 
-def _undo_previous(actor: Actor, schedule: Schedule, was: datetime) -> None:
+def _undo_previous(actor: Actor, schedule: Schedule, due_at: datetime) -> None:
     """Return if no row of the previous push of a schedule is at the target; otherwise start to undo it, once for the
-    due time `was`, and raise `UndoPending` until that has ended. Errors: conflict, those of `retries.undo`."""
+    due time `due_at`, and raise `UndoPending` until that has ended. Errors: conflict, those of `retries.undo`."""
     db.session.refresh(schedule, with_for_update=True)
-    if schedule.next_run_at != was:
+    if schedule.next_run_at != due_at:
         raise AlreadyStarted
     last = db.session.get(Push, schedule.last_job_id, populate_existing=True)
     if last is None or (last.ended and not last.delivered):
@@ -446,11 +446,13 @@ def _undo_previous(actor: Actor, schedule: Schedule, was: datetime) -> None:
         raise ApiError(
             "conflict", "The previous push has not ended, so it cannot be undone.", {"id": last.id}
         )
-    of_last = select(Push).where(Push.of_id == last.id, Push.kind == "undo").order_by(Push.id.desc()).limit(1)
-    latest = db.session.scalar(of_last)
+    statement = (
+        select(Push).where(Push.of_id == last.id, Push.kind == "undo").order_by(Push.id.desc()).limit(1)
+    )
+    latest = db.session.scalar(statement)
     if latest is not None and not latest.ended:
         raise UndoPending
-    if latest is not None and latest.created_at >= was:
+    if latest is not None and latest.created_at >= due_at:
         text = f"{last.delivered:,} rows of the previous push could not be deleted. See the log of its undo."
         raise ApiError("conflict", text, {"id": latest.id})
     confirm = schedule.request.get("confirm")
@@ -460,29 +462,29 @@ def _undo_previous(actor: Actor, schedule: Schedule, was: datetime) -> None:
 
 def _started(actor: Actor, schedule: Schedule, claim: Callable[[Any], None]) -> Export | Push:
     """Queue the job of a schedule; `claim` is called in the transaction that saves it."""
-    said = dict(schedule.request)
+    body = dict(schedule.request)
     if schedule.new_seed:
-        said["seed"] = None
+        body["seed"] = None
     template_id, dataset_id = schedule.template_id, schedule.dataset_id
     if schedule.kind == "export":
         if template_id:
             return exports.create(
-                actor, template_id, TemplateExportInput.model_validate(said, strict=False), claim=claim
+                actor, template_id, TemplateExportInput.model_validate(body, strict=False), claim=claim
             )
         return exports.create_of_dataset(
-            actor, str(dataset_id), DatasetExportInput.model_validate(said, strict=False), claim=claim
+            actor, str(dataset_id), DatasetExportInput.model_validate(body, strict=False), claim=claim
         )
     if template_id:
-        prepared = preparation.of_template(actor, template_id, PushInput.model_validate(said, strict=False))
+        prepared = preparation.of_template(actor, template_id, PushInput.model_validate(body, strict=False))
         return pushes.queue(actor, prepared, "template.push", claim=claim)
     prepared = preparation.of_dataset(
-        actor, str(dataset_id), DatasetPushInput.model_validate(said, strict=False)
+        actor, str(dataset_id), DatasetPushInput.model_validate(body, strict=False)
     )
     return pushes.queue(actor, prepared, "dataset.push", claim=claim)
 
 
-def _claimed(schedule_id: str, was: datetime, now: datetime, **values: Any) -> bool:
-    """Move a schedule to its next time if it still has the time `was`. Return whether it had."""
+def _claim(schedule_id: str, due_at: datetime, now: datetime, **values: Any) -> bool:
+    """Move a schedule to its next time if it still has the time `due_at`. Return whether it had."""
     row = db.session.execute(
         select(Schedule.cron, Schedule.timezone, Schedule.enabled).where(Schedule.id == schedule_id)
     ).first()
@@ -491,17 +493,17 @@ def _claimed(schedule_id: str, was: datetime, now: datetime, **values: Any) -> b
     following = times.next_run({"cron": row.cron, "timezone": row.timezone, "enabled": row.enabled}, now)
     statement = (
         update(Schedule)
-        .where(Schedule.id == schedule_id, Schedule.next_run_at == was)
+        .where(Schedule.id == schedule_id, Schedule.next_run_at == due_at)
         .values(next_run_at=following, **values)
         .execution_options(synchronize_session=False)
     )
     return bool(changed_rows(db.session.execute(statement)))
 
 
-def _missed(schedule_id: str, was: datetime, now: datetime, code: str, message: str) -> None:
+def _record_problem(schedule_id: str, due_at: datetime, now: datetime, code: str, message: str) -> None:
     """Record why a due time did not start a job. The next due time tries again."""
     db.session.rollback()
     log.warning("schedule %s did not start a job: %s", schedule_id, code)
     problem = {"code": code, "message": message, "at": clock.to_text(now)}
-    _claimed(schedule_id, was, now, problem=problem)
+    _claim(schedule_id, due_at, now, problem=problem)
     db.session.commit()

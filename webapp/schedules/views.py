@@ -228,7 +228,7 @@ _REQUESTS: Final[Mapping[tuple[str, bool], type[BaseModel]]] = {
 """The model of a request, by kind, and by whether it is of a template."""
 
 
-def _request(kind: str, of_template: bool, request: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_request(kind: str, of_template: bool, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request in its stored form, without defaults. Error: validation_error with paths below `request`."""
     try:
         body = parse(_REQUESTS[kind, of_template], dict(request), strict=False)
@@ -236,11 +236,11 @@ def _request(kind: str, of_template: bool, request: Mapping[str, Any]) -> dict[s
         for fault in error.details.get("fields", ()):
             fault["path"] = f"request.{fault['path']}".rstrip(".")
         raise
-    kept: dict[str, Any] = body.model_dump(mode="json", exclude_unset=True)
-    if kept.pop("dry_run", False):
+    stored: dict[str, Any] = body.model_dump(mode="json", exclude_unset=True)
+    if stored.pop("dry_run", False):
         text = "A dry run cannot be repeated. Leave out `dry_run`."
         raise validation_error([Fault("request.dry_run", "not_allowed", text)])
-    return kept
+    return stored
 
 
 class NewQuery(Query):
@@ -271,7 +271,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     if g.face == "program":
         page = services.page(actor, cursor=query.cursor, limit=query.limit, q=query.q)
         return reply(page.as_dict(services.as_json))
-    found = [*(_entry(one) for one in services.listing(actor)), *_of_scenarios(actor)]
+    found = [*(_entry(one) for one in services.listing(actor)), *_scenario_entries(actor)]
     return reply(
         {"items": sorted(found, key=lambda one: one.name.casefold())},
         template="schedules/list.html",
@@ -298,7 +298,7 @@ def create_by_request(actor: Actor, body: JobScheduleIn) -> Response:
             raise tenancy.not_found("job", body.repeats)
         schedule = services.create_from(actor, job, values)
     else:
-        kept = _request(str(body.kind), body.template_id is not None, body.request)
+        kept = _parse_request(str(body.kind), body.template_id is not None, body.request)
         schedule = services.create(actor, str(body.kind), body.template_id, body.dataset_id, kept, values)
     where = url_for("schedules.show", schedule_id=schedule.id)
     return reply(services.as_json(schedule), status=201, tag=True, headers={"Location": where})
@@ -320,7 +320,7 @@ def new(actor: Actor, query: NewQuery) -> Response:
 
 
 @route(bp, "/schedules/new", ["POST"], scope="generate", body=ScheduleForm, query=NewQuery, hidden=True,
-       programs=False, on_fault=lambda actor, error: _again(actor, error, request.args.get("of", "")))  # fmt: skip
+       programs=False, on_fault=lambda actor, error: _show_error(actor, error, request.args.get("of", "")))  # fmt: skip
 def create(actor: Actor, query: NewQuery, body: ScheduleForm) -> Response:
     """Create a schedule."""
     found = _subject(actor, query.of)
@@ -333,10 +333,10 @@ def create(actor: Actor, query: NewQuery, body: ScheduleForm) -> Response:
 
 @route(bp, "/schedules/times", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def preview() -> Response:
-    """Show when a schedule that is being written would be due next."""
-    given = {key: request.form[key] for key in ScheduleForm.model_fields if request.form.get(key)}
+    """Show when a schedule that is being edited would be due next."""
+    submitted = {key: request.form[key] for key in ScheduleForm.model_fields if request.form.get(key)}
     try:
-        body = ScheduleForm.model_validate(given, strict=False)
+        body = ScheduleForm.model_validate(submitted, strict=False)
         moments = services.next_times(body.expression, body.timezone)
         cron = body.expression
     except ValueError:
@@ -349,7 +349,7 @@ def show(actor: Actor, schedule_id: str) -> Response:
     """Get a schedule."""
     if g.face == "program":
         return reply(services.as_json(services.get(actor, schedule_id)), tag=True)
-    found = _found(actor, schedule_id)
+    found = _schedule_or_scenario(actor, schedule_id)
     return _form(actor, found, _values_of(found), saved=True)
 
 
@@ -359,25 +359,27 @@ def show(actor: Actor, schedule_id: str) -> Response:
 )  # fmt: skip
 def change(actor: Actor, schedule_id: str, body: JobSchedulePatch) -> Response:
     """Change a schedule, or turn it on or off (`enabled`). A schedule of a push also needs the `push` scope."""
-    schedule = _locked(actor, schedule_id)
+    schedule = _lock_schedule(actor, schedule_id)
     matching(services.as_json(schedule))
     changes = {key: value for key, value in body.model_dump(exclude_unset=True).items() if value is not None}
     if "request" in changes:
-        changes["request"] = _request(schedule.kind, schedule.template_id is not None, changes["request"])
+        changes["request"] = _parse_request(
+            schedule.kind, schedule.template_id is not None, changes["request"]
+        )
     return reply(services.as_json(services.change(actor, schedule, changes)), tag=True)
 
 
 @route(bp, "/schedules/<schedule_id>", ["POST"], scope="generate", body=ScheduleForm, hidden=True, programs=False,
-       on_fault=lambda actor, error, schedule_id: _again(actor, error, schedule_id))  # fmt: skip
+       on_fault=lambda actor, error, schedule_id: _show_error(actor, error, schedule_id))  # fmt: skip
 def save(actor: Actor, schedule_id: str, body: ScheduleForm) -> Response:
     """Save a schedule."""
     if schedule_id.startswith("scn_"):
         scenario = scenarios.get(actor, schedule_id, "write", lock=True)
-        held = scenario.schedule or {"params": {}}
-        said = {"cron": body.expression, "timezone": body.timezone, "enabled": body.enabled}
-        scenarios.change(actor, scenario, {"schedule": {**held, **said}})
+        current = scenario.schedule or {"params": {}}
+        changes = {"cron": body.expression, "timezone": body.timezone, "enabled": body.enabled}
+        scenarios.change(actor, scenario, {"schedule": {**current, **changes}})
     else:
-        services.change(actor, _locked(actor, schedule_id), _changes(body))
+        services.change(actor, _lock_schedule(actor, schedule_id), _changes(body))
     flash("Schedule saved")
     return see_other(url_for("schedules.index"))
 
@@ -391,7 +393,7 @@ def switch(actor: Actor, schedule_id: str) -> Response:
             on = not scenario.schedule["enabled"]
             scenarios.change(actor, scenario, {"schedule": {**scenario.schedule, "enabled": on}})
     else:
-        schedule = _locked(actor, schedule_id)
+        schedule = _lock_schedule(actor, schedule_id)
         services.change(actor, schedule, {"enabled": not schedule.enabled})
     return see_other(url_for("schedules.index"))
 
@@ -414,22 +416,26 @@ def start(actor: Actor, schedule_id: str) -> Response:
 def delete(actor: Actor, schedule_id: str) -> Response:
     """Delete a schedule. Its jobs stay."""
     if g.face == "program":
-        schedule = _locked(actor, schedule_id)
-        shown = services.as_json(schedule)
-        matching(shown)
+        schedule = _lock_schedule(actor, schedule_id)
+        deleted = services.as_json(schedule)
+        matching(deleted)
         services.delete(actor, schedule)
-        return reply(shown)
+        return reply(deleted)
     if schedule_id.startswith("scn_"):
         scenarios.change(actor, scenarios.get(actor, schedule_id, "write", lock=True), {"schedule": None})
     else:
-        services.delete(actor, _locked(actor, schedule_id))
+        services.delete(actor, _lock_schedule(actor, schedule_id))
     flash("Schedule deleted")
     return see_other(url_for("schedules.index"))
 
 
-def _again(actor: Actor, error: ApiError, subject: str) -> Response:
-    """The form with its errors."""
-    found = _found(actor, subject) if subject.startswith(("sch_", "scn_")) else _subject(actor, subject)
+def _show_error(actor: Actor, error: ApiError, subject: str) -> Response:
+    """Render the form with its errors."""
+    found = (
+        _schedule_or_scenario(actor, subject)
+        if subject.startswith(("sch_", "scn_"))
+        else _subject(actor, subject)
+    )
     return _form(actor, found, _values_of(found), saved=subject.startswith("sch_"), error=error)
 
 
@@ -437,11 +443,11 @@ def _form(
     actor: Actor, found: Any, values: dict[str, Any], *, saved: bool = False, error: ApiError | None = None
 ) -> Response:
     of_scenario = isinstance(found, Scenario)
-    drawn = FORM.draw(
+    form = FORM.draw(
         values,
         sent=request.form if error else None,
         error=error,
-        without=_without(found),
+        without=_hidden_inputs(found),
     )
     cron, zone = values["expression"], values["timezone"]
     saved = saved and not (of_scenario and not found.schedule)
@@ -452,8 +458,8 @@ def _form(
     return reply(
         {"id": found.id, "name": values["name"]},
         template=_EDIT,
-        form=drawn,
-        what=_what(found),
+        form=form,
+        what=_description(found),
         action=action,
         saved=saved,
         can_start=saved and not of_scenario,
@@ -469,14 +475,14 @@ def _form(
 def _values_of(found: Any) -> dict[str, Any]:
     """Return the values of the form for a schedule, or for a new one of a job or a scenario."""
     if isinstance(found, Scenario):
-        held = found.schedule or {"cron": "0 2 * * *", "timezone": "UTC", "enabled": True}
-        cron, zone, on, name = held["cron"], held["timezone"], held["enabled"], found.name
+        schedule = found.schedule or {"cron": "0 2 * * *", "timezone": "UTC", "enabled": True}
+        cron, zone, on, name = schedule["cron"], schedule["timezone"], schedule["enabled"], found.name
         seed = undo = False
     elif isinstance(found, Schedule):
         cron, zone, on, name = found.cron, found.timezone, found.enabled, found.name
         seed, undo = found.new_seed, found.undo_previous
     else:
-        cron, zone, on, name = "0 2 * * *", "UTC", True, _what(found)
+        cron, zone, on, name = "0 2 * * *", "UTC", True, _description(found)
         seed = undo = False
     repeat = services.from_cron(cron)
     own = {**asdict(repeat), "weekday": str(repeat.weekday), "cron": cron if repeat.every == "cron" else ""}
@@ -502,13 +508,13 @@ def _changes(body: ScheduleForm) -> dict[str, Any]:
     }
 
 
-def _found(actor: Actor, schedule_id: str) -> Schedule | Scenario:
+def _schedule_or_scenario(actor: Actor, schedule_id: str) -> Schedule | Scenario:
     if schedule_id.startswith("scn_"):
         return scenarios.get(actor, schedule_id)
     return services.get(actor, schedule_id)
 
 
-def _locked(actor: Actor, schedule_id: str) -> Schedule:
+def _lock_schedule(actor: Actor, schedule_id: str) -> Schedule:
     """Return a schedule to change: the scope follows from what it starts."""
     kind = services.get(actor, schedule_id, "generate").kind
     return services.get(actor, schedule_id, services.SCOPES[kind], lock=True)
@@ -541,7 +547,7 @@ def _newest_job(actor: Actor, dataset: Dataset) -> Export | Push | None:
     )
 
 
-def _without(found: Any) -> tuple[str, ...]:
+def _hidden_inputs(found: Any) -> tuple[str, ...]:
     """Return the inputs that the form of a schedule does not have."""
     if isinstance(found, Scenario):
         return ("name", "new_seed", "undo_previous")
@@ -552,20 +558,20 @@ def _kind(found: Any) -> str:
     return str(found.kind if isinstance(found, Schedule) else found.work_kind)
 
 
-def _what(found: Any) -> str:
+def _description(found: Any) -> str:
     """Return what a schedule starts, in words."""
     if isinstance(found, Scenario):
         return f"Run {found.name}"
     if isinstance(found, Schedule):
         if found.kind == "export":
             return f"Export as {str(found.request.get('format', '')).upper()}"
-        return _to(found.request.get("connection_id"), found.request.get("target"))
+        return _push_description(found.request.get("connection_id"), found.request.get("target"))
     if isinstance(found, Export):
         return f"Export {found.file_name}"
-    return _to(found.connection_id, found.target)
+    return _push_description(found.connection_id, found.target)
 
 
-def _to(connection_id: str | None, target: str | None) -> str:
+def _push_description(connection_id: str | None, target: str | None) -> str:
     connection = db.session.get(Connection, connection_id) if connection_id else None
     place = connection.name if connection else "an endpoint"
     return f"Push {target} to {place}" if target else f"Push to {place}"
@@ -575,17 +581,17 @@ def _entry(schedule: Schedule) -> Entry:
     model: Any = Export if schedule.kind == "export" else Push
     last = db.session.get(model, schedule.last_job_id) if schedule.last_job_id else None
     return Entry(
-        schedule.id, schedule.kind, schedule.name, _what(schedule), schedule.cron, schedule.timezone,
+        schedule.id, schedule.kind, schedule.name, _description(schedule), schedule.cron, schedule.timezone,
         schedule.enabled, schedule.next_run_at, _result(last), schedule.problem,
     )  # fmt: skip
 
 
-def _of_scenarios(actor: Actor) -> list[Entry]:
+def _scenario_entries(actor: Actor) -> list[Entry]:
     statement = tenancy.listing(actor, Scenario).where(Scenario.schedule.isnot(None))
     found = [one for one in db.session.scalars(statement) if one.schedule]
     entries = []
     for one in found:
-        held = one.schedule or {}
+        schedule = one.schedule or {}
         latest = tenancy.listing(actor, Run).where(Run.scenario_id == one.id, Run.trigger == "schedule")
         last = db.session.scalar(latest.order_by(Run.id.desc()).limit(1))
         entries.append(
@@ -594,9 +600,9 @@ def _of_scenarios(actor: Actor) -> list[Entry]:
                 "run",
                 one.name,
                 "Run",
-                held["cron"],
-                held["timezone"],
-                held["enabled"],
+                schedule["cron"],
+                schedule["timezone"],
+                schedule["enabled"],
                 one.next_run_at,
                 _result(last),
                 one.schedule_problem,
@@ -608,8 +614,8 @@ def _of_scenarios(actor: Actor) -> list[Entry]:
 def _result(job: Any) -> dict[str, Any] | None:
     if job is None:
         return None
-    lost = job.failed + job.unknown if isinstance(job, Push) else 0
-    return {"status": job.status, "failures": lost, "href": _job_page(job)}
+    failures = job.failed + job.unknown if isinstance(job, Push) else 0
+    return {"status": job.status, "failures": failures, "href": _job_page(job)}
 
 
 def _job_page(job: Any) -> str:
@@ -632,8 +638,10 @@ def _repeatable(actor: Actor) -> list[dict[str, Any]]:
         if model is Push:
             statement = statement.where(Push.kind == "push")
         for job in db.session.scalars(statement.order_by(table.id.desc()).limit(4 * _CHOICES)):
-            key = (icon, job.template_id, job.dataset_id, _what(job))
-            found.setdefault(key, {"id": job.id, "icon": icon, "name": _what(job), "at": job.created_at})
+            key = (icon, job.template_id, job.dataset_id, _description(job))
+            found.setdefault(
+                key, {"id": job.id, "icon": icon, "name": _description(job), "at": job.created_at}
+            )
     recent = sorted(found.values(), key=lambda one: one["at"], reverse=True)[:_CHOICES]
     free = db.session.scalars(tenancy.listing(actor, Scenario).order_by(Scenario.name)).all()
     runs = [

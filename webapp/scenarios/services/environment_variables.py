@@ -34,9 +34,9 @@ def name_fault(name: str, path: str) -> Fault | None:
             f"{limits.MAX_VARIABLE_NAME_CHARS} long."
         )
         return Fault(path, "wrong_form", text, hint)
-    front = next((item for item in RESERVED_FRONTS if name.startswith(item)), None)
-    if front or name in RESERVED:
-        what = f"Names that begin with {front}" if front else f"The name {name}"
+    prefix = next((item for item in RESERVED_FRONTS if name.startswith(item)), None)
+    if prefix or name in RESERVED:
+        what = f"Names that begin with {prefix}" if prefix else f"The name {name}"
         hint = "Choose another one."
         return Fault(path, "reserved", f"{what} cannot be set: the service or the system sets it.", hint)
     return None
@@ -98,18 +98,18 @@ class UnknownSecret(Exception):
 def granted(workspace_id: str, project_id: str, names: Iterable[str]) -> dict[str, str]:
     """Return the current secrets with these names, by name. Raise `UnknownSecret` for a secret that does not exist or
     belongs to another project, and ApiError `unavailable` if its encryption key is missing."""
-    wanted = list(dict.fromkeys(names))
+    unique_names = list(dict.fromkeys(names))
     statement = select(Secret).where(
         Secret.workspace_id == workspace_id,
-        Secret.name.in_(wanted),
+        Secret.name.in_(unique_names),
         or_(Secret.project_id.is_(None), Secret.project_id == project_id),
     )
     with reading() as session:
         found = {secret.name: secret for secret in session.scalars(statement)}
-    for name in wanted:
+    for name in unique_names:
         if name not in found:
             raise UnknownSecret(name)
-    return {name: secrets.opened(found[name]) for name in wanted}
+    return {name: secrets.opened(found[name]) for name in unique_names}
 
 
 def is_cut(workspace_id: str) -> bool:

@@ -44,7 +44,7 @@ PROVIDED: Final = frozenset({"rowsmith"})
 
 _COMMENT: Final = re.compile(r"#\s*requirements[ \t]*:(.*)")
 _LATE: Final = re.compile(r"(?m)^#[ \t]*requirements[ \t]*:")
-_MORE: Final = re.compile(r"#(?:[ \t]*[-*][ \t]+| {2,}|\t+)(\S.*)")
+_CONTINUATION: Final = re.compile(r"#(?:[ \t]*[-*][ \t]+| {2,}|\t+)(\S.*)")
 # The PEP 723 block, matched with the regular expression from the specification.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
@@ -53,7 +53,7 @@ _KEY_TOKEN: Final = re.compile(
     r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|[ \t]++|(?P<point>\.)|(?P<other>.)""", re.S
 )
 
-_BETWEEN: Final = re.compile(
+_SEPARATOR: Final = re.compile(
     r"[,\s]"
 )  # \s also matches Unicode line separators, which do not end a line in Python
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
@@ -84,31 +84,31 @@ def parse(code: str) -> ParsedRequirements:
     A comment counts if it is at the left margin and above the first statement that is neither an import nor the module
     docstring. Names follow PEP 508. Faults have the path `code` and include the line.
     """
-    said = ParsedRequirements()
+    parsed = ParsedRequirements()
     code = code.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     lines, end = _comments(code)
     found: list[str] = []
     for number, text in lines:
-        found += _split(text, number, said)
-    found += _block(code, said)
-    for wanted in dict.fromkeys(found):
-        if len(wanted) > limits.MAX_REQUIREMENT_CHARS:
-            text = f'"{wanted[:60]}..." is longer than {limits.MAX_REQUIREMENT_CHARS} characters.'
-            said.faults.append(Fault("code", "invalid_requirement", text))
-        elif normal(re.split(r"[^A-Za-z0-9._-]", wanted, maxsplit=1)[0]) not in PROVIDED:
-            said.requirements.append(wanted)
-    if len(said.requirements) > limits.MAX_REQUIREMENTS:
-        text = f"The program requires {len(said.requirements)} packages; at most {limits.MAX_REQUIREMENTS} are taken."
-        said.faults.append(Fault("code", "invalid_requirement", text))
+        found += _parse_line(text, number, parsed)
+    found += _block_requirements(code, parsed)
+    for requirement in dict.fromkeys(found):
+        if len(requirement) > limits.MAX_REQUIREMENT_CHARS:
+            text = f'"{requirement[:60]}..." is longer than {limits.MAX_REQUIREMENT_CHARS} characters.'
+            parsed.faults.append(Fault("code", "invalid_requirement", text))
+        elif normal(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]) not in PROVIDED:
+            parsed.requirements.append(requirement)
+    if len(parsed.requirements) > limits.MAX_REQUIREMENTS:
+        text = f"The program requires {len(parsed.requirements)} packages; at most {limits.MAX_REQUIREMENTS} are taken."
+        parsed.faults.append(Fault("code", "invalid_requirement", text))
     if late := next(
         (item for item in _LATE.finditer(code) if code.count("\n", 0, item.start()) + 1 > end), None
     ):
         line = code.count("\n", 0, late.start()) + 1
         text = f"Line {line} is not read: `# requirements:` counts only above the first statement."
-        said.warnings.append(
+        parsed.warnings.append(
             Fault("code", "late_requirements", text, "Move it to the beginning of the program.")
         )
-    return said
+    return parsed
 
 
 def in_process(file: IO[bytes]) -> dict[str, Any]:
@@ -119,18 +119,18 @@ def in_process(file: IO[bytes]) -> dict[str, Any]:
 def _comments(code: str) -> tuple[list[tuple[int, str]], int]:
     """Return the requirement comments of the head with their lines, and the last line of the head."""
     found: list[tuple[int, str]] = []
-    going_on = False
+    continues = False
     end = 0
     for number, text in _head(code):
         end = max(end, number)
-        if hit := _COMMENT.fullmatch(text):
-            said = hit[1].strip()
-            going_on = not said or said.endswith(",")
-            found.append((number, said))
-        elif going_on and found and number == found[-1][0] + 1 and (more := _MORE.fullmatch(text)):
+        if match := _COMMENT.fullmatch(text):
+            declared = match[1].strip()
+            continues = not declared or declared.endswith(",")
+            found.append((number, declared))
+        elif continues and found and number == found[-1][0] + 1 and (more := _CONTINUATION.fullmatch(text)):
             found.append((number, more[1].strip()))
         else:
-            going_on = False
+            continues = False
     return found, end
 
 
@@ -138,7 +138,7 @@ def _head(code: str) -> list[tuple[int, str]]:
     """Return the comments at the left margin above the first statement that is neither an import nor the module
     docstring. The last pair is the position of that statement, with an empty text."""
     found: list[tuple[int, str]] = []
-    passing = False  # Within an import or a docstring
+    is_skipped = False  # Within an import or a docstring
     number = 0
     try:
         for token in tokenize.generate_tokens(io.StringIO(code).readline):
@@ -146,152 +146,154 @@ def _head(code: str) -> list[tuple[int, str]]:
             if token.type == tokenize.COMMENT and token.start[1] == 0:
                 found.append((number, token.string.rstrip()))
             elif token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
-                passing = False
+                is_skipped = False
             elif token.type in (tokenize.NL, tokenize.COMMENT, tokenize.ENCODING):
                 continue
-            elif not passing:
+            elif not is_skipped:
                 if token.type != tokenize.STRING and token.string not in ("import", "from"):
                     break
-                passing = True
+                is_skipped = True
     except (tokenize.TokenError, SyntaxError):
         pass  # An unfinished program: what was parsed up to here counts
     return [*found, (number, "")]
 
 
-def _split(text: str, line: int, said: ParsedRequirements) -> list[str]:
+def _parse_line(text: str, line: int, parsed: ParsedRequirements) -> list[str]:
     """Split a line into requirements at commas and whitespace. Invalid ones become faults, up to MAX_FAULTS."""
     found: list[str] = []
     place = 0
-    while place < len(text) and len(said.faults) < limits.MAX_FAULTS:
-        if _BETWEEN.match(text, place):
+    while place < len(text) and len(parsed.faults) < limits.MAX_FAULTS:
+        if _SEPARATOR.match(text, place):
             place += 1
             continue
-        hit = ONE.match(text, place)
-        if hit and (hit.end() == len(text) or _BETWEEN.match(text, hit.end())):
-            found.append(_plain(hit))
-            place = hit.end()
+        match = ONE.match(text, place)
+        if match and (match.end() == len(text) or _SEPARATOR.match(text, match.end())):
+            found.append(_normalized(match))
+            place = match.end()
             continue
-        end = _BETWEEN.search(text, place)
-        word = text[place : end.start() if end else len(text)]
-        if word.startswith("-"):  # An option and its argument are reported together
-            word = text[place:].partition(",")[0].rstrip()
-        said.faults.append(_refused(word, f"Line {line}: "))
-        place += len(word)
+        end = _SEPARATOR.search(text, place)
+        invalid = text[place : end.start() if end else len(text)]
+        if invalid.startswith("-"):  # An option and its argument are reported together
+            invalid = text[place:].partition(",")[0].rstrip()
+        parsed.faults.append(_invalid_requirement(invalid, f"Line {line}: "))
+        place += len(invalid)
     return found
 
 
-def _plain(hit: re.Match[str]) -> str:
-    versions = re.sub(r"\s+", "", hit["inner"] or hit["versions"] or "")
-    marker = f" ; {hit['marker'].strip()}" if hit["marker"] else ""
-    return hit["name"] + re.sub(r"\s+", "", hit["extras"] or "") + versions + marker
+def _normalized(match: re.Match[str]) -> str:
+    versions = re.sub(r"\s+", "", match["inner"] or match["versions"] or "")
+    marker = f" ; {match['marker'].strip()}" if match["marker"] else ""
+    return match["name"] + re.sub(r"\s+", "", match["extras"] or "") + versions + marker
 
 
-def _refused(word: str, front: str) -> Fault:
+def _invalid_requirement(text: str, prefix: str) -> Fault:
     """Return the reason why a text is not a valid requirement."""
-    shown = f'"{word[:80]}"'
+    quoted = f'"{text[:80]}"'
     hint = (
         "Write the names of packages, with versions where they matter: `# requirements: tenacity, pandas>=2`."
     )
-    if re.match(r"(?i)(-i|--index-url|--extra-index-url|--index|--find-links|-f)\b", word):
+    if re.match(r"(?i)(-i|--index-url|--extra-index-url|--index|--find-links|-f)\b", text):
         message = (
-            f"{shown} cannot be set by a program: packages come from the index that the operator has set."
+            f"{quoted} cannot be set by a program: packages come from the index that the operator has set."
         )
-    elif re.match(r"(?i)(-e|--editable)\b", word):
-        message = f"{shown} is an editable installation; only packages of the index can be required."
-    elif re.match(r"(?i)(-r|-c|--requirement|--constraint)\b", word):
-        message = f"{shown} names another file; list the requirements in the program itself."
-    elif word.startswith("-"):
-        message = f"{shown} is an option of pip, which cannot be set here."
-    elif "://" in word or "@" in word or word.startswith("git+"):
-        message = f"{shown} is an address; only packages of the index can be required, by name."
+    elif re.match(r"(?i)(-e|--editable)\b", text):
+        message = f"{quoted} is an editable installation; only packages of the index can be required."
+    elif re.match(r"(?i)(-r|-c|--requirement|--constraint)\b", text):
+        message = f"{quoted} names another file; list the requirements in the program itself."
+    elif text.startswith("-"):
+        message = f"{quoted} is an option of pip, which cannot be set here."
+    elif "://" in text or "@" in text or text.startswith("git+"):
+        message = f"{quoted} is an address; only packages of the index can be required, by name."
     elif (
-        word.startswith((".", "/", "~")) or "/" in word or "\\" in word or word.endswith((".whl", ".tar.gz"))
+        text.startswith((".", "/", "~")) or "/" in text or "\\" in text or text.endswith((".whl", ".tar.gz"))
     ):
-        message = f"{shown} is a file or folder; only packages of the index can be required, by name."
+        message = f"{quoted} is a file or folder; only packages of the index can be required, by name."
     else:
-        message = f"{shown} is no requirement."
-    return Fault("code", "invalid_requirement", front + message, hint)
+        message = f"{quoted} is no requirement."
+    return Fault("code", "invalid_requirement", prefix + message, hint)
 
 
-def _block(code: str, said: ParsedRequirements) -> list[str]:
+def _block_requirements(code: str, parsed: ParsedRequirements) -> list[str]:
     """Return the `dependencies` of the PEP 723 block, after checking its `requires-python`."""
     blocks = [item for item in _BLOCK.finditer(code) if item["type"] == "script"]
     if not blocks:
         return []
     if len(blocks) > 1:
-        said.faults.append(_block_fault("there are several blocks `# /// script`, and only one may be"))
+        parsed.faults.append(_block_fault("there are several blocks `# /// script`, and only one may be"))
         return []
     content = blocks[0]["content"]
     if len(content) > limits.MAX_REQUIREMENTS_BLOCK_CHARS:
-        most = limits.MAX_REQUIREMENTS_BLOCK_CHARS
-        said.faults.append(_block_fault(f"the block `# /// script` is longer than {most:,} characters"))
+        limit = limits.MAX_REQUIREMENTS_BLOCK_CHARS
+        parsed.faults.append(_block_fault(f"the block `# /// script` is longer than {limit:,} characters"))
         return []
     text = "\n".join(line.removeprefix("#").removeprefix(" ") for line in content.splitlines())
-    if _most_parts(text) > limits.MAX_REQUIREMENTS_KEY_PARTS:
-        most = limits.MAX_REQUIREMENTS_KEY_PARTS
-        said.faults.append(
-            _block_fault(f"the block `# /// script` has a key of more than {most} dotted parts")
+    if _longest_key_parts(text) > limits.MAX_REQUIREMENTS_KEY_PARTS:
+        limit = limits.MAX_REQUIREMENTS_KEY_PARTS
+        parsed.faults.append(
+            _block_fault(f"the block `# /// script` has a key of more than {limit} dotted parts")
         )
         return []
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said.faults.append(_block_fault(f"the block `# /// script` is not TOML: {str(error)[:200]}"))
+        parsed.faults.append(_block_fault(f"the block `# /// script` is not TOML: {str(error)[:200]}"))
         return []
     except RecursionError:
-        said.faults.append(_block_fault("the block `# /// script` is nested too deeply"))
+        parsed.faults.append(_block_fault("the block `# /// script` is nested too deeply"))
         return []
-    _python(data.get("requires-python"), said)
-    wanted = data.get("dependencies", [])
-    if not isinstance(wanted, list) or not all(isinstance(item, str) for item in wanted):
-        said.faults.append(_block_fault("`dependencies` must be a list of texts"))
+    _check_python(data.get("requires-python"), parsed)
+    dependencies = data.get("dependencies", [])
+    if not isinstance(dependencies, list) or not all(isinstance(item, str) for item in dependencies):
+        parsed.faults.append(_block_fault("`dependencies` must be a list of texts"))
         return []
     if "tool" in data:
         text = (
             "Tables `tool` of the block `# /// script` are not read: packages come from the operator's index."
         )
-        said.warnings.append(Fault("code", "ignored", text))
+        parsed.warnings.append(Fault("code", "ignored", text))
     found = []
-    for item in wanted:
-        if len(said.faults) >= limits.MAX_FAULTS:
+    for item in dependencies:
+        if len(parsed.faults) >= limits.MAX_FAULTS:
             break
-        hit = ONE.fullmatch(item.strip())
-        if hit:
-            found.append(_plain(hit))
+        match = ONE.fullmatch(item.strip())
+        if match:
+            found.append(_normalized(match))
         else:
-            said.faults.append(_refused(item.strip(), "dependencies: "))
+            parsed.faults.append(_invalid_requirement(item.strip(), "dependencies: "))
     return found
 
 
-def _most_parts(text: str) -> int:
+def _longest_key_parts(text: str) -> int:
     """Return the number of segments in the longest dotted key of a TOML document."""
-    most = points = 0
+    longest = points = 0
     for token in _KEY_TOKEN.finditer(text):
         points += token["point"] is not None
         if token["other"] is not None:
             points = 0
-        most = max(most, points)
-    return most + 1
+        longest = max(longest, points)
+    return longest + 1
 
 
 def _block_fault(text: str) -> Fault:
     return Fault("code", "invalid_requirement", f"In the head of the program {text}.")
 
 
-def _python(wanted: Any, said: ParsedRequirements) -> None:
-    if wanted is None:
+def _check_python(versions: Any, parsed: ParsedRequirements) -> None:
+    if versions is None:
         return
     running = platform.python_version()
     try:
-        fits = isinstance(wanted, str) and SpecifierSet(wanted).contains(running, prereleases=True)
+        is_supported = isinstance(versions, str) and SpecifierSet(versions).contains(
+            running, prereleases=True
+        )
     except InvalidSpecifier:
-        said.faults.append(_block_fault(f'`requires-python` is not a range of versions: "{wanted[:60]}"'))
+        parsed.faults.append(_block_fault(f'`requires-python` is not a range of versions: "{versions[:60]}"'))
         return
-    if not isinstance(wanted, str):
-        said.faults.append(_block_fault("`requires-python` must be a text"))
-    elif not fits:
-        text = f"The program requires Python {wanted[:60]}; here it runs with {running}."
-        said.faults.append(Fault("code", "wrong_python", text))
+    if not isinstance(versions, str):
+        parsed.faults.append(_block_fault("`requires-python` must be a text"))
+    elif not is_supported:
+        text = f"The program requires Python {versions[:60]}; here it runs with {running}."
+        parsed.faults.append(Fault("code", "wrong_python", text))
 
 
 def normal(name: str) -> str:
@@ -319,7 +321,7 @@ AS_PIP: Final = {
 }
 NO_INDEX: Final = "UV_NO_INDEX"
 _INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_NO_INDEX")
-_AWAY: Final = re.compile(
+_UNREACHABLE: Final = re.compile(
     r"error sending request|tcp connect error|dns error|Request failed after|operation timed out"
     r"|connection (?:refused|reset)|network (?:connectivity )?(?:is|was) (?:unreachable|disabled)|status: 5\d\d",
     re.IGNORECASE,
@@ -356,10 +358,10 @@ def environment(own: Mapping[str, str], cache: Path) -> dict[str, str]:
     """Return the environment variables for uv. From `own` (this process's variables), only those that configure package
     sources are kept."""
     found = {name: own[name] for name in HANDED_ON if own.get(name)}
-    with_index = any(name in found for name in _INDEXES)
-    for theirs, name in AS_PIP.items():
-        if own.get(theirs) and name not in found and not (with_index and name in _INDEXES):
-            found[name] = ",".join(own[theirs].split()) if name == "UV_FIND_LINKS" else own[theirs]
+    has_index = any(name in found for name in _INDEXES)
+    for pip_name, name in AS_PIP.items():
+        if own.get(pip_name) and name not in found and not (has_index and name in _INDEXES):
+            found[name] = ",".join(own[pip_name].split()) if name == "UV_FIND_LINKS" else own[pip_name]
     fixed = {
         "PATH": "/usr/bin:/bin",
         "LC_ALL": "C.UTF-8",
@@ -386,10 +388,10 @@ def call(
     both are limited: uv is stopped when the folder and its cache have grown by ENVIRONMENTS_BYTES.
     """
     # uv has an option for this and, unlike pip, no variable.
-    alone = arguments[0] == "pip" and env.get(NO_INDEX, "").lower() in ("1", "true", "yes", "on")
+    no_index = arguments[0] == "pip" and env.get(NO_INDEX, "").lower() in ("1", "true", "yes", "on")
     with open(folder / "uv.log", "w+b") as log:
         process = subprocess.Popen(
-            [*front, program(), *arguments, *(["--no-index"] if alone else [])],
+            [*front, program(), *arguments, *(["--no-index"] if no_index else [])],
             cwd=folder,
             env=dict(env),
             stdin=subprocess.DEVNULL,
@@ -398,22 +400,22 @@ def call(
             umask=0o022,
             start_new_session=True,
         )
-        space = _Space((folder, Path(env["UV_CACHE_DIR"])))
+        disk_usage = _DiskUsage((folder, Path(env["UV_CACHE_DIR"])))
         try:
-            for which, most in (
+            for which, limit in (
                 (resource.RLIMIT_DATA, limits.UV_MEMORY_BYTES),
                 (resource.RLIMIT_FSIZE, limits.ENVIRONMENTS_BYTES),
             ):
                 with suppress(ProcessLookupError):
-                    resource.prlimit(process.pid, which, (most, most))
-            ended = _wait(process, seconds, alive, space)
+                    resource.prlimit(process.pid, which, (limit, limit))
+            ended = _wait(process, seconds, alive, disk_usage)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         log.seek(0)
         text = log.read().decode("utf-8", "replace")
-    if space.exceeded:
+    if disk_usage.exceeded:
         return UvResult(
             False, f"The packages take more than {limits.ENVIRONMENTS_BYTES:,} bytes.", too_large=True
         )
@@ -424,11 +426,11 @@ def call(
     return (
         UvResult(True)
         if process.returncode == 0
-        else UvResult(False, cleaned(text), bool(_AWAY.search(text)))
+        else UvResult(False, cleaned(text), bool(_UNREACHABLE.search(text)))
     )
 
 
-class _Space:
+class _DiskUsage:
     """The growth of some folders. It is measured for at most a tenth of the time."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -446,9 +448,9 @@ class _Space:
         return time.monotonic() >= self._next and self.exceeded
 
     def _measure(self) -> int:
-        begun = time.monotonic()
+        started = time.monotonic()
         size = disk_bytes(self._folders)
-        self._next = time.monotonic() + 10 * (time.monotonic() - begun)
+        self._next = time.monotonic() + 10 * (time.monotonic() - started)
         return size
 
 
@@ -465,10 +467,10 @@ def disk_bytes(folders: Sequence[Path]) -> int:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], seconds: float, alive: Callable[[], None] | None, space: _Space
+    process: subprocess.Popen[bytes], seconds: float, alive: Callable[[], None] | None, disk_usage: _DiskUsage
 ) -> bool:
     until = time.monotonic() + seconds
-    while time.monotonic() < until and not space.is_exceeded():
+    while time.monotonic() < until and not disk_usage.is_exceeded():
         if alive is not None:
             alive()
         try:
@@ -485,18 +487,18 @@ def cleaned(text: str) -> str:
     lines = [
         line for line in lines if line and not line.startswith(("warning:", "Using ", "Resolved ", "hint:"))
     ]
-    told = [re.sub(r"^(?:error: |cause: |[×╰─▶├│ ]+)+", "", line) for line in lines]
+    messages = [re.sub(r"^(?:error: |cause: |[×╰─▶├│ ]+)+", "", line) for line in lines]
     sentences: list[str] = []
-    for line in told:
+    for line in messages:
         if sentences and line[:1].islower():  # continues the previous one
             sentences[-1] += f" {line}"
         else:
             sentences.append(line)
-    whole = ". ".join(
+    message = ". ".join(
         item.rstrip(".:") for item in sentences if not item.startswith("No solution found when")
     )
-    whole = _FOLDER.sub("a folder of the service", _ADDRESS.sub("the package index", whole))
-    return f"{whole.strip()[:2000]}." if whole.strip() else "uv gave no reason."
+    message = _FOLDER.sub("a folder of the service", _ADDRESS.sub("the package index", message))
+    return f"{message.strip()[:2000]}." if message.strip() else "uv gave no reason."
 
 
 COMMON: Final = ("requests", "httpx", "pandas", "faker", "pyyaml", "python-dateutil")
@@ -569,16 +571,16 @@ def resolved(code: str, before: Resolved | None = None, *, anew: bool = False) -
     (an invalid requirement, a package that does not exist or has no wheel, an unreachable index) or unavailable (too
     many concurrent resolutions).
     """
-    said = read(code)
-    if said.faults:
-        raise validation_error(said.faults)
-    if not said.requirements:
+    parsed = read(code)
+    if parsed.faults:
+        raise validation_error(parsed.faults)
+    if not parsed.requirements:
         return Resolved()
-    if before is not None and not anew and before.requirements == said.requirements:
+    if before is not None and not anew and before.requirements == parsed.requirements:
         return before
     keep = before.lock if before is not None and not anew else ""
-    lock = _lock(said.requirements, keep or common_lock())
-    return Resolved(said.requirements, lock, digest(lock))
+    lock = _lock(parsed.requirements, keep or common_lock())
+    return Resolved(parsed.requirements, lock, digest(lock))
 
 
 def digest(lock: str) -> str:
@@ -608,27 +610,27 @@ def base_python() -> str:
 
 # --- Resolving ----------------------------------------------------------------------------------------------
 
-_turns: Final = threading.BoundedSemaphore(limits.RESOLVE_AT_ONCE)
+_resolve_slots: Final = threading.BoundedSemaphore(limits.RESOLVE_AT_ONCE)
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
-    if not _turns.acquire(timeout=limits.RESOLVE_TURN_SECONDS):
+def _resolve_slot() -> Iterator[None]:
+    if not _resolve_slots.acquire(timeout=limits.RESOLVE_TURN_SECONDS):
         text = "Others are having their requirements resolved. Try again."
         raise ApiError("unavailable", text, headers={"Retry-After": "5"})
     try:
         yield
     finally:
-        _turns.release()
+        _resolve_slots.release()
 
 
-def _lock(wanted: list[str], preferred: str) -> str:
+def _lock(declared: list[str], preferred: str) -> str:
     """Return the lock of some requirements and the common libraries, keeping `preferred` versions where possible."""
     cache = cache_folder(current_app.config["SETTINGS"].data_dir)
     env = environment(os.environ, cache)
-    with _turn(), tempfile.TemporaryDirectory(prefix="rowsmith-resolve-") as name:
+    with _resolve_slot(), tempfile.TemporaryDirectory(prefix="rowsmith-resolve-") as name:
         folder = Path(name)
-        (folder / "requirements.in").write_text("\n".join([*wanted, *COMMON]) + "\n", "utf-8")
+        (folder / "requirements.in").write_text("\n".join([*declared, *COMMON]) + "\n", "utf-8")
         # uv prefers the versions that are already in the output file.
         (folder / "requirements.lock").write_text(preferred, "utf-8")
         command = [*_RESOLVE, "--python", base_python()]
@@ -645,13 +647,13 @@ def _lock(wanted: list[str], preferred: str) -> str:
             raise validation_error([Fault("code", "index_unreachable", text, hint)])
         if not done.ok:
             text = f"The requirements cannot be met. {done.said}"
-            raise validation_error([Fault("code", "not_resolved", text, _hint(done.said, wanted))])
+            raise validation_error([Fault("code", "not_resolved", text, _hint(done.said, declared))])
         return (folder / "requirements.lock").read_text("utf-8")
 
 
-def _hint(said: str, wanted: list[str]) -> str | None:
+def _hint(message: str, declared: list[str]) -> str | None:
     """Return a hint for a package that does not exist or has no wheel."""
-    missing = re.search(r"([A-Za-z0-9._-]+) was not found in", said)
+    missing = re.search(r"([A-Za-z0-9._-]+) was not found in", message)
     if missing:
         name = missing[1].lower()
         if name in sys.stdlib_module_names:
@@ -659,6 +661,6 @@ def _hint(said: str, wanted: list[str]) -> str | None:
         if name in IMPORTED_AS:
             return f"Did you mean `{IMPORTED_AS[name]}`?"
         return did_you_mean(name, [*COMMON, *IMPORTED_AS.values()]) or "Check the spelling of the name."
-    if "no usable wheels" in said or "no wheels" in said:
+    if "no usable wheels" in message or "no wheels" in message:
         return "Only packages with a wheel for this machine can be used; try another version, or another package."
-    return "Allow more versions, or require fewer packages." if len(wanted) > 1 else None
+    return "Allow more versions, or require fewer packages." if len(declared) > 1 else None

@@ -47,7 +47,7 @@ from webapp.work.models import END_STATES
 
 log = logging.getLogger(__name__)
 
-_CHUNKS: Final = 64  # chunks per query; a chunk has at most RUN_CHUNK_BYTES and a line
+_CHUNKS_PER_QUERY: Final = 64  # chunks per query; a chunk has at most RUN_CHUNK_BYTES and a line
 
 
 def pieces(run_id: str, after: int = 0) -> list[Piece]:
@@ -57,7 +57,7 @@ def pieces(run_id: str, after: int = 0) -> list[Piece]:
         select(RunChunk.first, RunChunk.last, RunChunk.text)
         .where(RunChunk.run_id == run_id, RunChunk.last > after)
         .order_by(RunChunk.first)
-        .limit(_CHUNKS)
+        .limit(_CHUNKS_PER_QUERY)
     )
     found, size = [], 0
     with reading() as session:
@@ -89,8 +89,8 @@ def last_lines(run_id: str, limit: int) -> list[tuple[int, str]]:
     )
     found: deque[tuple[int, str]] = deque()
     with reading() as session:
-        for first, told in session.execute(statement):
-            lines = list(enumerate(told.split("\n"), first))
+        for first, text in session.execute(statement):
+            lines = list(enumerate(text.split("\n"), first))
             found.extendleft(reversed(lines[-(limit - len(found)) :]))
             if len(found) >= limit:
                 break
@@ -112,7 +112,7 @@ def write(session: Session, run: Run, lines: Sequence[str], at: datetime) -> Non
 
 
 def channel(run_id: str) -> str:
-    """The Redis channel for new lines and state changes of a run."""
+    """Return the Redis channel for new lines and state changes of a run."""
     return f"rowsmith:log:{run_id}"
 
 
@@ -131,7 +131,7 @@ def wake(run_id: str) -> bool:
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LINK: Final = "It is a link, and links are not followed."
-_OTHER: Final = "It is neither a file nor a folder."
+_NOT_A_FILE: Final = "It is neither a file nor a folder."
 
 
 @dataclass(slots=True)
@@ -165,14 +165,14 @@ def store_outputs(run: Run, folder: Path) -> Stored:
         return done
     except OSError as error:  # The program replaced it with a link or a file
         reason = os.strerror(error.errno or 0)
-        _refuse(done.refused, folder.name, f"The folder of outputs cannot be read: {reason}.")
+        _reject(done.refused, folder.name, f"The folder of outputs cannot be read: {reason}.")
         return done
     walk = _walk(root, "", done.refused)
     try:
         for path, handle in walk:
             with os.fdopen(handle, "rb") as file:
-                told = _store(actor, run_id, created_by, path, file, taken, done)
-            if not told:
+                can_continue = _store(actor, run_id, created_by, path, file, taken, done)
+            if not can_continue:
                 break
     finally:
         walk.close()
@@ -190,42 +190,42 @@ def _store(
     done: Stored,
 ) -> bool:
     """Store one open file. Return False if storing further files would fail too."""
-    shown = _shown(path)
+    path_text = _as_text(path)
     if len(done.files) >= limits.MAX_OUTPUT_FILES:
-        _refuse(
+        _reject(
             done.refused,
-            shown,
+            path_text,
             f"{limits.MAX_OUTPUT_FILES:,} files are kept of a run: this and more are left out.",
         )
         return False
-    name = f"{names.OUTPUTS}/{run_id}/{names.cleaned(shown)}"
-    wrong = names.faults(name)
-    if wrong:
-        _refuse(done.refused, shown, " ".join(fault.message for fault in wrong))
+    name = f"{names.OUTPUTS}/{run_id}/{names.cleaned(path_text)}"
+    name_faults = names.faults(name)
+    if name_faults:
+        _reject(done.refused, path_text, " ".join(fault.message for fault in name_faults))
         return True
     if name in taken:
-        _refuse(done.refused, shown, f"Another file of this run is stored as `{name}` already.")
+        _reject(done.refused, path_text, f"Another file of this run is stored as `{name}` already.")
         return True
     # The size in the storage: a sparse file occupies fewer bytes on the disk, and a hard-linked file counts once for
     # each name.
     size = os.fstat(file.fileno()).st_size
     if done.bytes + size > limits.RUN_OUTPUTS_BYTES:
-        most = limits.RUN_OUTPUTS_BYTES
-        text = f"The outputs of a run may have {most:,} bytes; {done.bytes:,} are kept, and this file has {size:,}."
-        _refuse(done.refused, shown, text)
+        limit = limits.RUN_OUTPUTS_BYTES
+        text = f"The outputs of a run may have {limit:,} bytes; {done.bytes:,} are kept, and this file has {size:,}."
+        _reject(done.refused, path_text, text)
         return True
-    here = files.seen(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
+    condition = files.seen(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
     try:
-        replaces = db.session.scalar(select(WorkspaceFile.size).where(here))
+        replaces = db.session.scalar(select(WorkspaceFile.size).where(condition))
         files.refuse_over(actor.workspace_id, size, replaces=replaces)
         db.session.rollback()
-        held = files.put(actor, size, _pieces(file, size), replaces=replaces)
+        stored = files.put(actor, size, _pieces(file, size), replaces=replaces)
         row, _ = files.keep(
-            actor, name, held, content_type=type_of(name), run_id=run_id, created_by=created_by
+            actor, name, stored, content_type=type_of(name), run_id=run_id, created_by=created_by
         )
     except ApiError as error:
         db.session.rollback()
-        _refuse(done.refused, shown, error.message)
+        _reject(done.refused, path_text, error.message)
         return error.status < 500
     taken.add(name)
     done.bytes += row.size
@@ -235,9 +235,9 @@ def _store(
 
 def _pieces(file: Any, size: int) -> Iterator[bytes]:
     """Yield the content of a file, up to its size when it was listed."""
-    left = size
-    while left > 0 and (chunk := file.read(min(limits.STORAGE_CHUNK_BYTES, left))):
-        left -= len(chunk)
+    remaining = size
+    while remaining > 0 and (chunk := file.read(min(limits.STORAGE_CHUNK_BYTES, remaining))):
+        remaining -= len(chunk)
         yield chunk
 
 
@@ -251,7 +251,7 @@ def _walk(directory: int, prefix: str, refused: list[tuple[str, str]]) -> Genera
             kind = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
             if stat.S_ISDIR(kind):
                 if len(path) > limits.MAX_FILE_NAME_CHARS:
-                    _refuse(refused, _shown(path), "The name of this folder is too long for a file in it.")
+                    _reject(refused, _as_text(path), "The name of this folder is too long for a file in it.")
                     continue
                 inner = os.open(name, _DIRECTORY, dir_fd=directory)
                 try:
@@ -262,16 +262,16 @@ def _walk(directory: int, prefix: str, refused: list[tuple[str, str]]) -> Genera
                 handle = os.open(name, _FILE, dir_fd=directory)
                 if not stat.S_ISREG(os.fstat(handle).st_mode):  # It was replaced after it was listed
                     os.close(handle)
-                    _refuse(refused, _shown(path), _OTHER)
+                    _reject(refused, _as_text(path), _NOT_A_FILE)
                     continue
                 yield path, handle
             else:
-                _refuse(refused, _shown(path), _LINK if stat.S_ISLNK(kind) else _OTHER)
+                _reject(refused, _as_text(path), _LINK if stat.S_ISLNK(kind) else _NOT_A_FILE)
         except OSError as error:
-            _refuse(refused, _shown(path), f"It cannot be read: {os.strerror(error.errno or 0)}.")
+            _reject(refused, _as_text(path), f"It cannot be read: {os.strerror(error.errno or 0)}.")
 
 
-def _refuse(refused: list[tuple[str, str]], path: str, why: str) -> None:
+def _reject(refused: list[tuple[str, str]], path: str, why: str) -> None:
     """Add a rejected entry; beyond MAX_FAULTS, report only that there are more."""
     if len(refused) < limits.MAX_FAULTS:
         refused.append((path, why))
@@ -279,7 +279,7 @@ def _refuse(refused: list[tuple[str, str]], path: str, why: str) -> None:
         refused.append(("…", "More than these are not kept."))
 
 
-def _shown(path: str) -> str:
+def _as_text(path: str) -> str:
     """Return a path as text, with bytes that are not UTF-8 replaced by U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
 
@@ -326,7 +326,7 @@ def revoke(session: Session, run_id: str, now: datetime) -> None:
 
 
 KIND: Final = "run"
-_MOST: Final = case(
+_MAX_RUNS: Final = case(
     *((Workspace.plan == plan, most) for plan, most in limits.RUNS_AT_ONCE.items()),
     else_=1,
 )
@@ -338,16 +338,16 @@ def may_start(run_id: str) -> Callable[[Session], bool]:
     def ask(session: Session) -> bool:
         run = session.execute(select(Run.workspace_id, Run.status).where(Run.id == run_id)).one_or_none()
         if run is None or run.status != "queued":
-            return True  # one that was handed back has its place; of all others `take` decides
-        most = session.scalar(
-            select(_MOST).where(Workspace.id == run.workspace_id).with_for_update(key_share=True)
+            return True  # a released run has its slot already; `take` checks the status of all others
+        limit = session.scalar(
+            select(_MAX_RUNS).where(Workspace.id == run.workspace_id).with_for_update(key_share=True)
         )
         running = session.scalar(
             select(func.count())
             .select_from(Run)
             .where(Run.workspace_id == run.workspace_id, Run.status == "running")
         )
-        return (running or 0) < (most or 0)
+        return (running or 0) < (limit or 0)
 
     return ask
 
@@ -370,7 +370,7 @@ def startable(statement: Select[Any]) -> Select[Any]:
         select(queued.c.id)
         .join(Workspace, Workspace.id == queued.c.workspace_id)
         .outerjoin(running, running.c.workspace_id == queued.c.workspace_id)
-        .where(queued.c.place <= _MOST - func.coalesce(running.c.runs, 0))
+        .where(queued.c.place <= _MAX_RUNS - func.coalesce(running.c.runs, 0))
     )
     return statement.where(or_(Run.status != "queued", Run.id.in_(first)))
 
@@ -383,12 +383,12 @@ def ring_next(client: redis.Redis, workspace_id: str) -> None:
     if not found:
         return
     try:
-        rings = jobs_queue.waiting(client, KIND)
+        enqueued = jobs_queue.waiting(client, KIND)
     except redis.RedisError as error:
         log.warning("Redis is unavailable, %d run(s) are waiting: %s", len(found), error)
         return
     for run_id in found:
-        if run_id not in rings:
+        if run_id not in enqueued:
             jobs_queue.ring(client, KIND, run_id)
 
 
@@ -414,12 +414,18 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 # Actions that generate rows; a push of rows from the request does not.
-_MAKING: Final = ("template.generate", "template.export", "dataset.export", "template.push", "dataset.push")
+_GENERATING_ACTIONS: Final = (
+    "template.generate",
+    "template.export",
+    "dataset.export",
+    "template.push",
+    "dataset.push",
+)
 MARK: Final = "rowsmith: "  # prefix of log lines written by Rowsmith itself
 
 
 def error(code: str, message: str | None = None, **details: Any) -> dict[str, Any]:
-    """A run's `error`."""
+    """Return the `error` of a run."""
     return {"code": code, "message": message or CODES[code], "details": details}
 
 
@@ -454,9 +460,9 @@ def close(session: Session, run_id: str) -> None:
     revoke(session, run_id, now)
     run.rows_generated = rows_made(session, run)
     if run.status != "completed":
-        told = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
+        outcome = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
         why = f": {run.error['message']}" if run.error else ""
-        write(session, run, [" ".join(f"{MARK}{told}{why}".split())], now)
+        write(session, run, [" ".join(f"{MARK}{outcome}{why}".split())], now)
     # The audit entry counts no rows, because the program's own requests do.
     details = {
         "scenario": run.scenario_id,
@@ -491,6 +497,6 @@ def rows_made(session: Session, run: Run) -> int:
         AuditEntry.workspace_id == run.workspace_id,
         AuditEntry.at >= run.started_at - timedelta(seconds=limits.LEASE_SECONDS),  # clocks differ a little
         AuditEntry.key_id.in_(own),
-        AuditEntry.action.in_(_MAKING),
+        AuditEntry.action.in_(_GENERATING_ACTIONS),
     )
     return int(session.scalar(counted) or 0)

@@ -65,7 +65,7 @@ def as_json(run: Run) -> dict[str, Any]:
 
 
 def _duration(started: datetime | None, finished: datetime | None) -> int | None:
-    """Milliseconds from start to end; None if either is missing."""
+    """Return the milliseconds from start to end, or None if either is missing."""
     if started is None or finished is None:
         return None
     return max(0, round((finished - started).total_seconds() * 1000))
@@ -96,15 +96,15 @@ def queue(
     requests it, are queued.
     """
     require(actor, "run", scenario.team_id)
-    given = dict(params or {})
-    if faults := params_faults(scenario, given):
+    parameters = dict(params or {})
+    if faults := params_faults(scenario, parameters):
         raise validation_error(faults)
-    _has_place(scenario.workspace_id)
+    _check_queue_limit(scenario.workspace_id)
     parent = db.session.get_one(Run, actor.run_id) if actor.run_id is not None else None
     if parent is not None:
-        _may_start_another(parent)
+        _check_parent(parent)
     settings = {name: getattr(scenario, name) for name in _SNAPSHOT}
-    stored_json.take(actor, given, settings)
+    stored_json.take(actor, parameters, settings)
     run = Run(
         workspace_id=scenario.workspace_id,
         project_id=scenario.project_id,
@@ -114,7 +114,7 @@ def queue(
         of_id=of.id if of else None,
         parent_id=parent.id if parent else None,
         depth=parent.depth + 1 if parent else 0,
-        params=given,
+        params=parameters,
         trigger=trigger or _trigger(actor),
         settings=settings,
         created_by=actor.user_id or scenario.created_by,
@@ -123,15 +123,17 @@ def queue(
     )
     db.session.add(run)
     db.session.flush()
-    told: dict[str, Any] = {
+    details: dict[str, Any] = {
         "run": run.id,
         "version": run.scenario_version,
         "trigger": run.trigger,
-        "params": sorted(given),
+        "params": sorted(parameters),
     }
     if parent is not None:
-        told["parent"] = parent.id
-    audit_log.record(actor, "scenario.run", scenario, join=True, workspace_id=scenario.workspace_id, **told)
+        details["parent"] = parent.id
+    audit_log.record(
+        actor, "scenario.run", scenario, join=True, workspace_id=scenario.workspace_id, **details
+    )
     jobs_queue.after_commit(db.session, redis_client(), KIND, run.id)
     db.session.commit()
     return run
@@ -143,27 +145,27 @@ def _trigger(actor: Actor) -> Trigger:
     return "browser" if actor.kind == "session" else "api"
 
 
-def _has_place(workspace_id: str) -> None:
+def _check_queue_limit(workspace_id: str) -> None:
     """Raise `quota_exceeded` if no more runs of a workspace may be queued. Locks its row, so that the limit
     is exact."""
     workspace = db.session.get_one(
         Workspace, workspace_id, with_for_update={"key_share": True}, populate_existing=True
     )
-    most = limits.RUNS_QUEUED[workspace.plan]
+    limit = limits.RUNS_QUEUED[workspace.plan]
     statement = select(func.count()).where(Run.workspace_id == workspace_id, Run.status == "queued")
     queued = db.session.scalar(statement) or 0
-    if queued < most:
+    if queued < limit:
         return
     wait = limits.RUN_QUEUE_RETRY_SECONDS
     raise ApiError(
         "quota_exceeded",
         f"{queued:,} runs of this workspace are queued already, which is the maximum.",
-        {"limit": most, "used": queued, "retry_after": wait},
+        {"limit": limit, "used": queued, "retry_after": wait},
         headers={"Retry-After": str(wait)},
     )
 
 
-def _may_start_another(parent: Run) -> None:
+def _check_parent(parent: Run) -> None:
     """Raise forbidden for a run that is nested too deeply, quota_exceeded if its parent has started too many
     unfinished ones. Exact, because the workspace's row is locked."""
     if parent.depth >= limits.MAX_RUN_DEPTH:
@@ -198,8 +200,8 @@ def rerun(
     present settings. Raises the errors of `queue`, not_found for a deleted scenario."""
     scenario = tenancy.get(actor, Scenario, run.scenario_id, "run")
     number = run.scenario_version if version == "same" else None
-    given = run.params if params is None else params
-    return queue(actor, scenario, given, trigger="rerun", of=run, version=number)
+    parameters = run.params if params is None else params
+    return queue(actor, scenario, parameters, trigger="rerun", of=run, version=number)
 
 
 # --- Reading runs ---

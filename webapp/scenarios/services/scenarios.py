@@ -28,10 +28,10 @@ from webapp.scenarios.services.environment_variables import env_faults, name_fau
 from webapp.scenarios.services.requirements import Resolved
 from webapp.versioning import services as versioning
 
-_UNKNOWN: Final = {
+_UNREADABLE: Final = {
     "message": "it is too large or nested too deeply to be read in time", "line": None, "column": None,
 }  # fmt: skip
-_LEVELS: Final = 3_000  # chosen: Python's own parser needs some frames for each level
+_RECURSION_LIMIT: Final = 3_000  # chosen: Python's own parser needs some frames for each level
 
 
 def size_faults(code: str) -> list[Fault]:
@@ -52,33 +52,33 @@ def syntax_fault(code: str) -> Fault | None:
     """Return the warning for a syntax error. It does not prevent saving."""
     hint = "You can save it, but it won't run."
     try:
-        told = document_process.run_once(
+        error = document_process.run_once(
             "webapp.scenarios.services.scenarios:in_process", code.encode(), seconds=limits.SYNTAX_SECONDS
         )
     except document_process.DocumentError:
-        told = _UNKNOWN
-    if told is None:
+        error = _UNREADABLE
+    if error is None:
         return None
     where, position = "", None
-    if told["line"]:
-        where = f" (line {told['line']}, column {told['column'] or 1})"
-        before = code.splitlines(keepends=True)[: told["line"] - 1]
-        position = sum(map(len, before)) + max(1, told["column"] or 1)  # in characters, from 1
-    text = f"Syntax error: {told['message']}{where}."
+    if error["line"]:
+        where = f" (line {error['line']}, column {error['column'] or 1})"
+        before = code.splitlines(keepends=True)[: error["line"] - 1]
+        position = sum(map(len, before)) + max(1, error["column"] or 1)  # in characters, from 1
+    text = f"Syntax error: {error['message']}{where}."
     return Fault("code", "syntax_error", text, hint, position)
 
 
 def in_process(file: IO[bytes]) -> dict[str, Any] | None:
     """Return Python's syntax error for a program, or None. Runs in a document process."""
-    sys.setrecursionlimit(_LEVELS)
-    warnings.simplefilter("ignore")  # of what will work, though not for ever
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    warnings.simplefilter("ignore")  # deprecations do not concern the user
     try:
-        # Bytes, not text: so a line that says how the file is encoded means here what it means when the program runs.
+        # Bytes, not text, so that an encoding declaration has the same effect as when the program runs.
         compile(file.read(), "main.py", "exec", dont_inherit=True)
     except SyntaxError as error:
         return {"message": error.msg, "line": error.lineno, "column": error.offset}
     except (ValueError, RecursionError) as error:
-        return {**_UNKNOWN, "message": str(error) or "it is nested too deeply"}
+        return {**_UNREADABLE, "message": str(error) or "it is nested too deeply"}
     return None
 
 
@@ -90,7 +90,7 @@ SETTINGS: Final = ("timeout_seconds", "env", "secrets", "writable_secrets", "net
 
 
 def as_json(scenario: Scenario, version: ScenarioVersion) -> dict[str, Any]:
-    """A scenario as of one version, for the API. Settings are always the present ones."""
+    """Return a version of a scenario as the API shows it. Settings are always the current ones."""
     spec, pins = version.spec, Resolved.of_pins(version.pins)
     newest = version.number == scenario.version
     return {
@@ -124,7 +124,7 @@ def _refuse_programs(actor: Actor) -> None:
 
 
 class _Scenarios(versioning.Kind[Scenario, ScenarioVersion]):
-    """Scenarios among the objects with versions."""
+    """Scenarios as versioned objects."""
 
     def get(
         self, actor: Actor, object_id: str, scope: str = "read", *, lock: bool = False, deleted: bool = False
@@ -159,7 +159,7 @@ def create(
     network: str = "full",
     schedule: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A new scenario in the actor's project, with its first version; commits. Returns it as the API shows it.
+    """Create a scenario in the actor's project, with its first version; commits. Return it as the API shows it.
 
     Resolves the program's requirements first, which may take seconds: call it outside of any transaction. Errors:
     validation_error with every fault, forbidden (naming a secret needs the scope `secrets`), unavailable.
@@ -169,8 +169,8 @@ def create(
     settings = {
         "timeout_seconds": timeout_seconds,
         "env": dict(env or {}),
-        "secrets": _each_once(secrets),
-        "writable_secrets": _each_once(writable_secrets),
+        "secrets": _unique(secrets),
+        "writable_secrets": _unique(writable_secrets),
         "network": network,
         "schedule": dict(schedule) if schedule else None,
     }
@@ -183,7 +183,9 @@ def create(
     moment = clock.now()
     scenario = Scenario(**place, created_by=actor.user_id, created_at=moment, **settings)
     scenario.next_run_at = schedules.next_run(scenario.schedule, moment)
-    return KIND.save(actor, scenario, spec, resolved.as_pins(), "create", moment, **_told({}, settings))
+    return KIND.save(
+        actor, scenario, spec, resolved.as_pins(), "create", moment, **_audit_details({}, settings)
+    )
 
 
 def prepared(
@@ -217,8 +219,8 @@ def change(
     """
     moment, newest = clock.now(), version_of(scenario)
     check_changes(actor, {key: value for key, value in changes.items() if key != "code"}, scenario)
-    settings = {key: _plain(key, changes[key]) for key in SETTINGS if key in changes}
-    told = _told({key: getattr(scenario, key) for key in SETTINGS}, settings)
+    settings = {key: _stored_setting(key, changes[key]) for key in SETTINGS if key in changes}
+    details = _audit_details({key: getattr(scenario, key) for key in SETTINGS}, settings)
     if settings:
         stored_json.take(actor, settings)
     for key, value in settings.items():
@@ -231,15 +233,17 @@ def change(
     if program and "code" not in changes and program[0].lock == newest.pins.get("lock"):
         program = None  # its packages were the newest already
     if program is None and not renamed:
-        if told:
+        if details:
             scenario.updated_at = moment
             name, number = scenario.name, scenario.version
-            audit_log.record(actor, "scenario.change", scenario, join=True, name=name, version=number, **told)
+            audit_log.record(
+                actor, "scenario.change", scenario, join=True, name=name, version=number, **details
+            )
         db.session.commit()
         return as_json(scenario, newest)
     resolved, warnings = program or (Resolved.of_pins(newest.pins), newest.spec["warnings"])
     spec["warnings"] = warnings
-    return KIND.save(actor, scenario, spec, resolved.as_pins(), "change", moment, **told)
+    return KIND.save(actor, scenario, spec, resolved.as_pins(), "change", moment, **details)
 
 
 def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
@@ -250,24 +254,24 @@ def check(code: str, *, resolve: bool = False) -> dict[str, Any]:
     """
     too_large = size_faults(code)
     if too_large:
-        return _checked([], None, [item.as_dict() for item in too_large], code)
-    said = requirements.read(code)
-    found = said.faults
+        return _check_result([], None, [item.as_dict() for item in too_large], code)
+    parsed = requirements.read(code)
+    found = parsed.faults
     packages = None
-    if resolve and not found and said.requirements:
+    if resolve and not found and parsed.requirements:
         try:
             packages = requirements.packages(requirements.resolved(code).lock)
         except ApiError as error:
             if error.code != "validation_error":
                 raise
-            return _checked(said.requirements, None, error.details["fields"], code)
-    return _checked(said.requirements, packages, [item.as_dict() for item in found], code)
+            return _check_result(parsed.requirements, None, error.details["fields"], code)
+    return _check_result(parsed.requirements, packages, [item.as_dict() for item in found], code)
 
 
-def _checked(
-    wanted: list[str], packages: dict[str, str] | None, faults: list[dict[str, Any]], code: str
+def _check_result(
+    declared: list[str], packages: dict[str, str] | None, faults: list[dict[str, Any]], code: str
 ) -> dict[str, Any]:
-    return {"requirements": wanted, "packages": packages, "faults": faults, "warnings": code_warnings(code)}
+    return {"requirements": declared, "packages": packages, "faults": faults, "warnings": code_warnings(code)}
 
 
 def code_warnings(code: str) -> list[dict[str, Any]]:
@@ -281,71 +285,73 @@ def code_warnings(code: str) -> list[dict[str, Any]]:
 # --- Checks -------------------------------------------------------------------------------------------------
 
 
-def _each_once(names: Iterable[str]) -> list[str]:
+def _unique(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _plain(key: str, value: Any) -> Any:
+def _stored_setting(key: str, value: Any) -> Any:
     if key in ("secrets", "writable_secrets"):
-        return _each_once(value)
+        return _unique(value)
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _told(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _audit_details(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Return for the audit log which settings changed, and which secrets were added or removed; no values of
     variables."""
     changed = [key for key in after if key not in before or before[key] != after[key]] if before else []
-    told: dict[str, Any] = {"settings": changed} if changed else {}
+    details: dict[str, Any] = {"settings": changed} if changed else {}
     if changed:
         plain = {key: value for key, value in after.items() if key not in ("secrets", "writable_secrets")}
-        told["changes"] = audit_log.between({key: before[key] for key in plain}, plain)
+        details["changes"] = audit_log.between({key: before[key] for key in plain}, plain)
     for key in ("secrets", "writable_secrets"):
         old, new = set(before.get(key, ())), set(after.get(key, before.get(key, ())))
         if new - old:
-            told[f"{key}_given"] = sorted(new - old)
+            details[f"{key}_given"] = sorted(new - old)
         if old - new:
-            told[f"{key}_taken"] = sorted(old - new)
-    return told
+            details[f"{key}_taken"] = sorted(old - new)
+    return details
 
 
-def check_changes(actor: Actor, said: Mapping[str, Any], scenario: Scenario | None) -> None:
+def check_changes(actor: Actor, changes: Mapping[str, Any], scenario: Scenario | None) -> None:
     """Raise `validation_error` with all errors of the input, or `forbidden` for a secret that the actor may not
     grant."""
-    held = {key: said[key] if key in said else getattr(scenario, key, None) or () for key in SETTINGS}
+    settings = {
+        key: changes[key] if key in changes else getattr(scenario, key, None) or () for key in SETTINGS
+    }
     faults: list[Fault] = []
-    if "code" in said:
-        faults += size_faults(said["code"]) or requirements.read(said["code"]).faults
-    if "env" in said or "secrets" in said:
-        faults += env_faults(dict(held["env"]), "env", set(held["secrets"]))
+    if "code" in changes:
+        faults += size_faults(changes["code"]) or requirements.read(changes["code"]).faults
+    if "env" in changes or "secrets" in changes:
+        faults += env_faults(dict(settings["env"]), "env", set(settings["secrets"]))
     for key in ("secrets", "writable_secrets"):
-        if key in said:
+        if key in changes:
             project_id = scenario.project_id if scenario is not None else actor.project_id
             faults += _secret_faults(
-                actor, said[key], key, project_id, set(getattr(scenario, key, None) or ())
+                actor, changes[key], key, project_id, set(getattr(scenario, key, None) or ())
             )
-    if held["schedule"] and ("schedule" in said or "secrets" in said):
-        faults += schedules.faults(dict(held["schedule"]), set(held["secrets"]))
+    if settings["schedule"] and ("schedule" in changes or "secrets" in changes):
+        faults += schedules.faults(dict(settings["schedule"]), set(settings["secrets"]))
     if faults:
         raise validation_error(faults[: limits.MAX_FAULTS])
     for key in ("secrets", "writable_secrets"):
-        if set(said.get(key, ())) - set(getattr(scenario, key, None) or ()):
+        if set(changes.get(key, ())) - set(getattr(scenario, key, None) or ()):
             require(actor, "secrets")
     if (
-        held["schedule"]
-        and dict(held["schedule"]).get("enabled", True)
-        and ("schedule" in said or "code" in said)
+        settings["schedule"]
+        and dict(settings["schedule"]).get("enabled", True)
+        and ("schedule" in changes or "code" in changes)
     ):
         require(actor, "run")  # its runs start by themselves
 
 
 def _secret_faults(
-    actor: Actor, names: Sequence[str], key: str, project_id: str | None, held: set[str]
+    actor: Actor, names: Sequence[str], key: str, project_id: str | None, granted: set[str]
 ) -> list[Fault]:
-    """A fault for each secret that is not there, is another project's, or may not be a variable's name."""
+    """Return a fault for each secret that is missing, belongs to another project, or is not a valid variable name."""
     statement = select(Secret.name).where(
         Secret.workspace_id == actor.workspace_id,
         Secret.name.is_not(None),
-        or_(Secret.project_id.is_(None), Secret.project_id == project_id, Secret.name.in_(held)),
+        or_(Secret.project_id.is_(None), Secret.project_id == project_id, Secret.name.in_(granted)),
     )
     known = {name for name in db.session.scalars(statement) if name}
     faults = []
@@ -353,8 +359,8 @@ def _secret_faults(
         path = f"{key}[{place}]"
         if name not in known:
             # Users without access to secrets must not learn their names.
-            close = did_you_mean(name, known) if actor.can("secrets") else None
-            hint = close or "An admin can add it under Settings, Secrets."
+            suggestion = did_you_mean(name, known) if actor.can("secrets") else None
+            hint = suggestion or "An admin can add it under Settings, Secrets."
             faults.append(Fault(path, "unknown_secret", f'There is no secret "{name[:60]}".', hint))
         elif fault := name_fault(name, path):
             faults.append(fault)
@@ -363,7 +369,7 @@ def _secret_faults(
 
 # Differences between two versions of a scenario.
 
-_HEAD: Final = ("name", "description")
+_COMPARED: Final = ("name", "description")
 _CONTEXT: Final = 3
 
 
@@ -379,7 +385,7 @@ def between(scenario: Scenario, old: int, new: int) -> dict[str, Any]:
         "scenario_id": scenario.id,
         "from": old,
         "to": new,
-        "scenario": _changes({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
+        "scenario": _changes({key: before[key] for key in _COMPARED}, {key: after[key] for key in _COMPARED}),
         "requirements": {
             "added": [
                 requirement
@@ -410,23 +416,23 @@ def _changes(old: dict[str, Any], new: dict[str, Any]) -> dict[str, dict[str, An
 
 
 def unified(old: str, new: str, old_name: str, new_name: str) -> str:
-    """Two texts' difference in unified form. What has changed is looked through line by line up to DIFF_LINES; a longer
-    change is one piece that takes another's place."""
+    """Return the difference of two texts in unified format. Changes of up to DIFF_LINES are compared line by line; a
+    longer change is shown as one block that replaces another."""
     before, after = old.split("\n"), new.split("\n")
     if before == after:
         return ""
-    front = _alike(before, after)
-    back = _alike(before[front:][::-1], after[front:][::-1])
-    changed = (before[front : len(before) - back], after[front : len(after) - back])
+    prefix = _common_prefix_length(before, after)
+    suffix = _common_prefix_length(before[prefix:][::-1], after[prefix:][::-1])
+    changed = (before[prefix : len(before) - suffix], after[prefix : len(after) - suffix])
     if max(map(len, changed)) <= limits.DIFF_LINES:
         pieces = list(difflib.unified_diff(before, after, old_name, new_name, n=_CONTEXT, lineterm=""))
         return "\n".join(pieces) + "\n"
-    lead, tail = before[max(0, front - _CONTEXT) : front], before[len(before) - back :][:_CONTEXT]
-    first, around = front - len(lead) + 1, len(lead) + len(tail)
+    lead, tail = before[max(0, prefix - _CONTEXT) : prefix], before[len(before) - suffix :][:_CONTEXT]
+    first, context_lines = prefix - len(lead) + 1, len(lead) + len(tail)
     lines = [
         f"--- {old_name}",
         f"+++ {new_name}",
-        f"@@ -{first},{len(changed[0]) + around} +{first},{len(changed[1]) + around} @@",
+        f"@@ -{first},{len(changed[0]) + context_lines} +{first},{len(changed[1]) + context_lines} @@",
         *(f" {line}" for line in lead),
         *(f"-{line}" for line in changed[0]),
         *(f"+{line}" for line in changed[1]),
@@ -435,7 +441,7 @@ def unified(old: str, new: str, old_name: str, new_name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _alike(one: list[str], other: list[str]) -> int:
+def _common_prefix_length(one: list[str], other: list[str]) -> int:
     """Return the number of equal lines at the beginning of two lists."""
     pairs = zip(one, other, strict=False)
     return next(

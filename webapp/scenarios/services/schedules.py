@@ -45,7 +45,7 @@ _ALIASES: Final = {
 }
 # Names for which the system's time zone folder may have a local copy. They mean a different zone, or none, on other
 # machines.
-_OF_THE_MACHINE: Final = frozenset({"localtime", "posixrules", "Factory"})
+_LOCAL_ZONES: Final = frozenset({"localtime", "posixrules", "Factory"})
 _SHIFT: Final = timedelta(hours=3)  # No zone's clock changes by more, except at the date line
 
 
@@ -59,7 +59,7 @@ def faults(schedule: dict[str, Any], taken: set[str]) -> list[Fault]:
 
 def zone_fault(name: str) -> Fault | None:
     """Return the fault of a time zone."""
-    known = available_timezones() - _OF_THE_MACHINE
+    known = available_timezones() - _LOCAL_ZONES
     if name in known:
         return None
     hint = did_you_mean(name, known) or "Write a name such as Europe/Berlin, or UTC."
@@ -114,7 +114,7 @@ def following(cron: str, zone: Any, after: datetime) -> datetime:
     found: datetime | None = None
     while True:
         wall = walls.get_next()
-        later = [moment for moment in _moments(wall, zone, twice=hourly) if moment > after]
+        later = [moment for moment in _utc_times(wall, zone, twice=hourly) if moment > after]
         found = min([*later, found]) if later and found else min(later) if later else found
         # Near a clock change, a later local time may be an earlier moment.
         if found is not None and (not shifting or not hourly or wall > local + _SHIFT):
@@ -125,7 +125,7 @@ def _offset(zone: Any, moment: datetime) -> timedelta:
     return moment.astimezone(zone).utcoffset() or timedelta()
 
 
-def _moments(wall: datetime, zone: Any, *, twice: bool) -> list[datetime]:
+def _utc_times(wall: datetime, zone: Any, *, twice: bool) -> list[datetime]:
     """Return the moments of a local time: usually one; the moment of the change if the time is skipped; both if it
     occurs twice and `twice` is set."""
     first = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
@@ -133,11 +133,11 @@ def _moments(wall: datetime, zone: Any, *, twice: bool) -> list[datetime]:
     if first == second:
         return [first]
     if first.astimezone(zone).replace(tzinfo=None) != wall:
-        return [_change(zone, second, first)]
+        return [_clock_change(zone, second, first)]
     return [first, second] if twice else [first]
 
 
-def _change(zone: Any, before: datetime, after: datetime) -> datetime:
+def _clock_change(zone: Any, before: datetime, after: datetime) -> datetime:
     """Return the moment between two others at which the clock of a zone is set forward, to the second."""
     old = _offset(zone, before)
     while after - before > timedelta(seconds=1):
@@ -175,28 +175,28 @@ def run_due(now: datetime) -> int:
     """Queue a run of each due scenario and return their number. Safe to call in several sweepers: each due
     time starts one run."""
     started = 0
-    for scenario_id, was in due(now):
+    for scenario_id, due_at in due(now):
         try:
-            started += _start(scenario_id, was, now)
+            started += _start(scenario_id, due_at, now)
         except ApiError as error:
             db.session.rollback()
-            _missed(scenario_id, was, now, error.code, error.message)
+            _record_problem(scenario_id, due_at, now, error.code, error.message)
         except SQLAlchemyError:
             raise  # The database is unavailable: retry everything
         except Exception:  # One scenario must not prevent the others from running
             log.exception("could not start scheduled scenario %s", scenario_id)
             db.session.rollback()
-            _missed(scenario_id, was, now, "internal_error", "Something went wrong on our side.")
+            _record_problem(scenario_id, due_at, now, "internal_error", "Something went wrong on our side.")
         finally:
             db.session.rollback()
     return started
 
 
-def _start(scenario_id: str, was: datetime, now: datetime) -> bool:
+def _start(scenario_id: str, due_at: datetime, now: datetime) -> bool:
     """Claim one due time and queue its run in the same transaction. Return False if another process was
     faster."""
     scenario = db.session.get(Scenario, scenario_id, populate_existing=True)
-    if scenario is None or not _taken(scenario, was, now, None):
+    if scenario is None or not _claim(scenario, due_at, now, None):
         return False
     # Runs as the user who last saved the program, with their present role, so that no user can run code with another
     # user's rights.
@@ -213,21 +213,21 @@ def _start(scenario_id: str, was: datetime, now: datetime) -> bool:
     return True
 
 
-def _taken(scenario: Scenario, was: datetime, now: datetime, problem: dict[str, Any] | None) -> bool:
+def _claim(scenario: Scenario, due_at: datetime, now: datetime, problem: dict[str, Any] | None) -> bool:
     statement = (
         update(Scenario)
-        .where(Scenario.id == scenario.id, Scenario.next_run_at == was, Scenario.deleted_at.is_(None))
+        .where(Scenario.id == scenario.id, Scenario.next_run_at == due_at, Scenario.deleted_at.is_(None))
         .values(next_run_at=next_run(scenario.schedule, now), schedule_problem=problem)
         .execution_options(synchronize_session=False)
     )
     return bool(changed_rows(db.session.execute(statement)))
 
 
-def _missed(scenario_id: str, was: datetime, now: datetime, code: str, message: str) -> None:
+def _record_problem(scenario_id: str, due_at: datetime, now: datetime, code: str, message: str) -> None:
     """Record why a due scenario was not started. The next due time tries again."""
     scenario = db.session.get(Scenario, scenario_id, populate_existing=True)
     if scenario is None:
         return
     log.warning("scheduled scenario %s did not start: %s", scenario_id, code)
-    _taken(scenario, was, now, {"code": code, "message": message, "at": clock.to_text(now)})
+    _claim(scenario, due_at, now, {"code": code, "message": message, "at": clock.to_text(now)})
     db.session.commit()

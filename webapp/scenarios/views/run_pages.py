@@ -60,7 +60,7 @@ class Last:
 
 
 def last_runs(actor: Actor, ids: Sequence[str]) -> dict[str, Last]:
-    """The last runs of some scenarios of the actor's workspace, by scenario."""
+    """Return the last runs of some scenarios of the actor's workspace, by scenario."""
     require(actor, "read")
     if not ids:
         return {}
@@ -81,13 +81,13 @@ def last_runs(actor: Actor, ids: Sequence[str]) -> dict[str, Last]:
         found.setdefault(row.scenario_id, []).append(row)
     return {
         one: Last(
-            rows[0].id, rows[0].status, rows[0].created_at, spark([_took(row) for row in reversed(rows)])
+            rows[0].id, rows[0].status, rows[0].created_at, spark([_duration(row) for row in reversed(rows)])
         )
         for one, rows in found.items()
     }
 
 
-def _took(row: Any) -> tuple[str, float | None]:
+def _duration(row: Any) -> tuple[str, float | None]:
     if row.started_at is None or row.finished_at is None:
         return row.status, None
     return row.status, max(0.0, (row.finished_at - row.started_at).total_seconds())
@@ -98,11 +98,11 @@ def spark(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
     SPARK_HEIGHT. Unfinished runs have no bar."""
     ended = [(status, seconds) for status, seconds in runs if seconds is not None and status in END_STATES]
     ended = ended[-(SPARK_WIDTH // _BAR) :]
-    most = max((seconds for _, seconds in ended), default=0.0) or 1.0
-    made = []
+    maximum = max((seconds for _, seconds in ended), default=0.0) or 1.0
+    bars = []
     for place, (status, seconds) in enumerate(ended):
-        height = max(2.0, round(seconds / most * SPARK_HEIGHT, 1))
-        made.append(
+        height = max(2.0, round(seconds / maximum * SPARK_HEIGHT, 1))
+        bars.append(
             {
                 "x": place * _BAR,
                 "y": round(SPARK_HEIGHT - height, 1),
@@ -111,7 +111,7 @@ def spark(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
                 "seconds": seconds,
             }
         )
-    return made
+    return bars
 
 
 # --- A program and its check results ----------------------------------------------------------------------------
@@ -122,30 +122,30 @@ _LINE: Final = re.compile(r"(?i)\bline (\d+)\b")
 def placed(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, Any]]:
     """Return the check results of a program with their lines: `{path, code, message, hint, line, text}`."""
     lines = code.split("\n")
-    made = []
+    results = []
     for one in found:
         line = None
         if one.get("position"):
             line = code.count("\n", 0, max(0, int(one["position"]) - 1)) + 1
-        elif one["path"] == "code" and (told := _LINE.search(one["message"])):
-            line = int(told[1])
+        elif one["path"] == "code" and (match := _LINE.search(one["message"])):
+            line = int(match[1])
         line = line if line and line <= len(lines) else None
-        made.append({"hint": None, **one, "line": line, "text": lines[line - 1].strip() if line else ""})
-    return made
+        results.append({"hint": None, **one, "line": line, "text": lines[line - 1].strip() if line else ""})
+    return results
 
 
 def required(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the packages of a version: its requirements, their dependencies, and the common packages."""
     locked = data["lock"]["packages"] if data["lock"] else {}
     common = requirements.packages(requirements.common_lock())
-    named = {
+    declared = {
         requirements.normal(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in data["requirements"]
     }
     return {
         "asked": data["requirements"],
-        "own": {name: version for name, version in locked.items() if name in named},
+        "own": {name: version for name, version in locked.items() if name in declared},
         "along": {
-            name: version for name, version in locked.items() if name not in named and name not in common
+            name: version for name, version in locked.items() if name not in declared and name not in common
         },
         "common": {
             name: (locked or common).get(requirements.normal(name), "") for name in requirements.COMMON
@@ -156,41 +156,41 @@ def required(data: Mapping[str, Any]) -> dict[str, Any]:
 def of_difference(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a difference for display, without the common packages, which are part of every lock."""
     common = requirements.packages(requirements.common_lock())
-    told = {
+    packages = {
         package: change
         for package, change in found["packages"].items()
         if None not in change.values() or common.get(package, "") not in change.values()
     }
-    return {"name": name, "packages": told, "lines": diff_lines(found["code"])}
+    return {"name": name, "packages": packages, "lines": diff_lines(found["code"])}
 
 
 def diff_lines(text: str) -> list[dict[str, Any]]:
-    """The lines of a unified difference: `{kind: head|add|del|same, old, new, text}`, with their numbers."""
-    made: list[dict[str, Any]] = []
+    """Return the lines of a unified difference: `{kind: head|add|del|same, old, new, text}`, with their numbers."""
+    lines: list[dict[str, Any]] = []
     old = new = 0
     for line in text.split("\n")[2:]:
-        told = re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@", line)
-        if told:
-            old, new = int(told[1]), int(told[2])
-            made.append({"kind": "head", "old": None, "new": None, "text": line})
+        match = re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@", line)
+        if match:
+            old, new = int(match[1]), int(match[2])
+            lines.append({"kind": "head", "old": None, "new": None, "text": line})
         elif line.startswith("+"):
-            made.append({"kind": "add", "old": None, "new": new, "text": line[1:]})
+            lines.append({"kind": "add", "old": None, "new": new, "text": line[1:]})
             new += 1
         elif line.startswith("-"):
-            made.append({"kind": "del", "old": old, "new": None, "text": line[1:]})
+            lines.append({"kind": "del", "old": old, "new": None, "text": line[1:]})
             old += 1
         elif line.startswith(" "):
-            made.append({"kind": "same", "old": old, "new": new, "text": line[1:]})
+            lines.append({"kind": "same", "old": old, "new": new, "text": line[1:]})
             old, new = old + 1, new + 1
-    return made
+    return lines
 
 
 # --- Settings ---------------------------------------------------------------------------------------------------
 
 
 def next_times(schedule: Mapping[str, Any] | None, many: int = 3) -> list[dict[str, Any]]:
-    """When a schedule, on or off, would be due next: `{at, text}`, the text in its own zone; [] for one that cannot be
-    read."""
+    """Return the next due times of a schedule, enabled or not: `{at, text}`, the text in its own time zone; [] for a
+    schedule that cannot be parsed."""
     if not schedule or not schedule.get("cron"):
         return []
     try:
@@ -205,20 +205,22 @@ def next_times(schedule: Mapping[str, Any] | None, many: int = 3) -> list[dict[s
 
 
 def secret_names(actor: Actor, scenario: Scenario | None) -> list[str]:
-    """The secrets that could be given to a program: all of the workspace for those who may give them, else those that
-    it has."""
-    held = {*scenario.secrets, *scenario.writable_secrets} if scenario is not None else set()
+    """Return the secrets that can be granted to a program: all of the workspace if the user may grant them, else those
+    that it already has."""
+    names = {*scenario.secrets, *scenario.writable_secrets} if scenario is not None else set()
     if actor.can("secrets"):
-        mine = select(Secret.name).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None))
-        held |= {name for name in db.session.scalars(mine) if name}
-    return sorted(held)
+        statement = select(Secret.name).where(
+            Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None)
+        )
+        names |= {name for name in db.session.scalars(statement) if name}
+    return sorted(names)
 
 
-# --- The same by program ----------------------------------------------------------------------------------------
+# --- API examples -----------------------------------------------------------------------------------------------
 
 
 def scenario_snippets(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Running a scenario by program, as an integration would: (title, text)."""
+    """Return examples that run a scenario through the API: (title, text)."""
     url = f"{snippets.origin()}/scenarios/{data['id']}"
     ask = {"wait": "true", "params": {"CUSTOMERS": "20"}}
     then = 'run = answer.json()\nprint(run["status"], run["exit_code"])\nraise SystemExit(run["status"] != "completed")'
@@ -263,11 +265,11 @@ Line = tuple[int, str]
 
 
 def plain(line: str) -> str:
-    """A line without colours and other commands to a terminal."""
+    """Return a line without colours and other terminal commands."""
     return log_lines.COMMANDS.sub("", line)
 
 
-def _shown(line: str) -> str:
+def _visible(line: str) -> str:
     text = plain(line)
     if len(text) <= limits.LOG_LINE_CHARS:
         return text
@@ -275,11 +277,11 @@ def _shown(line: str) -> str:
 
 
 def tail(run_id: str) -> list[Line]:
-    """The last lines of a log, as many as a page begins with."""
+    """Return the last lines of a log, as many as a page first shows."""
     found: list[Line] = []
     size = 0
     for number, line in reversed(run_completion.last_lines(run_id, limits.LOG_TAIL_LINES)):
-        text = _shown(line)
+        text = _visible(line)
         size += len(text)
         if found and size > limits.LOG_TAIL_CHARS:
             break
@@ -287,16 +289,16 @@ def tail(run_id: str) -> list[Line]:
     return found[::-1]
 
 
-def piece(run_id: str, first: int, most: int = limits.LOG_PIECE_LINES) -> list[Line]:
-    """Return up to `most` lines of a log, starting at a line number."""
+def piece(run_id: str, first: int, limit: int = limits.LOG_PIECE_LINES) -> list[Line]:
+    """Return up to `limit` lines of a log, starting at a line number."""
     found: list[Line] = []
     after, size = max(0, first - 1), 0
-    while len(found) < most and (pieces := run_completion.pieces(run_id, after)):
+    while len(found) < limit and (pieces := run_completion.pieces(run_id, after)):
         for one in pieces:
             for number, line in enumerate(one.lines, one.first):
-                text = _shown(line)
+                text = _visible(line)
                 size += len(text)
-                if len(found) >= most or (found and size > limits.LOG_PIECE_CHARS):
+                if len(found) >= limit or (found and size > limits.LOG_PIECE_CHARS):
                     return found
                 found.append((number, text))
         after = pieces[-1].last
@@ -304,38 +306,38 @@ def piece(run_id: str, first: int, most: int = limits.LOG_PIECE_LINES) -> list[L
 
 
 def around(run_id: str, number: int) -> list[Line]:
-    """The lines around one, as many as a page begins with."""
+    """Return the lines before and after a line, as many as a page first shows."""
     found = piece(run_id, max(1, number - limits.LOG_TAIL_LINES // 4), limits.LOG_TAIL_LINES)
-    size, kept = 0, []
+    size, lines = 0, []
     for one in found:
         size += len(one[1])
         if size > limits.LOG_TAIL_CHARS and one[0] > number:
             break
-        kept.append(one)
-    return kept
+        lines.append(one)
+    return lines
 
 
 def search(run_id: str, text: str) -> dict[str, Any]:
-    """The lines of a log that hold a text, without regard to case: `{q, total, hits}`, the first LOG_HITS of them."""
-    wanted = text.casefold()
+    """Return the lines of a log that contain a text, ignoring case: `{q, total, hits}`, at most LOG_HITS hits."""
+    folded = text.casefold()
     hits: list[Line] = []
     total = after = 0
     while pieces := run_completion.pieces(run_id, after):
         for one in pieces:
             for number, line in enumerate(one.lines, one.first):
-                told = plain(line)
-                at = told.casefold().find(wanted)
+                visible = plain(line)
+                at = visible.casefold().find(folded)
                 if at < 0:
                     continue
                 total += 1
                 if len(hits) < limits.LOG_HITS:
-                    hits.append((number, _cut(told, at)))
+                    hits.append((number, _excerpt(visible, at)))
         after = pieces[-1].last
     return {"q": text, "total": total, "hits": hits}
 
 
-def _cut(line: str, at: int) -> str:
-    """A long line around a place in it."""
+def _excerpt(line: str, at: int) -> str:
+    """Return a long line shortened to an excerpt around a position."""
     if len(line) <= limits.LOG_HIT_CHARS:
         return line
     start = max(0, at - limits.LOG_HIT_CHARS // 4)
@@ -354,38 +356,34 @@ def charts(points: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
         for before, after in pairwise(steps)
         if after[0] > before[0]
     ]
-    memory = _drawn("memory", [(at, value) for at, value, _ in steps])
-    percent = _drawn("processor", busy)
+    memory = _chart("memory", [(at, value) for at, value, _ in steps])
+    percent = _chart("processor", busy)
     return [one for one in (memory, percent) if one]
 
 
-def _drawn(name: str, points: Sequence[tuple[float, float]]) -> dict[str, Any] | None:
+def _chart(name: str, points: Sequence[tuple[float, float]]) -> dict[str, Any] | None:
     if len(points) < 2 or points[-1][0] <= 0:
         return None
-    last, most = points[-1][0], max(value for _, value in points)
-    scale = most or 1.0
+    last, maximum = points[-1][0], max(value for _, value in points)
+    scale = maximum or 1.0
     spots = [
         f"{at / last * WIDTH:.1f},{HEIGHT - 1 - value / scale * (HEIGHT - 3):.1f}" for at, value in points
     ]
     line = "M" + " L".join(spots)
     start = spots[0].partition(",")[0]
     area = f"{line} L{WIDTH},{HEIGHT} L{start},{HEIGHT} Z"
-    return {"name": name, "most": most, "line": line, "area": area, "seconds": last}
+    return {"name": name, "most": maximum, "line": line, "area": area, "seconds": last}
 
 
 # --- Next to the run --------------------------------------------------------------------------------------------
 
 
 def beside(items: Iterable[Run]) -> dict[str, Any]:
-    """Names of the scenarios and the people of some runs, and bars of how long those took."""
+    """Return the names of the scenarios and users of some runs, and bars for their durations."""
     found = list(items)
-    wanted = {one.scenario_id for one in found}
-    rows = (
-        db.session.execute(select(Scenario.id, Scenario.name).where(Scenario.id.in_(wanted)))
-        if wanted
-        else ()
-    )
-    took = [
+    ids = {one.scenario_id for one in found}
+    rows = db.session.execute(select(Scenario.id, Scenario.name).where(Scenario.id.in_(ids))) if ids else ()
+    durations = [
         (one.status, (one.finished_at - one.started_at).total_seconds())
         if one.started_at and one.finished_at
         else (one.status, None)
@@ -394,71 +392,74 @@ def beside(items: Iterable[Run]) -> dict[str, Any]:
     return {
         "names": {row[0]: row[1] for row in rows},
         "people": people({one.created_by for one in found if one.created_by}),
-        "spark": spark(took),
+        "spark": spark(durations),
     }
 
 
 def params_rows(items: Sequence[Run]) -> scenarios_forms.Rows:
-    """The parameters of the newest of some runs, as rows of a form."""
+    """Return the parameters of the newest of some runs, as rows of a form."""
     newest = max(items, key=lambda one: one.id, default=None)
     return scenarios_forms.padded(scenarios_forms.rows_of(newest.params if newest is not None else {}))
 
 
 def people(ids: Iterable[str]) -> dict[str, str]:
-    """Names of some people, by id."""
-    wanted = list(ids)
-    if not wanted:
+    """Return the names of some users, by id."""
+    user_ids = list(ids)
+    if not user_ids:
         return {}
-    rows = db.session.execute(select(User.id, User.name, User.email).where(User.id.in_(wanted)))
+    rows = db.session.execute(select(User.id, User.name, User.email).where(User.id.in_(user_ids)))
     return {row[0]: row[1] or row[2] for row in rows}
 
 
 def repeats(actor: Actor, run: Run) -> list[Run]:
-    """The runs that repeat one, newest first."""
-    mine = select(Run).where(Run.of_id == run.id, Run.workspace_id == actor.workspace_id)
-    return list(db.session.scalars(mine.order_by(Run.id.desc()).limit(limits.PAGE_LIMIT_DEFAULT)))
+    """Return the runs that repeat a run, newest first."""
+    statement = select(Run).where(Run.of_id == run.id, Run.workspace_id == actor.workspace_id)
+    return list(db.session.scalars(statement.order_by(Run.id.desc()).limit(limits.PAGE_LIMIT_DEFAULT)))
 
 
 def run_snippets(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same by program: (title, text)."""
+    """Return examples for the API: (title, text)."""
     url = f"{snippets.origin()}/scenarios/{data['scenario_id']}"
-    here = f"{url}/runs/{data['id']}"
+    run_url = f"{url}/runs/{data['id']}"
     ask: dict[str, Any] = {"wait": "true", **({"params": data["params"]} if data["params"] else {})}
-    made = [
+    examples = [
         (
             "Run with these parameters, and wait until it has finished",
             snippets.curl("POST", f"{url}/run", ask),
         )
     ]
     if data["finished_at"] is None:
-        made += [
-            ("Follow the log", snippets.curl("GET", f"{here}/logs?follow=true", more="-N")),
-            ("Cancel it", snippets.curl("DELETE", here)),
+        examples += [
+            ("Follow the log", snippets.curl("GET", f"{run_url}/logs?follow=true", more="-N")),
+            ("Cancel it", snippets.curl("DELETE", run_url)),
         ]
     else:
         then = 'run = answer.json()\nprint(run["status"], run["exit_code"])'
-        made += [
-            ("The log as a text", snippets.curl("GET", f"{here}/logs", more="-o run.log")),
-            ("The same version again", snippets.python("POST", f"{here}/rerun", {"wait": True}, then=then)),
+        examples += [
+            ("The log as a text", snippets.curl("GET", f"{run_url}/logs", more="-o run.log")),
+            (
+                "The same version again",
+                snippets.python("POST", f"{run_url}/rerun", {"wait": True}, then=then),
+            ),
         ]
-    return made
+    return examples
 
 
 bp = Blueprint("run_pages", __name__)
 PAGE: Final = "runs/show.html"
 ONE: Final = "/scenarios/<scenario_id>/runs/<run_id>"
-_MOST_LINES: Final = 10**12
+_MAX_LINE: Final = 10**12
 
 
 def page(actor: Actor, run: Run) -> Response:
-    """The page of a run; `?line=` shows the log around a line, `?q=` lines that hold a text."""
+    """Render the page of a run; `?line=` shows the log around a line, `?q=` the lines that contain a text."""
     data = runs.as_json(run)
     scenario = db.session.get(Scenario, run.scenario_id)
     line = request.args.get("line", "")
-    at = int(line) if line.isdecimal() and len(line) <= len(str(_MOST_LINES)) else 0
+    at = int(line) if line.isdecimal() and len(line) <= len(str(_MAX_LINE)) else 0
     q = request.args.get("q", "").strip()[: limits.MAX_QUERY_TEXT]
     context = {
-        **_state(data),
+        **_state_context(data),
         "scenario": scenario,
         "newest": scenario.version if scenario is not None else 0,
         "there": scenario is not None and scenario.deleted_at is None,
@@ -475,7 +476,7 @@ def page(actor: Actor, run: Run) -> Response:
     return Response(render_template(PAGE, **context), mimetype="text/html")
 
 
-def _state(data: dict[str, Any]) -> dict[str, Any]:
+def _state_context(data: dict[str, Any]) -> dict[str, Any]:
     error = data["error"]
     return {
         "data": data,
@@ -489,13 +490,13 @@ def _state(data: dict[str, Any]) -> dict[str, Any]:
 def state(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Return the state of a run for a page that follows it."""
     data = runs.as_json(runs.get(actor, scenario_id, run_id))
-    return Response(render_block(PAGE, "work", **_state(data)))
+    return Response(render_block(PAGE, "work", **_state_context(data)))
 
 
 class LogQuery(Query):
-    """Which lines: from a number on, or the last ones; or those that hold a text."""
+    """Which lines: from a number on, or the last ones; or those that contain a text."""
 
-    first: Annotated[int, Field(ge=1, le=_MOST_LINES)] | None = None
+    first: Annotated[int, Field(ge=1, le=_MAX_LINE)] | None = None
     most: Annotated[int, Field(ge=1, le=limits.LOG_PIECE_LINES)] = limits.LOG_PIECE_LINES
     q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] = ""
 
@@ -515,9 +516,9 @@ def log(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respons
 
 
 class AfterQuery(Query):
-    """The number of the last line that is there already."""
+    """The number of the last line that the client already has."""
 
-    after: Annotated[int, Field(ge=0, le=_MOST_LINES)] = 0
+    after: Annotated[int, Field(ge=0, le=_MAX_LINE)] = 0
 
 
 @route(
@@ -548,13 +549,13 @@ RUN: Final = FormSpec(RunForm, {"version": Control("Version")})
 
 
 def version_form(run: Run, scenario: Scenario, error: ApiError | None = None) -> PageForm:
-    """The choice between a run's version and the newest one."""
+    """Return the form for choosing between a run's version and the newest one."""
     choices = [("newest", f"{scenario.version}, the newest"), ("same", f"{run.scenario_version}, as here")]
     sent = request.form if request.method == "POST" else None
     return RUN.draw({"version": "newest"}, sent=sent, error=error, id="again-", choices={"version": choices})
 
 
-def _again(actor: Actor, error: ApiError, scenario_id: str, run_id: str = "") -> Response:
+def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: str = "") -> Response:
     """Render the submitted form of a run with its errors."""
     if error.code in ("not_found", "forbidden"):
         raise error
@@ -563,11 +564,13 @@ def _again(actor: Actor, error: ApiError, scenario_id: str, run_id: str = "") ->
     faults = error.details.get("fields", ())
     rows = scenarios_forms.rows(form_values(request.form), "params")
     bad = {one["path"]: one["message"] for one in faults}
-    drawn = scenarios_forms.controls(rows, "params", "parameter", bad, "params")
+    controls = scenarios_forms.controls(rows, "params", "parameter", bad, "params")
     places = [
-        (row["name"].id, row["name"].label.text, row["name"].errors[0]) for row in drawn if row["name"].errors
+        (row["name"].id, row["name"].label.text, row["name"].errors[0])
+        for row in controls
+        if row["name"].errors
     ]
-    told = {text for _, _, text in places}
+    placed_texts = {text for _, _, text in places}
     context = {
         "scenario": scenario,
         "run": run,
@@ -578,13 +581,13 @@ def _again(actor: Actor, error: ApiError, scenario_id: str, run_id: str = "") ->
         "params": scenarios_forms.padded(rows),
         "bad": bad,
         "places": places,
-        "texts": [text for text in bad.values() if text not in told] if faults else [error.message],
+        "texts": [text for text in bad.values() if text not in placed_texts] if faults else [error.message],
     }
     return Response(render_template("runs/start.html", **context), mimetype="text/html")
 
 
 def asked_params(scenario: Scenario) -> dict[str, str]:
-    """The parameters of a form. Error: validation_error with every fault of them."""
+    """Return the parameters of a form. Error: validation_error with all of their faults."""
     rows = scenarios_forms.rows(form_values(request.form), "params")
     params, faults = scenarios_forms.variables(rows, "params")
     faults += environment_variables.env_faults(params, "params", scenario.secrets)
@@ -600,24 +603,24 @@ def helpers() -> dict[str, Any]:
 
 
 @route(
-    bp, "/scenarios/<scenario_id>/start", ["POST"], scope="run", hidden=True, programs=False, on_fault=_again
+    bp, "/scenarios/<scenario_id>/start", ["POST"], scope="run", hidden=True, programs=False, on_fault=_show_start_form
 )  # fmt: skip
 def start(actor: Actor, scenario_id: str) -> Response:
     """Run a scenario's newest version with the parameters of a form."""
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
-    return _see(runs.queue(actor, scenario, asked_params(scenario)))
+    return _redirect(runs.queue(actor, scenario, asked_params(scenario)))
 
 
-@route(bp, f"{ONE}/again", ["POST"], scope="run", hidden=True, programs=False, on_fault=_again)
+@route(bp, f"{ONE}/again", ["POST"], scope="run", hidden=True, programs=False, on_fault=_show_start_form)
 def again(actor: Actor, scenario_id: str, run_id: str) -> Response:
     """Run it once more with other parameters, the same version or the newest."""
     run = runs.get(actor, scenario_id, run_id, "run")
     version: Literal["same", "newest"] = "same" if request.form.get("version") == "same" else "newest"
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
-    return _see(runs.rerun(actor, run, version=version, params=asked_params(scenario)))
+    return _redirect(runs.rerun(actor, run, version=version, params=asked_params(scenario)))
 
 
-def _see(run: Run) -> Response:
+def _redirect(run: Run) -> Response:
     return see_other(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
 
 

@@ -25,13 +25,15 @@ from webapp.web.routing import route
 bp = Blueprint("runs", __name__)
 
 
-def _switch(value: Any) -> Any:
-    """The specification writes "true" and "false" as texts; both are taken."""
+def _parse_switch(value: Any) -> Any:
+    """Convert the texts "true" and "false", which the specification uses, to booleans."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 Switch = Annotated[
-    bool, BeforeValidator(_switch), WithJsonSchema({"enum": [True, False, "true", "false"], "default": False})
+    bool,
+    BeforeValidator(_parse_switch),
+    WithJsonSchema({"enum": [True, False, "true", "false"], "default": False}),
 ]
 Params = dict[str, str]
 
@@ -115,10 +117,12 @@ class LogQuery(Query):
     follow: bool = False
 
 
-def _more(actor: Actor, error: ApiError, said: Any, scenario_id: str, run_id: str = "") -> ApiError:
+def _more_faults(
+    actor: Actor, error: ApiError, submitted: Any, scenario_id: str, run_id: str = ""
+) -> ApiError:
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
     model = RerunIn if run_id else RunIn
-    return with_more(error, said, model, lambda body: runs.params_faults(scenario, body.params or {}))
+    return with_more(error, submitted, model, lambda body: runs.params_faults(scenario, body.params or {}))
 
 
 @route(
@@ -132,7 +136,7 @@ def _more(actor: Actor, error: ApiError, said: Any, scenario_id: str, run_id: st
     also={200: RunOut},
     idempotent=True,
     errors=("quota_exceeded",),
-    more_faults=_more,
+    more_faults=_more_faults,
 )
 def create(actor: Actor, scenario_id: str, body: RunIn) -> Response:
     """Run a scenario's newest version; with `wait` respond when it has finished.
@@ -142,10 +146,10 @@ def create(actor: Actor, scenario_id: str, body: RunIn) -> Response:
     continues.
     """
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
-    return _begun(actor, runs.queue(actor, scenario, body.params), wait=body.wait)
+    return _respond(actor, runs.queue(actor, scenario, body.params), wait=body.wait)
 
 
-def _begun(actor: Actor, run: Run, *, wait: bool) -> Response:
+def _respond(actor: Actor, run: Run, *, wait: bool) -> Response:
     where = url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id)
     if wait and g.face == "program":
         run_id = run.id
@@ -169,10 +173,10 @@ def of_scenario(actor: Actor, scenario_id: str, query: RunQuery) -> Response:
     """List the runs of a scenario, newest first."""
     scenario = tenancy.get(actor, Scenario, scenario_id)
     page = runs.listing(actor, scenario_id=scenario.id, **query.model_dump())
-    shown: dict[str, Any] = {"scenario": scenario, "query": query}
+    context: dict[str, Any] = {"scenario": scenario, "query": query}
     if g.face == "person":
-        shown |= {**run_pages.beside(page.items), "params": run_pages.params_rows(page.items)}
-    return reply(page.as_dict(runs.as_json), template="runs/list.html", block="list", **shown)
+        context |= {**run_pages.beside(page.items), "params": run_pages.params_rows(page.items)}
+    return reply(page.as_dict(runs.as_json), template="runs/list.html", block="list", **context)
 
 
 @route(bp, "/scenarios/<scenario_id>/runs/<run_id>", scope="read", returns=RunOut)
@@ -211,13 +215,13 @@ def cancel(actor: Actor, scenario_id: str, run_id: str) -> Response:
     also={200: RunOut},
     idempotent=True,
     errors=("quota_exceeded",),
-    more_faults=_more,
+    more_faults=_more_faults,
 )
 def rerun(actor: Actor, scenario_id: str, run_id: str, body: RerunIn) -> Response:
     """Run the same version again, or the newest, with the same or other parameters."""
     run = runs.get(actor, scenario_id, run_id, "run")
-    made = runs.rerun(actor, run, version=body.version, params=body.params)
-    return _begun(actor, made, wait=body.wait)
+    new_run = runs.rerun(actor, run, version=body.version, params=body.params)
+    return _respond(actor, new_run, wait=body.wait)
 
 
 @route(
@@ -237,7 +241,7 @@ def logs(actor: Actor, scenario_id: str, run_id: str, query: LogQuery) -> Respon
     app = application()
 
     def text() -> Iterator[bytes]:
-        # Each piece is read with an application at hand, and no session is held between them.
+        # Each piece is read in an application context, and no session stays open between them.
         pieces = run_completion.text(run_id)
         while True:
             with app.app_context():

@@ -66,11 +66,11 @@ def found() -> dict[str, Any]:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 if node.name == _CLIENT:
                     client = [
-                        {"name": one.name, "args": _arguments(one), "doc": _first(one)}
+                        {"name": one.name, "args": _arguments(one), "doc": _summary(one)}
                         for one in node.body
                         if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")
                     ]
-                names.append(_class(node, path))
+                names.append(_class_entry(node, path))
     ordered = sorted({one["name"]: one for one in names}.values(), key=lambda one: one["name"])
     plain = [one for one in dir(builtins) if not one.startswith("_")]
     return {"client": client, "names": ordered, "words": sorted({*keyword.kwlist, *plain})}
@@ -78,40 +78,45 @@ def found() -> dict[str, Any]:
 
 def mark() -> str:
     """Return a hash of these names, for a URL that changes with each release."""
-    return _mark()
+    return _names_hash()
 
 
 @lru_cache(maxsize=1)
-def _mark() -> str:
+def _names_hash() -> str:
     return hashlib.blake2b(json_reply(found()).get_data(), digest_size=5).hexdigest()
 
 
-def _class(node: ast.ClassDef, path: Path) -> dict[str, str]:
-    made = next(
+def _class_entry(node: ast.ClassDef, path: Path) -> dict[str, str]:
+    constructor = next(
         (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None
     )
     module = ".".join(("rowsmith", *path.relative_to(SOURCE).with_suffix("").parts))
     place = module.removesuffix(".__init__")
     if place.startswith("rowsmith.fields"):
         place = "rowsmith.fields"
-    return {"name": node.name, "args": _arguments(made) if made else "", "doc": _first(node), "from": place}
+    return {
+        "name": node.name,
+        "args": _arguments(constructor) if constructor else "",
+        "doc": _summary(node),
+        "from": place,
+    }
 
 
 def _arguments(node: ast.FunctionDef) -> str:
-    """The arguments that a caller gives, without their types: `template, quantity=…`."""
-    told = node.args
-    plain = [one.arg for one in (*told.posonlyargs, *told.args)]
-    needed = len(plain) - len(told.defaults)
-    made = [name if place < needed else f"{name}=…" for place, name in enumerate(plain)]
-    made += [
+    """Return the arguments that a caller passes, without their types: `template, quantity=…`."""
+    arguments = node.args
+    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    needed = len(names) - len(arguments.defaults)
+    parts = [name if place < needed else f"{name}=…" for place, name in enumerate(names)]
+    parts += [
         one.arg if default is None else f"{one.arg}=…"
-        for one, default in zip(told.kwonlyargs, told.kw_defaults, strict=True)
+        for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     ]
-    return ", ".join(one for one in made if one.removesuffix("=…") not in _NOT_OFFERED)
+    return ", ".join(one for one in parts if one.removesuffix("=…") not in _NOT_OFFERED)
 
 
-def _first(node: ast.ClassDef | ast.FunctionDef) -> str:
-    """The first sentence of its documentation."""
+def _summary(node: ast.ClassDef | ast.FunctionDef) -> str:
+    """Return the beginning of the documentation."""
     message = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
     return message[:160]
 
@@ -119,7 +124,7 @@ def _first(node: ast.ClassDef | ast.FunctionDef) -> str:
 pages_bp = Blueprint("scenario_pages", __name__)
 PAGE: Final = "scenarios/show.html"
 SETTINGS: Final = "scenarios/settings.html"
-_RECENT: Final = 6  # runs listed next to the program
+_RECENT_RUNS: Final = 6  # runs listed next to the program
 
 
 class NewQuery(Query):
@@ -131,40 +136,40 @@ class NewQuery(Query):
 def page(
     actor: Actor,
     scenario: Scenario | None,
-    given: dict[str, str] | None = None,
+    submitted: dict[str, str] | None = None,
     *,
     status: int = 200,
     found: Sequence[Fault] = (),
     clash: bool = False,
 ) -> Response:
-    """The page of a saved scenario, of a new one (`scenario` None), or of what its form holds (`given`)."""
+    """Render the page of a saved scenario, of a new one (`scenario` None), or of a submitted form."""
     data = scenarios_scenarios.show(scenario) if scenario is not None else None
-    draft = {"name": "", "code": "", **(data or {}), **(given or {})}
-    told = run_pages.placed([one.as_dict() for one in found], draft["code"])
+    draft = {"name": "", "code": "", **(data or {}), **(submitted or {})}
+    faults = run_pages.placed([one.as_dict() for one in found], draft["code"])
     context: dict[str, Any] = {
         "data": data,
         "draft": draft,
-        "faults": told,
-        "bad": {one["path"]: one for one in told},
+        "faults": faults,
+        "bad": {one["path"]: one for one in faults},
         "clash": run_pages.diff_lines(
             scenarios_scenarios.unified(data["code"], draft["code"], "saved", "yours")
         )
         if clash and data
         else None,
-        "loaded": (request.form.get("version", "") if given else "") or (data["version"] if data else ""),
+        "loaded": (request.form.get("version", "") if submitted else "") or (data["version"] if data else ""),
         "action": url_for("scenario_pages.save", scenario_id=data["id"])
         if data
         else url_for("scenario_pages.make"),
         "can_write": actor.can("write"),
         "can_run": actor.can("run"),
         "params": scenarios_forms.padded(_last_params(scenario)),
-        **_beside(data, draft["code"] if given else None),
+        **_check_context(data, draft["code"] if submitted else None),
     }
     if "HX-Request" in request.headers:
         return Response(render_block(PAGE, "told", **context), status)
     if scenario is not None and data is not None:
         context |= {
-            "recent": runs.listing(actor, scenario_id=scenario.id, limit=_RECENT).items,
+            "recent": runs.listing(actor, scenario_id=scenario.id, limit=_RECENT_RUNS).items,
             "use": run_pages.scenario_snippets(data),
         }
     context["examples"] = examples.EXAMPLES if data is None else ()
@@ -173,23 +178,23 @@ def page(
     return Response(render_template(PAGE, **context), status, mimetype="text/html")
 
 
-def _beside(data: dict[str, Any] | None, code: str | None) -> dict[str, Any]:
+def _check_context(data: dict[str, Any] | None, code: str | None) -> dict[str, Any]:
     """Return the check results of a program: the saved one, or the unsaved `code`."""
     if code is None:
-        said = run_pages.placed(data["warnings"], data["code"]) if data else []
-        return {"warnings": said, "required": run_pages.required(data) if data else None, "unsaved": False}
-    told = scenarios_scenarios.check(code)
-    plain = {"requirements": told["requirements"], "lock": None}
-    same = data is not None and data["requirements"] == told["requirements"]
+        results = run_pages.placed(data["warnings"], data["code"]) if data else []
+        return {"warnings": results, "required": run_pages.required(data) if data else None, "unsaved": False}
+    check = scenarios_scenarios.check(code)
+    plain = {"requirements": check["requirements"], "lock": None}
+    is_unchanged = data is not None and data["requirements"] == check["requirements"]
     return {
-        "warnings": run_pages.placed([*told["faults"], *told["warnings"]], code),
-        "required": run_pages.required(data if same and data else plain),
-        "unsaved": not same and bool(told["requirements"]),
+        "warnings": run_pages.placed([*check["faults"], *check["warnings"]], code),
+        "required": run_pages.required(data if is_unchanged and data else plain),
+        "unsaved": not is_unchanged and bool(check["requirements"]),
     }
 
 
 def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
-    """The parameters of its last run: who runs it again mostly wants the same."""
+    """Return the parameters of the last run, which are a good default for the next."""
     if scenario is None:
         return []
     last = db.session.scalar(
@@ -205,82 +210,85 @@ def _last_params(scenario: Scenario | None) -> scenarios_forms.Rows:
 def new(actor: Actor, query: NewQuery) -> Response:
     """An unsaved program, which starts with an example if one is named."""
     one = examples.example(query.example)
-    given = {"name": one.name if query.example else "", "code": one.code}
-    return page(actor, None, given)
+    values = {"name": one.name if query.example else "", "code": one.code}
+    return page(actor, None, values)
 
 
 @route(pages_bp, "/scenarios/new", ["POST"], scope="write", hidden=True, programs=False)
 def make(actor: Actor) -> Response:
     """Save a new scenario; with `do=run` run it too."""
-    given = scenarios_forms.program(form_values(request.form))
+    submitted = scenarios_forms.program(form_values(request.form))
     try:
-        body = parse(ScenarioInput, given, strict=False)
-        made = scenarios_scenarios.create(actor, name=body.name, code=body.code)
+        body = parse(ScenarioInput, submitted, strict=False)
+        created = scenarios_scenarios.create(actor, name=body.name, code=body.code)
     except ApiError as error:
-        return _refused(actor, None, given, error)
+        return _show_with_error(actor, None, submitted, error)
     if request.form.get("do") == "run":
-        return _run(actor, scenarios_scenarios.get(actor, made["id"], "run"))
-    return _see(url_for("scenarios.show", scenario_id=made["id"]))
+        return _queue_run(actor, scenarios_scenarios.get(actor, created["id"], "run"))
+    return _redirect(url_for("scenarios.show", scenario_id=created["id"]))
 
 
 @route(pages_bp, "/scenarios/<scenario_id>/edit", ["POST"], scope="write", hidden=True, programs=False)
 def save(actor: Actor, scenario_id: str) -> Response:
     """Save a program as the next version, unless another one was saved since it was loaded; with `do=run` run it."""
-    given = scenarios_forms.program(form_values(request.form))
-    word, _, over = request.form.get("do", "save").partition(":")
-    told = over or request.form.get("version", "")
+    submitted = scenarios_forms.program(form_values(request.form))
+    action, _, overwritten = request.form.get("do", "save").partition(":")
+    loaded_version = overwritten or request.form.get("version", "")
     scenario = scenarios_scenarios.get(actor, scenario_id, "write")
     data = scenarios_scenarios.show(scenario)
-    changes = {key: value for key, value in given.items() if value != data[key]}
+    changes = {key: value for key, value in submitted.items() if value != data[key]}
     try:
-        if changes and told != str(scenario.version):
-            return _clash(actor, scenario_id, given)
+        if changes and loaded_version != str(scenario.version):
+            return _show_conflict(actor, scenario_id, submitted)
         if changes:
             parse(ScenarioPatch, changes, strict=False)
             # Resolve the requirements before locking the scenario, because the package index can be slow.
             program = scenarios_scenarios.prepared(actor, scenario, changes)
             scenario = scenarios_scenarios.get(actor, scenario_id, "write", lock=True)
-            if told != str(scenario.version):
-                return _clash(actor, scenario_id, given)
+            if loaded_version != str(scenario.version):
+                return _show_conflict(actor, scenario_id, submitted)
             data = scenarios_scenarios.change(actor, scenario, changes, program)
         scenario = scenarios_scenarios.get(actor, scenario_id)
-        if word == "run":
-            return _run(actor, scenarios_scenarios.get(actor, scenario_id, "run"))
+        if action == "run":
+            return _queue_run(actor, scenarios_scenarios.get(actor, scenario_id, "run"))
     except ApiError as error:
-        return _refused(actor, scenario_id, given, error)
+        return _show_with_error(actor, scenario_id, submitted, error)
     if "HX-Request" in request.headers:
         response = page(actor, scenario)
         response.headers["HX-Trigger"] = "saved"
         return response
     flash(f"Saved as version {data['version']}" if changes else "Nothing has changed", "")
-    return _see(url_for("scenarios.show", scenario_id=scenario_id))
+    return _redirect(url_for("scenarios.show", scenario_id=scenario_id))
 
 
-def _clash(actor: Actor, scenario_id: str, given: dict[str, str]) -> Response:
+def _show_conflict(actor: Actor, scenario_id: str, submitted: dict[str, str]) -> Response:
     """Show both versions if another one was saved in the meantime, so that nothing is lost."""
     db.session.rollback()
-    return page(actor, scenarios_scenarios.get(actor, scenario_id), given, status=412, clash=True)
+    return page(actor, scenarios_scenarios.get(actor, scenario_id), submitted, status=412, clash=True)
 
 
-def _refused(actor: Actor, scenario_id: str | None, given: dict[str, str], error: ApiError) -> Response:
+def _show_with_error(
+    actor: Actor, scenario_id: str | None, submitted: dict[str, str], error: ApiError
+) -> Response:
     if error.code not in ("validation_error", "unavailable", "quota_exceeded"):
         raise error
     db.session.rollback()
-    told = error.details.get("fields") or [{"path": "", "code": error.code, "message": error.message}]
+    reported = error.details.get("fields") or [{"path": "", "code": error.code, "message": error.message}]
     found = [
-        Fault(one["path"], one["code"], one["message"], one.get("hint"), one.get("position")) for one in told
+        Fault(one["path"], one["code"], one["message"], one.get("hint"), one.get("position"))
+        for one in reported
     ]
-    back = scenarios_scenarios.get(actor, scenario_id) if scenario_id is not None else None
-    return page(actor, back, given, status=error.status, found=found)
+    scenario = scenarios_scenarios.get(actor, scenario_id) if scenario_id is not None else None
+    return page(actor, scenario, submitted, status=error.status, found=found)
 
 
-def _run(actor: Actor, scenario: Scenario) -> Response:
+def _queue_run(actor: Actor, scenario: Scenario) -> Response:
     """Queue a run with the parameters of the form, and go to its page."""
     run = runs.queue(actor, scenario, run_pages.asked_params(scenario))
-    return _see(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
+    return _redirect(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
 
 
-def _see(where: str) -> Response:
+def _redirect(where: str) -> Response:
     if "HX-Request" in request.headers:
         return Response(status=204, headers={"HX-Redirect": where})
     return see_other(where)
@@ -292,7 +300,7 @@ def said(actor: Actor) -> Response:
     code = scenarios_forms.program(form_values(request.form)).get("code", "")
     scenario_id = request.form.get("scenario_id", "")
     data = scenarios_scenarios.show(scenarios_scenarios.get(actor, scenario_id)) if scenario_id else None
-    return Response(render_block(PAGE, "said", data=data, can_write=True, **_beside(data, code)))
+    return Response(render_block(PAGE, "said", data=data, can_write=True, **_check_context(data, code)))
 
 
 @route(pages_bp, "/scenarios/names", scope="read", hidden=True, programs=False)
@@ -303,16 +311,20 @@ def names() -> Response:
     return answer
 
 
-# --- How it is run ----------------------------------------------------------------------------------------------
+# --- Run settings -----------------------------------------------------------------------------------------------
 
 
-def _settings(
-    actor: Actor, scenario: Scenario, given: dict[str, Any] | None = None, *, error: ApiError | None = None
+def _render_settings(
+    actor: Actor,
+    scenario: Scenario,
+    submitted: dict[str, Any] | None = None,
+    *,
+    error: ApiError | None = None,
 ) -> Response:
     data = scenarios_scenarios.show(scenario)
-    draft = {**data, **(given or {})}
+    draft = {**data, **(submitted or {})}
     schedule = draft["schedule"] or {"cron": "", "timezone": "UTC", "enabled": True, "params": {}}
-    values = form_values(request.form) if given is not None else {}
+    values = form_values(request.form) if submitted is not None else {}
     fields = error.details.get("fields", []) if error else []
     context = {
         "data": data,
@@ -341,15 +353,15 @@ def _settings(
 @route(pages_bp, "/scenarios/<scenario_id>/settings", scope="read", hidden=True, programs=False)
 def settings(actor: Actor, scenario_id: str) -> Response:
     """The settings of a scenario's runs: time limit, network, variables, secrets, schedule."""
-    return _settings(actor, scenarios_scenarios.get(actor, scenario_id))
+    return _render_settings(actor, scenarios_scenarios.get(actor, scenario_id))
 
 
 @route(pages_bp, "/scenarios/<scenario_id>/settings", ["POST"], scope="write", hidden=True, programs=False)
 def save_settings(actor: Actor, scenario_id: str) -> Response:
-    """Keep how a scenario is run."""
-    given, faults = scenarios_forms.settings(form_values(request.form))
+    """Save the settings of a scenario's runs."""
+    submitted, faults = scenarios_forms.settings(form_values(request.form))
     try:
-        body = parse(ScenarioPatch, given, strict=False)
+        body = parse(ScenarioPatch, submitted, strict=False)
         changes = body.model_dump(exclude_unset=True)
         scenario = scenarios_scenarios.get(actor, scenario_id, "write")
         if faults:
@@ -362,19 +374,21 @@ def save_settings(actor: Actor, scenario_id: str) -> Response:
         if error.code not in ("validation_error", "forbidden"):
             raise
         db.session.rollback()
-        return _settings(actor, scenarios_scenarios.get(actor, scenario_id, "write"), given, error=error)
+        return _render_settings(
+            actor, scenarios_scenarios.get(actor, scenario_id, "write"), submitted, error=error
+        )
     flash("Settings saved", "")
-    return _see(url_for("scenario_pages.settings", scenario_id=scenario_id))
+    return _redirect(url_for("scenario_pages.settings", scenario_id=scenario_id))
 
 
 @route(pages_bp, "/scenarios/times", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def times(actor: Actor) -> Response:
-    """When a schedule that is being written would be due."""
-    given, _ = scenarios_forms.settings(form_values(request.form))
-    schedule = given["schedule"]
+    """Show when a schedule that is being edited would be due."""
+    submitted, _ = scenarios_forms.settings(form_values(request.form))
+    schedule = submitted["schedule"]
     faults = schedules.faults(schedule, set()) if schedule else []
-    said_of = {"schedule": schedule or {}, "times": run_pages.next_times(schedule)}
-    return Response(render_block(SETTINGS, "times", **said_of, bad={one.path: one.message for one in faults}))
+    context = {"schedule": schedule or {}, "times": run_pages.next_times(schedule)}
+    return Response(render_block(SETTINGS, "times", **context, bad={one.path: one.message for one in faults}))
 
 
 # --- Versions ---------------------------------------------------------------------------------------------------
@@ -485,27 +499,27 @@ versioned_routes.declare_versions(
 )  # fmt: skip
 
 
-def _more(actor: Actor, error: ApiError, said: Any, scenario_id: str = "") -> ApiError:
+def _more_faults(actor: Actor, error: ApiError, submitted: Any, scenario_id: str = "") -> ApiError:
     found = scenarios.get(actor, scenario_id, "write") if scenario_id else None
 
     def check(body: ScenarioPatch) -> None:
         scenarios.check_changes(actor, body.model_dump(include=body.model_fields_set), found)
 
-    return with_more(error, said, ScenarioPatch, check)
+    return with_more(error, submitted, ScenarioPatch, check)
 
 
 @route(
     bp, "/scenarios", ["POST"], scope="write", body=ScenarioInput, returns=ScenarioOut, status=201,
-    idempotent=True, errors=(*versioned_routes.SAVES, "unavailable"), more_faults=_more,
+    idempotent=True, errors=(*versioned_routes.SAVES, "unavailable"), more_faults=_more_faults,
 )  # fmt: skip
 def create(actor: Actor, body: ScenarioInput) -> Response:
     """Create a scenario.
 
     The program's requirements are resolved immediately and stay the same for every run of this version.
     """
-    made = scenarios.create(actor, **body.model_dump())
-    where = url_for("scenarios.show", scenario_id=made["id"])
-    return reply(made, status=201, see=where, tag=True, headers={"Location": where})
+    created = scenarios.create(actor, **body.model_dump())
+    where = url_for("scenarios.show", scenario_id=created["id"])
+    return reply(created, status=201, see=where, tag=True, headers={"Location": where})
 
 
 @route(bp, ONE, scope="read", returns=ScenarioOut)
@@ -519,26 +533,26 @@ def show(actor: Actor, scenario_id: str) -> Response:
 
 @route(
     bp, ONE, ["PUT"], scope="write", body=CodeInput, returns=ScenarioOut,
-    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more,
+    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more_faults,
 )  # fmt: skip
 def replace(actor: Actor, scenario_id: str, body: CodeInput) -> Response:
     """Replace the code and any other given keys, which creates a new version."""
-    return _changed(actor, scenario_id, body.model_dump(include=body.model_fields_set))
+    return _change(actor, scenario_id, body.model_dump(include=body.model_fields_set))
 
 
 @route(
     bp, ONE, ["PATCH"], scope="write", body=ScenarioPatch, returns=ScenarioOut,
-    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more,
+    errors=(*versioned_routes.CHANGES, "unavailable"), more_faults=_more_faults,
 )  # fmt: skip
 def change(actor: Actor, scenario_id: str, body: ScenarioPatch) -> Response:
     """Change a scenario.
 
     A new code, name or description creates a new version; run settings do not.
     """
-    return _changed(actor, scenario_id, body.model_dump(include=body.model_fields_set))
+    return _change(actor, scenario_id, body.model_dump(include=body.model_fields_set))
 
 
-def _changed(actor: Actor, scenario_id: str, changes: dict[str, Any], *, anew: bool = False) -> Response:
+def _change(actor: Actor, scenario_id: str, changes: dict[str, Any], *, anew: bool = False) -> Response:
     # Resolve the requirements before locking the scenario, because the package index can be slow.
     scenario = scenarios.get(actor, scenario_id, "write")
     matching(scenarios.show(scenario))
@@ -554,7 +568,7 @@ def _changed(actor: Actor, scenario_id: str, changes: dict[str, Any], *, anew: b
 )  # fmt: skip
 def refresh_requirements(actor: Actor, scenario_id: str) -> Response:
     """Resolve the program's requirements again, to the newest matching versions, which creates a new version."""
-    return _changed(actor, scenario_id, {}, anew=True)
+    return _change(actor, scenario_id, {}, anew=True)
 
 
 @route(bp, f"{ONE}@v<int:number>", scope="read", returns=ScenarioOut)
@@ -571,8 +585,8 @@ def diff(actor: Actor, scenario_id: str, number: int, query: OtherQuery) -> Resp
     scenario = scenarios.get(actor, scenario_id)
     other = scenario.version if query.to is None else query.to
     found = scenarios.between(scenario, number, other)
-    shown = run_pages.of_difference(scenario.name, found) if g.face == "person" else {}
-    return reply(found, template="scenarios/diff.html", block="diff", **shown)
+    context = run_pages.of_difference(scenario.name, found) if g.face == "person" else {}
+    return reply(found, template="scenarios/diff.html", block="diff", **context)
 
 
 @route(
