@@ -79,16 +79,16 @@ def marked(text: Any, position: int | None) -> MarkedLine | None:
     )
 
 
-def at_path(given: Any, path: str) -> Any:
+def at_path(value: Any, path: str) -> Any:
     """Return the value at the path of an error (`fields[3].options.cases[0].when`), or None."""
     for step in path.replace("[", ".").replace("]", "").split("."):
-        if isinstance(given, Mapping):
-            given = given.get(step)
-        elif isinstance(given, list) and step.isdecimal() and int(step) < len(given):
-            given = given[int(step)]
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
         else:
             return None
-    return given
+    return value
 
 
 @dataclass(slots=True)
@@ -171,20 +171,20 @@ def places(fields: Any) -> list[Place]:
 
 
 def _places(fields: Any, parent: Place | None, path: str, taken: set[str]) -> Iterator[Place]:
-    for number, given in enumerate(fields if isinstance(fields, list) else ()):
-        if not isinstance(given, Mapping):
+    for number, item in enumerate(fields if isinstance(fields, list) else ()):
+        if not isinstance(item, Mapping):
             continue
         found = Place(
-            key=key_of(str(given.get("id", "")), taken),
-            id=str(given.get("id", "")),
+            key=key_of(str(item.get("id", "")), taken),
+            id=str(item.get("id", "")),
             parent=parent,
             path=f"{path}[{number}]",
-            given=given,
-            kind=find(str(given.get("type", ""))),
+            given=item,
+            kind=find(str(item.get("type", ""))),
         )
         yield found
-        if found.holds_fields and isinstance(given.get("options"), Mapping):
-            yield from _places(given["options"].get("fields"), found, f"{found.path}.options.fields", taken)
+        if found.holds_fields and isinstance(item.get("options"), Mapping):
+            yield from _places(item["options"].get("fields"), found, f"{found.path}.options.fields", taken)
 
 
 def key_of(field_id: str, taken: set[str]) -> str:
@@ -216,27 +216,30 @@ _DEFAULTS: Final[tuple[Any, ...]] = ({}, None, False, "", 0, "0")
 
 def same(field: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two fields are the same; the label, which the service adds, and defaults do not count."""
-    return _plain(field) == _plain(other)
+    return _comparable(field) == _comparable(other)
 
 
-def _plain(field: Mapping[str, Any]) -> dict[str, Any]:
+def _comparable(field: Mapping[str, Any]) -> dict[str, Any]:
     options = field.get("options")
     options = dict(options) if isinstance(options, Mapping) else {}
-    nested = [_plain(one) for one in options.pop("fields", None) or () if isinstance(one, Mapping)]
+    nested = [_comparable(child) for child in options.pop("fields", None) or () if isinstance(child, Mapping)]
     found = {
-        key: _text(value)
+        key: _numbers_as_text(value)
         for key, value in field.items()
         if key not in ("label", "options") and value not in _DEFAULTS
     }
-    return found | {"options": {key: _text(value) for key, value in options.items()}, "fields": nested}
+    return found | {
+        "options": {key: _numbers_as_text(value) for key, value in options.items()},
+        "fields": nested,
+    }
 
 
-def _text(value: Any) -> Any:
+def _numbers_as_text(value: Any) -> Any:
     """Decimals are numbers or text, which mean the same."""
     if isinstance(value, Mapping):
-        return {key: _text(item) for key, item in value.items()}
+        return {key: _numbers_as_text(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_text(item) for item in value]
+        return [_numbers_as_text(item) for item in value]
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -250,7 +253,7 @@ def sentence(fault: Fault) -> str:
 class FieldForm:
     """One field as the form of the inspector. `given` are the fields of the draft."""
 
-    def __init__(self, place: Place, given: Sequence[Any] = ()) -> None:
+    def __init__(self, place: Place, fields: Sequence[Any] = ()) -> None:
         self.place, self.kind = place, place.kind
         self.key, self.id = place.key, place.id
         self.name, self.type, self.label = place.name, place.type, place.label
@@ -262,15 +265,15 @@ class FieldForm:
         self.common = bound(CommonKeys, common, prefix=f"{self.key}.", names=COMMON_NAMES)
         self.options: ModelForm | None = None
         if self.kind is not None:
-            shown = shown_options(self.kind, place.options)
-            self.options = bound(self.kind.Options, place.options, prefix=f"{self.key}.o.", names=shown)
+            names = shown_options(self.kind, place.options)
+            self.options = bound(self.kind.Options, place.options, prefix=f"{self.key}.o.", names=names)
         self.faults: dict[str, str] = {}  # by input name; "" for the field as a whole
         self.marks: dict[str, MarkedLine] = {}  # by input name: position of an error in a formula
         for fault in place.faults:
             name = self.input_name(fault.path[len(place.path) :])
             if name not in self.faults:
                 self.faults[name] = sentence(fault)
-                mark = marked(at_path({"fields": given}, fault.path), fault.position)
+                mark = marked(at_path({"fields": fields}, fault.path), fault.position)
                 self.marks |= {name: mark} if mark else {}
 
     @property
@@ -349,13 +352,13 @@ def new_id() -> str:
 def with_ids(fields: Any, new_id: NewId = new_id) -> list[Any]:
     """Return field definitions in which every field has an id, so that its values stay when others change."""
     found = []
-    for one in fields if isinstance(fields, list) else ():
-        if isinstance(one, Mapping):
-            one = {"id": new_id(), **one}
-            options = one.get("options")
+    for item in fields if isinstance(fields, list) else ():
+        if isinstance(item, Mapping):
+            item = {"id": new_id(), **item}
+            options = item.get("options")
             if isinstance(options, Mapping) and isinstance(options.get("fields"), list):
-                one["options"] = {**options, "fields": with_ids(options["fields"], new_id)}
-        found.append(one)
+                item["options"] = {**options, "fields": with_ids(options["fields"], new_id)}
+        found.append(item)
     return found
 
 
@@ -388,7 +391,9 @@ def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
     if "settings" in form:
         changed = {key: value for key, value in changed.items() if key not in ("invalid", "source")}
         changed |= (
-            {"invalid": bad} if (bad := bound(Invalid, formdata=form, prefix=INVALID).payload()) else {}
+            {"invalid": invalid}
+            if (invalid := bound(Invalid, formdata=form, prefix=INVALID).payload())
+            else {}
         )
         changed |= {"source": source} if (source := read_source(form)) else {}
     for key in HEAD:
@@ -398,29 +403,33 @@ def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
         elif key in form:
             changed.pop(key, None)
     if form.get("row"):
-        key, field_id, drawn = (*form["row"].split(" "), "", "")[:3]
+        key, field_id, shown_type = (*form["row"].split(" "), "", "")[:3]
 
-        def read_it(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-            found = read_field(form, key, drawn, one)
-            return [one if same(one, found) else found]  # what is the same stays as it was written
+        def read_it(field: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+            found = read_field(form, key, shown_type, field)
+            return [field if same(field, found) else found]  # what is the same stays as it was written
 
         changed["fields"] = replaced(changed.get("fields"), field_id, read_it)
     return changed
 
 
-def read_field(form: Values, key: str, drawn: str, field: Mapping[str, Any]) -> Field:
-    """Return a field with what its form says. `drawn` is the type whose options the form shows."""
+def read_field(form: Values, key: str, shown_type: str, field: Mapping[str, Any]) -> Field:
+    """Return a field with what its form says. `shown_type` is the type whose options the form shows."""
     found: Field = {name: value for name, value in field.items() if name not in COMMON_NAMES}
     found |= {"name": form.get(f"{key}.name", "").strip(), "type": form.get(f"{key}.type", "").strip()}
     options = dict(field["options"]) if isinstance(field.get("options"), Mapping) else {}
-    kind = find(drawn)
+    kind = find(shown_type)
     if kind is not None:
-        shown = shown_options(kind, options)
-        read = bound(kind.Options, formdata=form, prefix=f"{key}.o.", names=shown).payload()
+        names = shown_options(kind, options)
+        read = bound(kind.Options, formdata=form, prefix=f"{key}.o.", names=names).payload()
         options = {name: value for name, value in options.items() if name not in keys(kind.Options)} | read
-        taken = shown_options(kind, options)  # the parameters of a distribution go when another one is chosen
+        applicable = shown_options(
+            kind, options
+        )  # the parameters of a distribution go when another one is chosen
         options = {
-            name: value for name, value in options.items() if name not in keys(kind.Options) or name in taken
+            name: value
+            for name, value in options.items()
+            if name not in keys(kind.Options) or name in applicable
         }
     now = find(found["type"])
     if now is not None and now is not kind:
@@ -459,8 +468,8 @@ def pasted(text: str) -> list[Field]:
     for line in re.split(r"[\n,;\t]+", text)[: limits.MAX_FIELDS]:
         name, _, kind = (part.strip().strip('"`') for part in line.partition(":"))
         if name:
-            made = blank(new_id, name[: limits.MAX_NAME_CHARS])
-            found.append({**made, "type": kind or made["type"]})
+            field = blank(new_id, name[: limits.MAX_NAME_CHARS])
+            found.append({**field, "type": kind or field["type"]})
     return found
 
 
@@ -474,40 +483,40 @@ def edit(
     """
     fields = json.loads(json.dumps(fields, default=str))
     if verb == "add":
-        made = blank(new_id, more)
-        return [*fields, made], made["id"]
+        field = blank(new_id, more)
+        return [*fields, field], field["id"]
     siblings = _siblings(fields, field_id)
     if siblings is None:
         return fields, field_id
-    at = next(i for i, one in enumerate(siblings) if one["id"] == field_id)
-    to = {"left": at - 1, "right": at + 1, "first": 0, "last": len(siblings) - 1}.get(verb)
+    index = next(i for i, one in enumerate(siblings) if one["id"] == field_id)
+    to = {"left": index - 1, "right": index + 1, "first": 0, "last": len(siblings) - 1}.get(verb)
     if verb == "remove":
-        del siblings[at]
-        return fields, siblings[min(at, len(siblings) - 1)]["id"] if siblings else ""
+        del siblings[index]
+        return fields, siblings[min(index, len(siblings) - 1)]["id"] if siblings else ""
     if to is not None:
-        siblings.insert(max(0, to), siblings.pop(at))
+        siblings.insert(max(0, to), siblings.pop(index))
     elif verb == "duplicate":
-        made = copy_of(siblings[at], new_id, {str(one.get("name")) for one in siblings})
-        siblings.insert(at + 1, made)
-        return fields, made["id"]
+        field = copy_of(siblings[index], new_id, {str(one.get("name")) for one in siblings})
+        siblings.insert(index + 1, field)
+        return fields, field["id"]
     elif verb == "insert":
-        siblings.insert(at + 1, made := blank(new_id))
-        return fields, made["id"]
+        siblings.insert(index + 1, field := blank(new_id))
+        return fields, field["id"]
     elif verb == "inside":
-        siblings[at].setdefault("options", {}).setdefault("fields", []).append(made := blank(new_id))
-        return fields, made["id"]
+        siblings[index].setdefault("options", {}).setdefault("fields", []).append(field := blank(new_id))
+        return fields, field["id"]
     elif verb == "type":
-        siblings[at] = _retyped(siblings[at], more)
+        siblings[index] = _retyped(siblings[index], more)
     return fields, field_id
 
 
-def _retyped(given: Field, word: str) -> Field:
-    word, brace, more = word.partition(" {")  # a suggestion brings its options
-    kind = find(word)
+def _retyped(field: Field, type_name: str) -> Field:
+    type_name, brace, more = type_name.partition(" {")  # a suggestion brings its options
+    kind = find(type_name)
     if kind is None:
-        return {**given, "type": word}
+        return {**field, "type": type_name}
     known = {"fields", *keys(kind.Options)} if holds_fields(kind) else set(keys(kind.Options))
-    options = {name: value for name, value in (given.get("options") or {}).items() if name in known}
+    options = {name: value for name, value in (field.get("options") or {}).items() if name in known}
     if brace:
         try:
             suggested = json.loads(f"{{{more}")
@@ -516,7 +525,7 @@ def _retyped(given: Field, word: str) -> Field:
         options = {name: value for name, value in suggested.items() if name in known}
     if holds_fields(kind):
         options.setdefault("fields", [])
-    return {**given, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
+    return {**field, "type": kind.name, "options": options or dict(guess.STARTERS.get(kind.name, {}))}
 
 
 def blank(new_id: NewId, name: str = "") -> Field:
@@ -525,28 +534,28 @@ def blank(new_id: NewId, name: str = "") -> Field:
     return {"id": new_id(), "name": name, "type": kind, "options": dict(guess.STARTERS.get(kind, {}))}
 
 
-def copy_of(given: Mapping[str, Any], new_id: NewId, taken: set[str]) -> Field:
+def copy_of(field: Mapping[str, Any], new_id: NewId, taken: set[str]) -> Field:
     """Copy a field, including its nested fields, with a new id and an unused name."""
-    base, number = str(given["name"]) or "field", 2
+    base, number = str(field["name"]) or "field", 2
     while f"{base}_{number}" in taken:
         number += 1
-    return {**_fresh(given, new_id), "name": f"{base}_{number}"}
+    return {**_with_new_ids(field, new_id), "name": f"{base}_{number}"}
 
 
-def _fresh(given: Mapping[str, Any], new_id: NewId) -> Field:
-    options = dict(given.get("options") or {})
+def _with_new_ids(field: Mapping[str, Any], new_id: NewId) -> Field:
+    options = dict(field.get("options") or {})
     if isinstance(options.get("fields"), list):
-        options["fields"] = [_fresh(inner, new_id) for inner in options["fields"]]
+        options["fields"] = [_with_new_ids(inner, new_id) for inner in options["fields"]]
     if isinstance(options.get(ELEMENT), Mapping):
-        options[ELEMENT] = _fresh(options[ELEMENT], new_id)
-    return {**given, "id": new_id(), "options": options}
+        options[ELEMENT] = _with_new_ids(options[ELEMENT], new_id)
+    return {**field, "id": new_id(), "options": options}
 
 
 def _siblings(fields: list[Field], field_id: str) -> list[Field] | None:
-    if any(one.get("id") == field_id for one in fields if isinstance(one, dict)):
+    if any(item.get("id") == field_id for item in fields if isinstance(item, dict)):
         return fields
-    for one in fields:
-        inner = one.get("options", {}).get("fields") if isinstance(one, dict) else None
+    for item in fields:
+        inner = item.get("options", {}).get("fields") if isinstance(item, dict) else None
         found = _siblings(inner, field_id) if isinstance(inner, list) else None
         if found is not None:
             return found
@@ -556,24 +565,24 @@ def _siblings(fields: list[Field], field_id: str) -> list[Field] | None:
 def replaced(fields: Any, field_id: str, change: Any) -> list[Any]:
     """Return the fields with one of them, on any level, replaced by what `change` returns for it."""
     found: list[Any] = []
-    for one in fields if isinstance(fields, list) else ():
-        options = one.get("options") if isinstance(one, Mapping) else None
-        if isinstance(one, Mapping) and one.get("id") == field_id:
-            found += change(one)
+    for item in fields if isinstance(fields, list) else ():
+        options = item.get("options") if isinstance(item, Mapping) else None
+        if isinstance(item, Mapping) and item.get("id") == field_id:
+            found += change(item)
         elif isinstance(options, Mapping) and isinstance(options.get("fields"), list):
             found.append(
-                {**one, "options": {**options, "fields": replaced(options["fields"], field_id, change)}}
+                {**item, "options": {**options, "fields": replaced(options["fields"], field_id, change)}}
             )
         else:
-            found.append(one)
+            found.append(item)
     return found
 
 
 def without(fields: Sequence[Any], field_ids: set[str]) -> list[Any]:
     """Return the fields without those with these ids, on all levels."""
     found = list(fields)
-    for one in field_ids:
-        found = replaced(found, one, lambda _: [])
+    for field_id in field_ids:
+        found = replaced(found, field_id, lambda _: [])
     return found
 
 
@@ -600,8 +609,8 @@ def read_source(form: Any) -> dict[str, Any] | None:
     return {name: value.strip() if isinstance(value, str) else value for name, value in found.items()}
 
 
-def way_of(given: Mapping[str, Any] | None) -> str:
+def way_of(source: Mapping[str, Any] | None) -> str:
     """Which way a source takes; "" for none."""
-    if not given:
+    if not source:
         return ""
-    return next((way for way in ("file", "query", "table") if given.get(way)), "table")
+    return next((way for way in ("file", "query", "table") if source.get(way)), "table")

@@ -51,31 +51,33 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     same when their ids are; a field that changed levels is removed and added.
     """
     out: dict[str, list[dict[str, Any]]] = {"added": [], "removed": [], "changed": [], "moved": []}
-    _level(old["fields"], new["fields"], "", out)
+    _compare_level(old["fields"], new["fields"], "", out)
     head = {key: {"from": old.get(key), "to": new.get(key)} for key in _HEAD if old.get(key) != new.get(key)}
     return {"template": head, "fields": out}
 
 
-def _level(
-    old: Sequence[Stored], new: Sequence[Stored], prefix: str, out: dict[str, list[dict[str, Any]]]
+def _compare_level(
+    old: Sequence[Stored], new: Sequence[Stored], prefix: str, result: dict[str, list[dict[str, Any]]]
 ) -> None:
     before = {field["id"]: field for field in old}
     after = {field["id"]: field for field in new}
-    for where, fields, other in (("removed", old, after), ("added", new, before)):
-        out[where] += [
+    for kind, fields, other in (("removed", old, after), ("added", new, before)):
+        result[kind] += [
             {"id": field["id"], "path": prefix + field["name"], "field": dict(field)}
             for field in fields
             if field["id"] not in other
         ]
-    places = {key: place for place, key in enumerate(key for key in before if key in after)}
-    for place, key in enumerate(key for key in after if key in before):
+    positions = {key: index for index, key in enumerate(key for key in before if key in after)}
+    for index, key in enumerate(key for key in after if key in before):
         path = prefix + after[key]["name"]
-        if places[key] != place:
-            out["moved"].append({"id": key, "path": path, "from": places[key], "to": place})
+        if positions[key] != index:
+            result["moved"].append({"id": key, "path": path, "from": positions[key], "to": index})
         changes = _changes(before[key], after[key])
         if changes:
-            out["changed"].append({"id": key, "path": path, "name": after[key]["name"], "changes": changes})
-        _level(children(before[key]), children(after[key]), f"{path}.", out)
+            result["changed"].append(
+                {"id": key, "path": path, "name": after[key]["name"], "changes": changes}
+            )
+        _compare_level(children(before[key]), children(after[key]), f"{path}.", result)
 
 
 def _changes(old: Stored, new: Stored) -> dict[str, dict[str, Any]]:
@@ -202,11 +204,13 @@ def begin(actor: Actor, spec: Spec, template: Template | None = None) -> Templat
     )
     db.session.add(draft)
     db.session.flush()
-    _add(draft, 0, spec, "", "", moment)
+    _add_revision(draft, 0, spec, "", "", moment)
     return draft
 
 
-def _add(draft: TemplateDraft, number: int, spec: Spec, label: str, key: str, moment: datetime) -> None:
+def _add_revision(
+    draft: TemplateDraft, number: int, spec: Spec, label: str, key: str, moment: datetime
+) -> None:
     db.session.add(
         DraftRevision(
             draft_id=draft.id,
@@ -250,10 +254,12 @@ def change(actor: Actor, draft: TemplateDraft, spec: Spec, label: str, key: str 
         if draft.saved_position is not None and draft.saved_position > draft.position:
             draft.saved_position = -1  # the saved state can no longer be reached by redo
         draft.position += 1
-        _add(draft, draft.position, spec, label, key, moment)
-        kept = min(limits.DRAFT_REVISIONS, max(1, limits.DRAFT_BYTES // len(orjson.dumps(spec, default=str))))
-        first = DraftRevision.number < draft.position - kept
-        db.session.execute(delete(DraftRevision).where(DraftRevision.draft_id == draft.id, first))
+        _add_revision(draft, draft.position, spec, label, key, moment)
+        revisions = min(
+            limits.DRAFT_REVISIONS, max(1, limits.DRAFT_BYTES // len(orjson.dumps(spec, default=str)))
+        )
+        outdated = DraftRevision.number < draft.position - revisions
+        db.session.execute(delete(DraftRevision).where(DraftRevision.draft_id == draft.id, outdated))
     draft.updated_at = moment
     return True
 
@@ -358,13 +364,13 @@ def sample(
     found = Sample()
 
     def first(body: dict[str, Any]) -> None:
-        made = generate.preview_draft(actor, parse(body), fetch, own, count)
-        found.rows = orjson.loads(made.rows)
-        found.warnings, found.bad, found.seed = made.warnings, made.bad or [], made.seed
+        preview = generate.preview_draft(actor, parse(body), fetch, own, count)
+        found.rows = orjson.loads(preview.rows)
+        found.warnings, found.bad, found.seed = preview.warnings, preview.bad or [], preview.seed
 
     def later(body: dict[str, Any]) -> None:
-        wanted = {**body, "offset": offset, "count": count, "format": "json"}
-        generation = generate.draft(actor, parse(wanted), own=own)
+        request = {**body, "offset": offset, "count": count, "format": "json"}
+        generation = generate.draft(actor, parse(request), own=own)
         try:
             raw = generation.body if isinstance(generation.body, bytes) else generation.output.whole()
         finally:
@@ -413,56 +419,58 @@ def tolerant(
             if error.code != "validation_error":
                 raise
             faults = faults_of(error)
-            places = {place for fault in faults if (place := _place(fault.path)) is not None}
+            places = {place for fault in faults if (place := _field_index(fault.path)) is not None}
             new = {place for place in places if tried.get(place, 0) < _PLACEHOLDERS and place < len(fields)}
             rounds += 1
             if not new or rounds > _ROUNDS or time.thread_time() - began > limits.BUILDER_SECONDS:
                 raise
-            _note(found, faults, tried, draft["fields"])
+            _record_faults(found, faults, tried, draft["fields"])
             for place in new:
                 tried[place] = tried.get(place, 0) + 1
                 fields[place] = _placeholder(draft["fields"][place], place, tried[place])
             continue
-        found.empty = frozenset(_id(draft["fields"][place]) for place in tried)
+        found.empty = frozenset(_field_id(draft["fields"][place]) for place in tried)
         return result
 
 
-def _note(found: Sample, faults: list[Fault], tried: Mapping[int, int], fields: Sequence[Any]) -> None:
+def _record_faults(
+    found: Sample, faults: list[Fault], tried: Mapping[int, int], fields: Sequence[Any]
+) -> None:
     if not tried:
         found.faults = faults
         return
     causes = ", ".join(
-        str(fields[place].get("name", "")) for place in tried if isinstance(fields[place], Mapping)
+        str(fields[index].get("name", "")) for index in tried if isinstance(fields[index], Mapping)
     )
     for fault in faults:
-        place = _place(fault.path)
-        if place is not None and place not in tried:
-            found.waiting[_id(fields[place])] = causes
+        index = _field_index(fault.path)
+        if index is not None and index not in tried:
+            found.waiting[_field_id(fields[index])] = causes
 
 
-def _placeholder(given: Any, place: int, attempt: int) -> dict[str, Any]:
+def _placeholder(field: Any, index: int, attempt: int) -> dict[str, Any]:
     """A field without values in the place of one with errors: of the same type, if that needs no options, so that
     formulas that read it keep working; else a number; else, if it is the name that is wrong, with another name."""
-    known = given if isinstance(given, Mapping) else {}
-    kind = find(str(known.get("type", "")))
-    made = {"name": known.get("name"), "percent_blank": 100, **_SAFE}
-    if isinstance(known.get("id"), str):
-        made["id"] = known["id"]
+    properties = field if isinstance(field, Mapping) else {}
+    kind = find(str(properties.get("type", "")))
+    placeholder = {"name": properties.get("name"), "percent_blank": 100, **_SAFE}
+    if isinstance(properties.get("id"), str):
+        placeholder["id"] = properties["id"]
     if attempt == 1 and kind is not None:
-        made["type"] = kind.name
-    if attempt == _PLACEHOLDERS or not isinstance(made["name"], str) or not made["name"]:
-        made |= {"name": f"field {place + 1} "}
-        made.pop("id", None)
-    return made
+        placeholder["type"] = kind.name
+    if attempt == _PLACEHOLDERS or not isinstance(placeholder["name"], str) or not placeholder["name"]:
+        placeholder |= {"name": f"field {index + 1} "}
+        placeholder.pop("id", None)
+    return placeholder
 
 
-def _place(path: str) -> int | None:
+def _field_index(path: str) -> int | None:
     """Return the number of the field of the first level that an error's path leads to."""
     number = path.removeprefix("fields[").partition("]")[0]
     return int(number) if path.startswith("fields[") and number.isdecimal() else None
 
 
-def _id(field: Any) -> str:
+def _field_id(field: Any) -> str:
     return str(field.get("id", "")) if isinstance(field, Mapping) else ""
 
 

@@ -52,37 +52,41 @@ class Destination:
     production: bool = False
 
 
-def chosen(actor: Actor, dataset: Dataset, wanted: str) -> Destination:
-    """Return a destination: the wanted one, else the one that the dataset was last sent to, else the first connection
-    that takes rows, else a file."""
-    wanted = wanted.partition("/")[0]
+def chosen(actor: Actor, dataset: Dataset, requested: str) -> Destination:
+    """Return a destination: the requested one, else the one that the dataset was last sent to, else the first
+    connection that accepts rows, else a file."""
+    requested = requested.partition("/")[0]
     files = {name: Destination("file", name, title, text) for name, title, text in FILES}
-    if wanted in files:
-        return files[wanted]
+    if requested in files:
+        return files[requested]
     if not actor.can("push", dataset.team_id):
         return files.get(_last_format(dataset) or "", files["xlsx"])
     try:
-        connections = form.known(actor, wanted if wanted.startswith(("con_", "end_")) else "")
+        connections = form.known(actor, requested if requested.startswith(("con_", "end_")) else "")
     except ApiError:
         connections = form.known(actor, "")
-    known = {one["id"]: one for one in connections if not one["read_only"]}
-    if wanted in known:
-        return _of(known[wanted])
-    where = func.coalesce(Push.endpoint_id, Push.connection_id)
-    newest = select(where).where(Push.dataset_id == dataset.id).order_by(Push.id.desc()).limit(1)
+    writable = {one["id"]: one for one in connections if not one["read_only"]}
+    if requested in writable:
+        return _destination_of(writable[requested])
+    target_id = func.coalesce(Push.endpoint_id, Push.connection_id)
+    newest = select(target_id).where(Push.dataset_id == dataset.id).order_by(Push.id.desc()).limit(1)
     last = db.session.scalar(newest)
-    if last is not None and last in known:
-        return _of(known[last])
+    if last is not None and last in writable:
+        return _destination_of(writable[last])
     if last is None and (name := _last_format(dataset)) in files:
         return files[str(name)]
-    databases = [one for one in known.values() if not one["http"]]
-    return _of(databases[0]) if databases else files["xlsx"]
+    databases = [one for one in writable.values() if not one["http"]]
+    return _destination_of(databases[0]) if databases else files["xlsx"]
 
 
-def _of(one: dict[str, Any]) -> Destination:
-    kind = "api" if one["http"] or one["endpoint"] else "database"
+def _destination_of(connection: dict[str, Any]) -> Destination:
+    kind = "api" if connection["http"] or connection["endpoint"] else "database"
     return Destination(
-        kind, one["id"], one["name"], _KINDS.get(one["type"], ""), one["environment"] == "prod"
+        kind,
+        connection["id"],
+        connection["name"],
+        _KINDS.get(connection["type"], ""),
+        connection["environment"] == "prod",
     )
 
 
@@ -134,34 +138,38 @@ def fill(actor: Actor, dataset_id: str) -> Response:
     """Send the rows of a dataset to a database."""
     connection_id = request.form.get("connection_id", "")
     try:
-        asked = _asked(connection_id, dry_run=False, confirm=request.form.get("confirm", "").strip() or None)
-        push = pushes.queue(actor, preparation.of_dataset(actor, dataset_id, asked), "dataset.push")
+        body = _push_input(
+            connection_id, dry_run=False, confirm=request.form.get("confirm", "").strip() or None
+        )
+        push = pushes.queue(actor, preparation.of_dataset(actor, dataset_id, body), "dataset.push")
     except ApiError as error:
         if error.code in ("not_found", "forbidden"):
             raise
         db.session.rollback()
         return _plan(actor, dataset_id, connection_id, error)
-    where = url_for("pushes.show", push_id=push.id)
+    address = url_for("pushes.show", push_id=push.id)
     if "HX-Request" in request.headers:
-        return Response(status=204, headers={"HX-Redirect": where})
-    return see_other(where)
+        return Response(status=204, headers={"HX-Redirect": address})
+    return see_other(address)
 
 
-def _asked(connection_id: str, *, dry_run: bool, confirm: str | None = None) -> DatasetPushInput:
+def _push_input(connection_id: str, *, dry_run: bool, confirm: str | None = None) -> DatasetPushInput:
     connection_id = connection_id.partition("/")[0]
-    given = {
+    values = {
         "connection_id": connection_id, "create_table": True, "skip_faulty_tables": True, "dry_run": dry_run,
         "confirm": confirm,
     }  # fmt: skip
-    return parse(DatasetPushInput, given, strict=False)
+    return parse(DatasetPushInput, values, strict=False)
 
 
 def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError | None) -> Response:
     dataset = datasets.get(actor, dataset_id, "push")
-    where = chosen(actor, dataset, connection_id)
+    destination = chosen(actor, dataset, connection_id)
     found, error = None, refused
     try:
-        found = pushes.plan(preparation.of_dataset(actor, dataset_id, _asked(connection_id, dry_run=True)))
+        found = pushes.plan(
+            preparation.of_dataset(actor, dataset_id, _push_input(connection_id, dry_run=True))
+        )
     except ApiError as trouble:
         if trouble.code in ("not_found", "forbidden"):
             raise
@@ -183,18 +191,18 @@ def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError |
         }
         for one in (found["tables"] if found else ())
     ]
-    wrong = next(
+    confirm_fault = next(
         (one for one in (refused.details.get("fields", ()) if refused else ()) if one["path"] == "confirm"),
         None,
     )
     context = {
         "data": datasets.show(datasets.get(actor, dataset_id)),
-        "where": where,
+        "where": destination,
         "plan": found,
         "planned": tables,
         "most": limits.DATASET_LINES,
-        "error": None if wrong else error,
-        "wrong": wrong,
+        "error": None if confirm_fault else error,
+        "wrong": confirm_fault,
     }
     status = refused.status if refused is not None else 200
     if "HX-Request" in request.headers:

@@ -48,7 +48,7 @@ class Steps:
 def steps(dataset: Dataset, version: DatasetVersion) -> Steps:
     """Return what can be undone and redone from the newest version."""
     step = version.step or {}
-    back, forward = _back(version), step.get("redo")
+    back, forward = _undo_number(version), step.get("redo")
     redo = datasets.version_of(dataset, forward).step if forward else None
     return Steps(
         str(step.get("label") or "last change") if back else "",
@@ -56,24 +56,28 @@ def steps(dataset: Dataset, version: DatasetVersion) -> Steps:
     )
 
 
-def _back(version: DatasetVersion) -> int | None:
+def _undo_number(version: DatasetVersion) -> int | None:
     if version.step is None:
         return version.number - 1 or None
-    back: int | None = version.step["undo"]
-    return back
+    number: int | None = version.step["undo"]
+    return number
 
 
 def undo(actor: Actor, dataset: Dataset) -> dict[str, Any] | None:
     """Undo the last step of a locked dataset; commits. Return the dataset, None if there is nothing to undo."""
     current = datasets.version_of(dataset)
-    back = _back(current)
-    if back is None:
+    target_number = _undo_number(current)
+    if target_number is None:
         return None
-    step, target = current.step or {}, datasets.version_of(dataset, back)
+    step, target = current.step or {}, datasets.version_of(dataset, target_number)
     changed = {one: (after, before) for one, (before, after) in step.get("templates", {}).items()}
-    kept = {"label": (target.step or {}).get("label", ""), "undo": _back(target), "redo": current.number}
+    new_step = {
+        "label": (target.step or {}).get("label", ""),
+        "undo": _undo_number(target),
+        "redo": current.number,
+    }
     return _restore(
-        actor, dataset, target, changed, {**kept, "templates": (target.step or {}).get("templates", {})}
+        actor, dataset, target, changed, {**new_step, "templates": (target.step or {}).get("templates", {})}
     )
 
 
@@ -98,20 +102,24 @@ def _restore(
 ) -> dict[str, Any]:
     """Restore a version of a dataset, and of the templates that were changed with it: `changed` are the versions whose
     fields they have now, and those whose fields they get."""
-    number, pinned, wanted = target.number, dict(target.pins["templates"]), dict(step.get("templates", {}))
-    for template_id, (now, then) in changed.items():
+    number, pinned, step_templates = (
+        target.number,
+        dict(target.pins["templates"]),
+        dict(step.get("templates", {})),
+    )
+    for template_id, (now, restored) in changed.items():
         if template_id not in pinned:
             continue
         template = templates.get(actor, template_id, "write", lock=True)
-        same = (
+        is_unchanged = (
             templates.version_of(template).spec["fields"]
             == templates.version_of(template, now).spec["fields"]
         )
-        if same and now != then:
-            pinned[template_id] = templates.restore_version(actor, template, then)["version"]
+        if is_unchanged and now != restored:
+            pinned[template_id] = templates.restore_version(actor, template, restored)["version"]
     dataset = datasets.get(actor, dataset.id, "write", lock=True)
     return datasets.KIND.restore_version(
-        actor, dataset, number, {"templates": pinned}, {"step": {**step, "templates": wanted}}
+        actor, dataset, number, {"templates": pinned}, {"step": {**step, "templates": step_templates}}
     )
 
 
@@ -142,7 +150,7 @@ class Saved:
     faults: dict[str, str]
 
 
-def set_values(actor: Actor, dataset: Dataset, given: Mapping[str, str]) -> Saved:
+def set_values(actor: Actor, dataset: Dataset, inputs: Mapping[str, str]) -> Saved:
     """Set values of a locked dataset from inputs; commits. Inputs are `name`, `description`, `seed`, `anchor`,
     `count:<template id>` and `as:<template id>`. What is valid is saved, the rest is reported."""
     current = datasets.version_of(dataset).spec
@@ -150,48 +158,50 @@ def set_values(actor: Actor, dataset: Dataset, given: Mapping[str, str]) -> Save
     sources: dict[str, str] = {}  # the input that a fault of the model belongs to
     faults: dict[str, str] = {}
     listed = [dict(one) for one in current["templates"]]
-    place = {one["template_id"]: at for at, one in enumerate(listed)}
+    positions = {one["template_id"]: position for position, one in enumerate(listed)}
     labels = []
-    for name, text in given.items():
-        word, _, template_id = name.partition(":")
-        if word in SETTINGS and not template_id:
-            value: Any = text.strip() or (None if word in ("seed", "anchor") else "")
-            if word == "name" and not value:
+    for name, text in inputs.items():
+        setting, _, template_id = name.partition(":")
+        if setting in SETTINGS and not template_id:
+            value: Any = text.strip() or (None if setting in ("seed", "anchor") else "")
+            if setting == "name" and not value:
                 faults[name] = "Enter a name."
-            elif word == "seed" and value is None:
-                continue  # an empty seed keeps the one that there is
-            elif value != current[word]:
-                changes[word], sources[word] = value, name
-                labels.append(word.capitalize())
-        elif word in ("count", "as") and template_id in place:
-            at = place[template_id]
-            key = "count" if word == "count" else "name"
+            elif setting == "seed" and value is None:
+                continue  # an empty seed keeps the current one
+            elif value != current[setting]:
+                changes[setting], sources[setting] = value, name
+                labels.append(setting.capitalize())
+        elif setting in ("count", "as") and template_id in positions:
+            position = positions[template_id]
+            key = "count" if setting == "count" else "name"
             try:
-                value = _count(text) if word == "count" else text.strip() or None
+                value = _parse_count(text) if setting == "count" else text.strip() or None
             except ValueError as error:
                 faults[name] = str(error)
                 continue
-            if listed[at][key] != value:
-                listed[at][key] = value
-                changes["templates"], sources[f"templates[{at}].{key}"] = listed, name
-                labels.append("Rows" if word == "count" else "Name of a table")
+            if listed[position][key] != value:
+                listed[position][key] = value
+                changes["templates"], sources[f"templates[{position}].{key}"] = listed, name
+                labels.append("Rows" if setting == "count" else "Name of a table")
     while changes:
         try:
             body = parse(DatasetPatch, orjson.loads(orjson.dumps(changes)), strict=False)
             break
         except ApiError as error:
-            if error.code != "validation_error" or not _leave_out(error, changes, sources, current, faults):
+            if error.code != "validation_error" or not _revert_invalid(
+                error, changes, sources, current, faults
+            ):
                 raise
     if not changes:
         db.session.rollback()
         return Saved(None, faults)
-    made = {key: value for key, value in body.model_dump(exclude_unset=True).items() if key in changes}
-    if "templates" in made:
-        made["templates"] = [table.model_dump() for table in body.templates]
-    return Saved(_change(actor, dataset, ", ".join(dict.fromkeys(labels)), made), faults)
+    values = {key: value for key, value in body.model_dump(exclude_unset=True).items() if key in changes}
+    if "templates" in values:
+        values["templates"] = [table.model_dump() for table in body.templates]
+    return Saved(_change(actor, dataset, ", ".join(dict.fromkeys(labels)), values), faults)
 
 
-def _leave_out(
+def _revert_invalid(
     error: ApiError,
     changes: dict[str, Any],
     sources: Mapping[str, str],
@@ -204,38 +214,38 @@ def _leave_out(
         if (name := sources.get(fault["path"])) is None or name in faults:
             continue
         faults[name], found = fault["message"], True
-        word, _, template_id = name.partition(":")
+        setting, _, template_id = name.partition(":")
         if not template_id:
-            changes.pop(word, None)
+            changes.pop(setting, None)
             continue
-        key = "count" if word == "count" else "name"
-        old = {one["template_id"]: one[key] for one in current["templates"]}
-        for one in changes["templates"]:
-            if one["template_id"] == template_id:
-                one[key] = old[template_id]
+        key = "count" if setting == "count" else "name"
+        old = {table["template_id"]: table[key] for table in current["templates"]}
+        for table in changes["templates"]:
+            if table["template_id"] == template_id:
+                table[key] = old[template_id]
     if "templates" in changes and changes["templates"] == current["templates"]:
         del changes["templates"]
     return found
 
 
-def _count(text: str) -> int | None:
+def _parse_count(text: str) -> int | None:
     """Return a number of rows as people write it: `5,000`, `5 000`; None for an empty text. Error: ValueError."""
-    plain = _GROUPING.sub("", text)
-    if not plain:
+    digits = _GROUPING.sub("", text)
+    if not digits:
         return None
-    most = limits.ENTERPRISE_MAX.rows_per_generation
-    if not plain.isdecimal() or not plain.isascii() or len(plain) > 12 or not 1 <= int(plain) <= most:
-        raise ValueError(f"Enter a whole number from 1 to {most:,}.")
-    return int(plain)
+    maximum = limits.ENTERPRISE_MAX.rows_per_generation
+    if not digits.isdecimal() or not digits.isascii() or len(digits) > 12 or not 1 <= int(digits) <= maximum:
+        raise ValueError(f"Enter a whole number from 1 to {maximum:,}.")
+    return int(digits)
 
 
 # --- Tables ---------------------------------------------------------------------------------------------------
 
 
-def create(actor: Actor, name: str, wanted: Sequence[str], with_parents: bool) -> dict[str, Any]:
+def create(actor: Actor, name: str, template_ids: Sequence[str], with_parents: bool) -> dict[str, Any]:
     """Create a dataset of templates; commits. `with_parents`: also of the templates that they reference. Error:
     validation_error."""
-    ids = list(dict.fromkeys(wanted))
+    ids = list(dict.fromkeys(template_ids))
     if with_parents:
         ids = _with_parents(actor, ids)
     return datasets.create(
@@ -244,14 +254,14 @@ def create(actor: Actor, name: str, wanted: Sequence[str], with_parents: bool) -
 
 
 def add_tables(
-    actor: Actor, dataset: Dataset, wanted: Sequence[str], with_parents: bool = False
+    actor: Actor, dataset: Dataset, template_ids: Sequence[str], with_parents: bool = False
 ) -> dict[str, Any] | None:
     """Add templates to a locked dataset; commits. Error: validation_error."""
     listed = [dict(one) for one in datasets.version_of(dataset).spec["templates"]]
-    there = {one["template_id"] for one in listed}
-    new = [one for one in dict.fromkeys(wanted) if one not in there]
+    existing = {one["template_id"] for one in listed}
+    new = [one for one in dict.fromkeys(template_ids) if one not in existing]
     if with_parents:
-        new = [one for one in _with_parents(actor, new) if one not in there]
+        new = [one for one in _with_parents(actor, new) if one not in existing]
     if not new:
         db.session.rollback()
         return None
@@ -262,10 +272,10 @@ def add_tables(
     return _change(actor, dataset, "Add table" if len(new) == 1 else "Add tables", {"templates": listed})
 
 
-def _with_parents(actor: Actor, wanted: Sequence[str]) -> list[str]:
+def _with_parents(actor: Actor, template_ids: Sequence[str]) -> list[str]:
     """Return templates and those that they reference, parents first."""
     found: dict[str, overview.Contents] = {}
-    pending = list(wanted)
+    pending = list(template_ids)
     while pending and len(found) <= limits.MAX_DATASET_TABLES:
         heads = datasets.look_up_templates(actor, pending)[0]
         contents = overview.read({one: head.version for one, head in heads.items()})
@@ -273,7 +283,10 @@ def _with_parents(actor: Actor, wanted: Sequence[str]) -> list[str]:
         above = {edge.parent_template_id for one in contents.values() for edge in one.edges}
         pending = sorted(above - found.keys())
     edges = [edge for one in found.values() for edge in one.edges]
-    return [*relations.order(list(found), edges).template_ids, *(one for one in wanted if one not in found)]
+    return [
+        *relations.order(list(found), edges).template_ids,
+        *(one for one in template_ids if one not in found),
+    ]
 
 
 def remove_table(actor: Actor, dataset: Dataset, template_id: str) -> dict[str, Any] | None:
@@ -319,31 +332,36 @@ class Children:
         if self.kind != "range":
             return None
         faults, bounds = [], {}
-        most = limits.MAX_ARRAY_PRODUCT
-        for path, text, least in (("least", self.least, 0), ("most", self.most, 1)):
-            plain = _GROUPING.sub("", text)
-            if plain.isdecimal() and plain.isascii() and len(plain) <= 12 and least <= int(plain) <= most:
-                bounds[path] = int(plain)
+        maximum = limits.MAX_ARRAY_PRODUCT
+        for path, text, minimum in (("least", self.least, 0), ("most", self.most, 1)):
+            digits = _GROUPING.sub("", text)
+            if (
+                digits.isdecimal()
+                and digits.isascii()
+                and len(digits) <= 12
+                and minimum <= int(digits) <= maximum
+            ):
+                bounds[path] = int(digits)
             else:
-                faults.append(Fault(path, "invalid", f"Enter a whole number from {least} to {most:,}."))
+                faults.append(Fault(path, "invalid", f"Enter a whole number from {minimum} to {maximum:,}."))
         if not faults and bounds["least"] > bounds["most"]:
             faults.append(Fault("most", "invalid", "Enter a number that is not below the minimum."))
         shape = self.distribution or "uniform"
-        made: dict[str, Any] = {"min": bounds.get("least"), "max": bounds.get("most")}
+        options: dict[str, Any] = {"min": bounds.get("least"), "max": bounds.get("most")}
         if shape in ("poisson", "geometric") and not self.mean.strip():
             faults.append(Fault("mean", "required", "Enter the average number of rows."))
         if faults:
             raise validation_error(faults)
         if shape != "uniform":
-            made["distribution"] = shape
+            options["distribution"] = shape
         if shape in ("poisson", "geometric"):
-            made["mean"] = self.mean.strip()
+            options["mean"] = self.mean.strip()
         if shape == "zipf" and (before or {}).get("exponent") is not None:
-            made["exponent"] = (before or {})["exponent"]
+            options["exponent"] = (before or {})["exponent"]
         if shape == "weights":
-            made["weights"] = (before or {}).get("weights")
+            options["weights"] = (before or {}).get("weights")
         try:
-            checked = Cardinality.model_validate(made, strict=False)
+            checked = Cardinality.model_validate(options, strict=False)
         except ValidationError as error:
             text = "; ".join(str(one["msg"]).removeprefix("Value error, ") for one in error.errors())
             path = "mean" if "mean" in text else "distribution" if "weight" in text else "most"
@@ -358,13 +376,15 @@ def set_children(actor: Actor, dataset: Dataset, edge: Edge, children: Children)
     child = edge.child_template_id
 
     def change(fields: list[dict[str, Any]]) -> None:
-        field = _field(fields, edge.child_field)
-        same = [one for one in fields if field.get("group") and one.get("group") == field["group"]]
-        members = [one for one in same if one["type"] == relations.REFERENCE] or [field]
-        holder = next((one for one in members if one["options"].get("cardinality")), field)
+        field = _find_field(fields, edge.child_field)
+        grouped = [
+            member for member in fields if field.get("group") and member.get("group") == field["group"]
+        ]
+        members = [member for member in grouped if member["type"] == relations.REFERENCE] or [field]
+        holder = next((member for member in members if member["options"].get("cardinality")), field)
         cardinality = children.cardinality(holder["options"].get("cardinality"))
-        for one in members:
-            one["options"].pop("cardinality", None)
+        for member in members:
+            member["options"].pop("cardinality", None)
         if cardinality is not None:
             holder["options"]["cardinality"] = cardinality
         field["unique"] = children.kind == "one"
@@ -372,13 +392,13 @@ def set_children(actor: Actor, dataset: Dataset, edge: Edge, children: Children)
     before = {one["template_id"]: one["count"] for one in datasets.version_of(dataset).spec["templates"]}[
         child
     ]
-    keep: int | None = before
+    count: int | None = before
     if children.kind == "range":
-        keep = None  # the number of rows follows from the parents
+        count = None  # the number of rows follows from the parents
     elif edge.cardinality and before is None:
-        shown = overview.of(actor, datasets.show(dataset)).by_id[child].rows
-        keep = max(1, shown) if shown is not None else None
-    return _change_template(actor, dataset, child, change, "Rows per parent", {child: keep})
+        rows = overview.of(actor, datasets.show(dataset)).by_id[child].rows
+        count = max(1, rows) if rows is not None else None
+    return _change_template(actor, dataset, child, change, "Rows per parent", {child: count})
 
 
 def add_relation(
@@ -392,14 +412,14 @@ def add_relation(
     if child not in names or parent not in names:
         raise validation_error([Fault("parent", "unknown_template", "Choose two tables of this dataset.")])
     cardinality = children.cardinality(None)
-    made = name.strip() or f"{_singular(generation_rows.slug(names[parent]))}_id"
+    field_name = name.strip() or f"{_singular(generation_rows.slug(names[parent]))}_id"
 
     def change(fields: list[dict[str, Any]]) -> None:
-        nonlocal made
-        taken, number, wanted = {one["name"] for one in fields}, 1, made
-        while not name.strip() and made in taken:
+        nonlocal field_name
+        taken, number, base = {one["name"] for one in fields}, 1, field_name
+        while not name.strip() and field_name in taken:
             number += 1
-            made = f"{wanted}_{number}"
+            field_name = f"{base}_{number}"
         options: dict[str, Any] = {"template_id": parent}
         if child == parent:
             if not key:
@@ -408,11 +428,11 @@ def add_relation(
             options = {"template_id": relations.SELF, "field": key}
         if cardinality is not None:
             options["cardinality"] = cardinality
-        field = {"name": made, "type": relations.REFERENCE, "options": options}
+        field = {"name": field_name, "type": relations.REFERENCE, "options": options}
         fields.append({**field, "unique": True} if children.kind == "one" else field)
 
     counts = {child: None} if children.kind == "range" else {}
-    return _change_template(actor, dataset, child, change, "Add relation", counts), made
+    return _change_template(actor, dataset, child, change, "Add relation", counts), field_name
 
 
 def remove_relation(actor: Actor, dataset: Dataset, edge: Edge) -> dict[str, Any] | None:
@@ -420,7 +440,7 @@ def remove_relation(actor: Actor, dataset: Dataset, edge: Edge) -> dict[str, Any
 
     def change(fields: list[dict[str, Any]]) -> None:
         holder, _, name = edge.child_field.rpartition(".")
-        inside = field_ids.children(_field(fields, holder)) if holder else fields
+        inside = field_ids.children(_find_field(fields, holder)) if holder else fields
         inside[:] = [one for one in inside if one["name"] != name]  # type: ignore[index]
 
     return _change_template(actor, dataset, edge.child_template_id, change, "Remove relation", {})
@@ -449,7 +469,7 @@ def _change_template(
     return _change(actor, dataset, label, {"templates": listed}, {template_id: [before, after]})
 
 
-def _field(fields: Sequence[dict[str, Any]], path: str) -> dict[str, Any]:
+def _find_field(fields: Sequence[dict[str, Any]], path: str) -> dict[str, Any]:
     found = next((one for at, one in relations.walk(fields) if at == path), None)
     if found is None:
         text = f"The newest version of the template has no field {path}."
@@ -459,7 +479,7 @@ def _field(fields: Sequence[dict[str, Any]], path: str) -> dict[str, Any]:
     return found  # type: ignore[return-value]
 
 
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 else word
+def _singular(plural: str) -> str:
+    if plural.endswith("ies") and len(plural) > 4:
+        return f"{plural[:-3]}y"
+    return plural[:-1] if plural.endswith("s") and not plural.endswith("ss") and len(plural) > 2 else plural

@@ -57,8 +57,8 @@ class Contents:
 
     def key(self, referred_to: Iterable[str]) -> str | None:
         """Return the path of the field that identifies the rows; `referred_to` are those that others reference."""
-        declared, fit, first = self.keys
-        return declared or next((path for path in referred_to if path in fit), None) or first
+        declared, unique, fallback = self.keys
+        return declared or next((path for path in referred_to if path in unique), None) or fallback
 
 
 @dataclass(slots=True)
@@ -123,40 +123,40 @@ class Overview:
         return next((edge for edge in own if edge.child_field == path), None)
 
 
-def of(actor: Actor, shown: Mapping[str, Any]) -> Overview:
+def of(actor: Actor, data: Mapping[str, Any]) -> Overview:
     """Return the overview of a dataset as the API shows it."""
-    wanted = [str(one["template_id"]) for one in shown["templates"]]
+    template_ids = [str(item["template_id"]) for item in data["templates"]]
     heads = {
         head.id: head
         for head in db.session.scalars(
             select(Template).where(
-                Template.id.in_(wanted),
+                Template.id.in_(template_ids),
                 Template.workspace_id == actor.workspace_id,
                 Template.deleted_at.is_(None),
             )
         )
         if actor.can("read", head.team_id)
     }
-    made = Overview()
-    for place, one in enumerate(shown["templates"]):
-        head = heads.get(one["template_id"])
-        named = head.name if head else "deleted template"
-        made.tables.append(
+    overview = Overview()
+    for position, item in enumerate(data["templates"]):
+        head = heads.get(item["template_id"])
+        template_name = head.name if head else "deleted template"
+        overview.tables.append(
             Table(
-                place, one["template_id"], one.get("name") or named, named, one.get("name") or "",
-                one["version"], head.version if head else one["version"], one.get("count"), head is None,
+                position, item["template_id"], item.get("name") or template_name, template_name, item.get("name") or "",
+                item["version"], head.version if head else item["version"], item.get("count"), head is None,
             )
         )  # fmt: skip
-    there = [table for table in made.tables if not table.missing]
-    made.by_id = {table.template_id: table for table in made.tables}
-    contents = read({table.template_id: table.version for table in there})
-    _relate(made, contents)
-    _count(actor, made, contents)
-    return made
+    present = [table for table in overview.tables if not table.missing]
+    overview.by_id = {table.template_id: table for table in overview.tables}
+    contents = read({table.template_id: table.version for table in present})
+    _relate(overview, contents)
+    _set_row_counts(actor, overview, contents)
+    return overview
 
 
-def _relate(made: Overview, contents: Mapping[str, Contents]) -> None:
-    ids = [table.template_id for table in made.tables]
+def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
+    ids = [table.template_id for table in overview.tables]
     everything = [edge for one in contents.values() for edge in one.edges]
     resolved = [
         replace(
@@ -167,49 +167,49 @@ def _relate(made: Overview, contents: Mapping[str, Contents]) -> None:
         else edge
         for edge in everything
     ]
-    made.edges = relations.among(resolved, list(contents))
+    overview.edges = relations.among(resolved, list(contents))
     for edge in resolved:
         if edge.parent_template_id not in contents:
-            made.by_id[edge.child_template_id].outside += 1
+            overview.by_id[edge.child_template_id].outside += 1
     referred: dict[str, list[str]] = {}
-    for edge in made.edges:
+    for edge in overview.edges:
         referred.setdefault(edge.parent_template_id, []).append(edge.parent_field)
-    for table in made.tables:
+    for table in overview.tables:
         if (one := contents.get(table.template_id)) is not None:
             table.columns, table.key = one.columns, one.key(referred.get(table.template_id, ()))
             table.sourced, table.quantity = one.sourced, one.quantity
-    order = relations.order(ids, made.edges)
-    made.broken = frozenset(id(edge) for edge in order.broken)
-    made.depths = relations.depths(ids, made.edges)
-    made.load_order = [made.by_id[one] for one in order.template_ids]
-    for at, table in enumerate(made.load_order, 1):
-        table.order = at
+    order = relations.order(ids, overview.edges)
+    overview.broken = frozenset(id(edge) for edge in order.broken)
+    overview.depths = relations.depths(ids, overview.edges)
+    overview.load_order = [overview.by_id[one] for one in order.template_ids]
+    for position, table in enumerate(overview.load_order, 1):
+        table.order = position
 
 
 # --- Row counts ----------------------------------------------------------------------------------------------
 
 
-def _count(actor: Actor, made: Overview, contents: Mapping[str, Contents]) -> None:
+def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Contents]) -> None:
     """Set the number of rows of each table, as the engine does: see `engine/relations/related_plans.py`."""
     known = dict(contents)
     owners = {one: _owner(found) for one, found in known.items()}
-    wanted = {edge.parent_template_id for edge in owners.values() if edge is not None} - known.keys()
-    names = {table.template_id: table.name for table in made.tables}
-    while wanted:  # parents that are not in the dataset
-        heads = related_templates.newest(actor, sorted(wanted))
+    unread = {edge.parent_template_id for edge in owners.values() if edge is not None} - known.keys()
+    names = {table.template_id: table.name for table in overview.tables}
+    while unread:  # parents that are not in the dataset
+        heads = related_templates.newest(actor, sorted(unread))
         found = read({one: version for one, (version, *_) in heads.items()})
         names |= {one: spec["name"] for one, (_, spec, _) in heads.items()}
         known |= found
         owners |= {one: _owner(contents) for one, contents in found.items()}
-        wanted = {edge.parent_template_id for one in found if (edge := owners[one])} - known.keys()
-    stated = {table.template_id: table.count for table in made.tables if table.count is not None}
+        unread = {edge.parent_template_id for one in found if (edge := owners[one])} - known.keys()
+    stated = {table.template_id: table.count for table in overview.tables if table.count is not None}
     results: dict[str, tuple[int | None, str]] = {}
 
     def resolve(start: str) -> None:
         pending = [start]
         while pending:
-            one = pending[-1]
-            edge = owners.get(one)
+            template_id = pending[-1]
+            edge = owners.get(template_id)
             parent = edge.parent_template_id if edge else ""
             if edge and parent in known and parent not in results:
                 if parent in pending:
@@ -218,12 +218,16 @@ def _count(actor: Actor, made: Overview, contents: Mapping[str, Contents]) -> No
                     pending.append(parent)
                     continue
             pending.pop()
-            if one not in results:
-                results[one] = _rows(
-                    known[one], edge, results.get(parent), stated.get(one), names.get(parent, "")
+            if template_id not in results:
+                results[template_id] = _row_count(
+                    known[template_id],
+                    edge,
+                    results.get(parent),
+                    stated.get(template_id),
+                    names.get(parent, ""),
                 )
 
-    for table in made.tables:
+    for table in overview.tables:
         if table.missing:
             table.problem = "This template was deleted. Restore it, or remove the table."
             continue
@@ -239,7 +243,7 @@ def _owner(contents: Contents) -> Edge | None:
     return next((edge for edge in contents.edges if edge.cardinality and "." not in edge.child_field), None)
 
 
-def _rows(
+def _row_count(
     contents: Contents,
     edge: Edge | None,
     parent: tuple[int | None, str] | None,
@@ -309,19 +313,23 @@ def _contents(template_id: str, spec: Mapping[str, Any]) -> Contents:
     fields = spec["fields"]
     walked = list(relations.walk(fields))
     columns = []
-    for path, one in walked:
+    for path, stored in walked:
         if "." not in path:
-            kind = find(one["type"])
-            columns.append(Column(path, one["type"], kind.label if kind else one["type"]))
-    fit = {path: one for path, one in walked if relations.never_repeats(one) and not one.get("hidden")}
-    declared = next((path for path, one in fit.items() if one["options"].get("primaryKey")), None)
+            kind = find(stored["type"])
+            columns.append(Column(path, stored["type"], kind.label if kind else stored["type"]))
+    unique = {
+        path: stored
+        for path, stored in walked
+        if relations.never_repeats(stored) and not stored.get("hidden")
+    }
+    declared = next((path for path, stored in unique.items() if stored["options"].get("primaryKey")), None)
     return Contents(
         quantity=spec["quantity"],
         sourced=spec.get("source") is not None,
         columns=tuple(columns),
-        paths={one["id"]: path for path, one in walked if one.get("id")},
+        paths={stored["id"]: path for path, stored in walked if stored.get("id")},
         edges=tuple(relations.edges({template_id: fields})),
-        keys=(declared, frozenset(fit), relations.primary_key(fields) if declared is None else None),
+        keys=(declared, frozenset(unique), relations.primary_key(fields) if declared is None else None),
     )
 
 
@@ -422,27 +430,29 @@ def diagram_of(
     overview: Overview, visible: Collection[str] | None = None, *, folded: bool = False
 ) -> Diagram:
     """Return the diagram of the tables of a dataset, or of those that are `visible`. `folded`: without fields."""
-    shown = [table for table in overview.tables if visible is None or table.template_id in visible]
-    ids = [table.template_id for table in shown]
+    tables = [table for table in overview.tables if visible is None or table.template_id in visible]
+    ids = [table.template_id for table in tables]
     edges = relations.among(overview.edges, ids)
-    boxes = {table.template_id: _box(table, overview, folded) for table in shown}
+    boxes = {table.template_id: _box(table, overview, folded) for table in tables}
     hidden: dict[str, set[str]] = {}
     for edge in overview.edges:
-        for one, other in _ends_of(edge):
-            if one in boxes and other not in boxes:
-                hidden.setdefault(one, set()).add(other)
-    for one, others in hidden.items():
-        boxes[one].beyond = len(others)
+        for template_id, related_id in _pairs_of(edge):
+            if template_id in boxes and related_id not in boxes:
+                hidden.setdefault(template_id, set()).add(related_id)
+    for template_id, related_ids in hidden.items():
+        boxes[template_id].beyond = len(related_ids)
     diagram = Diagram()
     order = relations.order(ids, edges)
     depths = relations.depths(ids, edges)
-    related = {one for edge in edges for one, _ in _ends_of(edge)}
-    columns: list[list[Box]] = [[] for _ in range(1 + max((depths[one] for one in related), default=-1))]
-    for one in order.template_ids:
-        if one in related:
-            columns[depths[one]].append(boxes[one])
+    related = {template_id for edge in edges for template_id, _ in _pairs_of(edge)}
+    columns: list[list[Box]] = [
+        [] for _ in range(1 + max((depths[template_id] for template_id in related), default=-1))
+    ]
+    for template_id in order.template_ids:
+        if template_id in related:
+            columns[depths[template_id]].append(boxes[template_id])
     _place(columns, edges, diagram)
-    diagram.alone = [boxes[one] for one in ids if one not in related]
+    diagram.alone = [boxes[template_id] for template_id in ids if template_id not in related]
     broken = set(map(id, order.broken))
     lanes: Lanes = Counter()
     for edge in edges:
@@ -450,9 +460,9 @@ def diagram_of(
     return diagram
 
 
-def _ends_of(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:
-    one, other = edge.child_template_id, edge.parent_template_id
-    return (one, other), (other, one)
+def _pairs_of(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:
+    child, parent = edge.child_template_id, edge.parent_template_id
+    return (child, parent), (parent, child)
 
 
 def in_words(overview: Overview, edge: Edge) -> str:
@@ -465,10 +475,10 @@ def in_words(overview: Overview, edge: Edge) -> str:
 def label_of(edge: Edge) -> str:
     """Return the number of children per parent as text: `1 : 1..9`, `1 : 0..1`, `1 : n`."""
     if edge.cardinality is not None:
-        least, most = edge.cardinality.get("min", 0), edge.cardinality.get("max")
-        if least == most:
-            return f"1 : {_label_count(least)}"
-        return f"1 : {_label_count(least)}..{_label_count(most)}"
+        minimum, maximum = edge.cardinality.get("min", 0), edge.cardinality.get("max")
+        if minimum == maximum:
+            return f"1 : {_label_count(minimum)}"
+        return f"1 : {_label_count(minimum)}..{_label_count(maximum)}"
     return "1 : 0..1" if edge.unique else "1 : n"
 
 
@@ -481,24 +491,28 @@ def _label_width(label: str) -> float:
 
 
 def _box(table: Table, overview: Overview, folded: bool) -> Box:
-    """Its key, the fields that refer and those that are referred to, then the others, as far as there is room."""
-    out = {edge.child_field: edge for edge in overview.edges if edge.child_template_id == table.template_id}
-    into = {edge.parent_field for edge in overview.edges if edge.parent_template_id == table.template_id}
+    """Return the card of a table: first its key, foreign keys and referenced fields, then others up to a limit."""
+    references = {
+        edge.child_field: edge for edge in overview.edges if edge.child_template_id == table.template_id
+    }
+    referenced = {
+        edge.parent_field for edge in overview.edges if edge.parent_template_id == table.template_id
+    }
     if folded:
         return Box(table, [])
     rows = []
     paths = {column.path for column in table.columns}
-    nested = [Column(path, "", "") for path in out if path not in paths]
+    nested = [Column(path, "", "") for path in references if path not in paths]
     for column in [*table.columns, *nested]:
-        edge = out.get(column.path)
+        edge = references.get(column.path)
         parent = overview.by_id[edge.parent_template_id].name if edge else ""
         mark = "key" if column.path == table.key else "link" if edge else ""
         rows.append(Row(column, mark, edge, parent))
-    first = [row for row in rows if row.mark or row.column.path in into]
-    ordered = first + [row for row in rows if row not in first]
-    most = _MOST_FIELDS if len(ordered) <= _MOST_FIELDS else _MOST_FIELDS - 1
-    shown = ordered[: max(most, min(len(first), 2 * _MOST_FIELDS))]
-    return Box(table, shown, len(ordered) - len(shown))
+    important = [row for row in rows if row.mark or row.column.path in referenced]
+    ordered = important + [row for row in rows if row not in important]
+    limit = _MOST_FIELDS if len(ordered) <= _MOST_FIELDS else _MOST_FIELDS - 1
+    visible = ordered[: max(limit, min(len(important), 2 * _MOST_FIELDS))]
+    return Box(table, visible, len(ordered) - len(visible))
 
 
 # --- Places -------------------------------------------------------------------------------------------------
@@ -513,11 +527,11 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
     parents: dict[str, list[str]] = {}
     for edge in edges:
         parents.setdefault(edge.child_template_id, []).append(edge.parent_template_id)
-    for at, (column, height) in enumerate(zip(columns, heights, strict=True)):
-        x, y = _MARGIN + at * (_WIDTH + _ACROSS), _MARGIN + (tallest - height) // 2
+    for index, (column, height) in enumerate(zip(columns, heights, strict=True)):
+        x, y = _MARGIN + index * (_WIDTH + _ACROSS), _MARGIN + (tallest - height) // 2
 
         def weight(box: Box) -> float:
-            above = [placed[one] for one in parents.get(box.table.template_id, ()) if one in placed]
+            above = [placed[parent] for parent in parents.get(box.table.template_id, ()) if parent in placed]
             return sum(above) / len(above) if above else 0
 
         ordered = sorted(column, key=weight)
@@ -531,8 +545,8 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
     if columns:
         diagram.width = 2 * _MARGIN + len(columns) * (_WIDTH + _ACROSS) - _ACROSS
         diagram.height = 2 * _MARGIN + tallest
-        last = {box.table.template_id for box in columns[-1]}
-        if any({edge.child_template_id, edge.parent_template_id} <= last for edge in edges):
+        last_ids = {box.table.template_id for box in columns[-1]}
+        if any({edge.child_template_id, edge.parent_template_id} <= last_ids for edge in edges):
             diagram.width += _LOOP + _MARGIN
 
 
@@ -540,80 +554,88 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
 
 
 def _line(
-    edge: Edge, boxes: Mapping[str, Box], columns: Sequence[Sequence[Box]], lanes: Lanes, back: bool
+    edge: Edge, boxes: Mapping[str, Box], columns: Sequence[Sequence[Box]], lanes: Lanes, is_broken: bool
 ) -> Line:
     parent, child = boxes[edge.parent_template_id], boxes[edge.child_template_id]
     y1, y2 = parent.port(edge.parent_field or parent.table.key or ""), child.port(edge.child_field)
     label = label_of(edge)
-    words = f"{child.table.name}.{edge.child_field}: {label} per row of {parent.table.name}"
-    half = _label_width(label) / 2
+    description = f"{child.table.name}.{edge.child_field}: {label} per row of {parent.table.name}"
+    half_width = _label_width(label) / 2
     if parent.x == child.x:  # out to the right and back
         x1 = x2 = parent.x + _WIDTH
         if y1 == y2:
             y1 -= 6
         bend = x1 + _LOOP
         path = f"M{x1} {y1}C{bend} {y1} {bend} {y2} {x2} {y2}"
-        ends, ring = _ends(x1, y1, 1, x2, y2, 1, edge)
+        ends, circle = _end_symbols(x1, y1, 1, x2, y2, 1, edge)
         return Line(
-            edge, path, label, words, x2 + _FEET + half, y2 + 15, ends, ring, back and parent is not child
+            edge,
+            path,
+            label,
+            description,
+            x2 + _FEET + half_width,
+            y2 + 15,
+            ends,
+            circle,
+            is_broken and parent is not child,
         )
-    way = 1 if parent.x < child.x else -1
-    x1, x2 = (parent.x + _WIDTH, child.x) if way > 0 else (parent.x, child.x + _WIDTH)
-    points = [(x1, y1), *_around(x1, y1, x2, y2, columns, lanes), (x2, y2)]
+    direction = 1 if parent.x < child.x else -1
+    x1, x2 = (parent.x + _WIDTH, child.x) if direction > 0 else (parent.x, child.x + _WIDTH)
+    points = [(x1, y1), *_route_between(x1, y1, x2, y2, columns, lanes), (x2, y2)]
     path = f"M{x1:g} {y1:g}"
-    for at in range(1, len(points)):
-        (ax, ay), (bx, by) = points[at - 1], points[at]
-        if at % 2:  # a curve between columns
-            pull = way * max(abs(bx - ax) / 2, 20)
+    for index in range(1, len(points)):
+        (ax, ay), (bx, by) = points[index - 1], points[index]
+        if index % 2:  # a curve between columns
+            pull = direction * max(abs(bx - ax) / 2, 20)
             path += f"C{ax + pull:g} {ay:g} {bx - pull:g} {by:g} {bx:g} {by:g}"
         else:  # a straight line along one
             path += f"L{bx:g} {by:g}"
-    ends, ring = _ends(x1, y1, way, x2, y2, -way, edge)
+    ends, circle = _end_symbols(x1, y1, direction, x2, y2, -direction, edge)
     # The label is at the child's end, where no two lines end at the same field.
-    beside = x2 - way * (_FEET + half)
-    return Line(edge, path, label, words, beside, y2, ends, ring, back)
+    label_x = x2 - direction * (_FEET + half_width)
+    return Line(edge, path, label, description, label_x, y2, ends, circle, is_broken)
 
 
-def _around(
+def _route_between(
     x1: int, y1: int, x2: int, y2: int, columns: Sequence[Sequence[Box]], lanes: Lanes
 ) -> list[tuple[float, float]]:
-    """Points by which a line passes between the boxes of the columns on its way: into and out of each column."""
+    """Return the points at which a line enters and leaves each column that it passes between boxes."""
     passed = [
         column
         for column in columns
         if column and min(x1, x2) < column[0].x and column[0].x + _WIDTH < max(x1, x2)
     ]
     lowest = max((box.y + box.height for column in columns for box in column), default=0) + _MARGIN - 4.0
-    out: list[tuple[float, float]] = []
+    points: list[tuple[float, float]] = []
     for column in passed if x1 < x2 else passed[::-1]:
         left = column[0].x
-        wanted = y1 + (y2 - y1) * (left + _WIDTH / 2 - x1) / (x2 - x1)
+        straight_y = y1 + (y2 - y1) * (left + _WIDTH / 2 - x1) / (x2 - x1)
         ordered = sorted(column, key=lambda box: box.y)
         free = [ordered[0].y - _DOWN / 2.5, *(box.y + box.height + _DOWN / 2 for box in ordered)]
-        y = min(free, key=lambda at: abs(at - wanted))
+        y = min(free, key=lambda at: abs(at - straight_y))
         lane = lanes[left, y]
         lanes[left, y] += 1
         y = min(max(4.0, y + _LANE * ((lane + 1) // 2) * (-1) ** lane), lowest)
         sides = (left - 8, left + _WIDTH + 8)
-        out += [(side, y) for side in (sides if x1 < x2 else sides[::-1])]
-    return out
+        points += [(side, y) for side in (sides if x1 < x2 else sides[::-1])]
+    return points
 
 
-def _ends(
-    x1: int, y1: int, way1: int, x2: int, y2: int, way2: int, edge: Edge
+def _end_symbols(
+    x1: int, y1: int, direction1: int, x2: int, y2: int, direction2: int, edge: Edge
 ) -> tuple[str, tuple[float, float] | None]:
     """Return the symbols: a bar at the parent; at the child a crow's foot, or a bar for a single child; a circle if it
     is optional.
 
-    `way` is 1 if the line leaves to the right.
+    A direction is 1 if the line leaves to the right, else -1.
     """
-    bar = x1 + 8 * way1
-    made = f"M{bar} {y1 - 5}V{y1 + 5}"
-    alone = edge.unique and edge.cardinality is None
-    tip = x2 + 11 * way2
-    if alone or (edge.cardinality is not None and edge.cardinality.get("max") == 1):
-        made += f"M{x2 + 8 * way2} {y2 - 5}V{y2 + 5}"
+    bar = x1 + 8 * direction1
+    path = f"M{bar} {y1 - 5}V{y1 + 5}"
+    is_single = edge.unique and edge.cardinality is None
+    tip = x2 + 11 * direction2
+    if is_single or (edge.cardinality is not None and edge.cardinality.get("max") == 1):
+        path += f"M{x2 + 8 * direction2} {y2 - 5}V{y2 + 5}"
     else:
-        made += f"M{tip} {y2}L{x2} {y2 - 6}M{tip} {y2}L{x2} {y2 + 6}"
-    least = edge.cardinality.get("min", 0) if edge.cardinality is not None else 0
-    return made, (tip + 4 * way2, y2) if not least else None
+        path += f"M{tip} {y2}L{x2} {y2 - 6}M{tip} {y2}L{x2} {y2 + 6}"
+    minimum = edge.cardinality.get("min", 0) if edge.cardinality is not None else 0
+    return path, (tip + 4 * direction2, y2) if not minimum else None

@@ -65,18 +65,18 @@ class ViewState:
     folded: bool = False
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> ViewState:
-        """Return what an address or a form says."""
-        page = given.get("page", "")
+    def read(cls, parameters: Mapping[str, str]) -> ViewState:
+        """Return the state that the parameters of a page or a form contain."""
+        page = parameters.get("page", "")
         return cls(
-            view=given["view"] if given.get("view") in VIEWS else "diagram",
-            q=given.get("q", "").strip()[: limits.MAX_NAME_CHARS],
+            view=parameters["view"] if parameters.get("view") in VIEWS else "diagram",
+            q=parameters.get("q", "").strip()[: limits.MAX_NAME_CHARS],
             page=max(1, int(page)) if page.isdecimal() and len(page) < 6 else 1,
-            around=given.get("around", "")[: limits.MAX_NAME_CHARS],
-            table=given.get("table", "")[: limits.MAX_NAME_CHARS],
-            relation=given.get("relation", "")[: limits.MAX_NAME_CHARS],
-            to=given.get("to", "")[: limits.MAX_NAME_CHARS],
-            folded=bool(given.get("folded")),
+            around=parameters.get("around", "")[: limits.MAX_NAME_CHARS],
+            table=parameters.get("table", "")[: limits.MAX_NAME_CHARS],
+            relation=parameters.get("relation", "")[: limits.MAX_NAME_CHARS],
+            to=parameters.get("to", "")[: limits.MAX_NAME_CHARS],
+            folded=bool(parameters.get("folded")),
         )
 
     def values(self, **changes: Any) -> dict[str, Any]:
@@ -98,34 +98,34 @@ class Feedback:
 
 
 def page(
-    actor: Actor, dataset: Dataset, shown: ViewState | None = None, told: Feedback | None = None
+    actor: Actor, dataset: Dataset, state: ViewState | None = None, feedback: Feedback | None = None
 ) -> Response:
     """Return the page of a dataset, or the parts of it that an htmx request replaces."""
-    shown, told = shown or ViewState.read(request.args), told or Feedback()
-    context = _context(actor, dataset, shown, told)
+    state, feedback = state or ViewState.read(request.args), feedback or Feedback()
+    context = _context(actor, dataset, state, feedback)
     block = {"workspace": "workspace", "drawer": "drawer"}.get(request.headers.get("HX-Target", ""))
     if "HX-Request" in request.headers and block:
         text = render_block(PAGE, block, **context) + render_block(PAGE, "bars", **context, oob=True)
-        return Response(text, told.status)
-    return Response(render_template(PAGE, **context), told.status, mimetype="text/html")
+        return Response(text, feedback.status)
+    return Response(render_template(PAGE, **context), feedback.status, mimetype="text/html")
 
 
-def _context(actor: Actor, dataset: Dataset, shown: ViewState, told: Feedback) -> dict[str, Any]:
+def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedback) -> dict[str, Any]:
     version = datasets.version_of(dataset)
     data = datasets.as_json(dataset, version)
     tables = overview.of(actor, data)
-    visible, listed, pages = _visible(tables, shown)
-    chosen = tables.by_id.get(shown.table)
-    edge = tables.edge(shown.table, shown.relation) if chosen and shown.relation else None
-    if chosen is None or (chosen.missing and not shown.relation):
-        shown.relation = ""
+    visible, listed, pages = _visible(tables, state)
+    chosen = tables.by_id.get(state.table)
+    edge = tables.edge(state.table, state.relation) if chosen and state.relation else None
+    if chosen is None or (chosen.missing and not state.relation):
+        state.relation = ""
     can_write = actor.can("write", dataset.team_id)
     context: dict[str, Any] = {
         "data": data,
         "tables": tables,
-        "shown": shown,
-        "link": _link(dataset.id, shown),
-        "told": told,
+        "shown": state,
+        "link": _link(dataset.id, state),
+        "told": feedback,
         "can_write": can_write,
         "can_generate": actor.can("generate", dataset.team_id),
         "can_push": actor.can("push", dataset.team_id),
@@ -133,8 +133,8 @@ def _context(actor: Actor, dataset: Dataset, shown: ViewState, told: Feedback) -
         "most": limits.MAX_DATASET_TABLES,
         "listed": listed,
         "pages": pages,
-        "drawn": overview.diagram_of(tables, visible, folded=shown.folded)
-        if shown.view == "diagram"
+        "drawn": overview.diagram_of(tables, visible, folded=state.folded)
+        if state.view == "diagram"
         else None,
         "label_of": overview.label_of,
         "in_words": overview.in_words,
@@ -142,12 +142,12 @@ def _context(actor: Actor, dataset: Dataset, shown: ViewState, told: Feedback) -
         "chosen": chosen,
         "edge": edge,
         "shapes": SHAPES,
-        "destination": destinations.chosen(actor, dataset, shown.to),
+        "destination": destinations.chosen(actor, dataset, state.to),
         "warnings": [one["message"] for one in data["warnings"]],
     }
-    if chosen is not None and shown.view in ("diagram", "table"):
+    if chosen is not None and state.view in ("diagram", "table"):
         context |= _drawer(actor, data, tables, chosen, edge)
-    if shown.view == "versions":
+    if state.view == "versions":
         context["versions"] = [
             {
                 "number": one.number,
@@ -158,68 +158,72 @@ def _context(actor: Actor, dataset: Dataset, shown: ViewState, told: Feedback) -
             }
             for one, who in datasets.KIND.history(dataset)
         ]
-    if shown.view == "api":
+    if state.view == "api":
         context["use"] = snippets.of_dataset(snippets.origin(), dataset.id, data)
     return context
 
 
-def _link(dataset_id: str, shown: ViewState) -> Callable[..., str]:
+def _link(dataset_id: str, state: ViewState) -> Callable[..., str]:
     """Return the function that templates build addresses of the page with: `link(table="tpl_x")`."""
 
     def link(**changes: Any) -> str:
         if changes.keys() & {"view", "q"}:
             changes = {"page": 1, "around": "", **changes}
-        values = shown.values(**changes)
-        where = url_for("datasets.show", dataset_id=dataset_id)
-        return f"{where}?{urlencode(values)}" if values else where
+        values = state.values(**changes)
+        address = url_for("datasets.show", dataset_id=dataset_id)
+        return f"{address}?{urlencode(values)}" if values else address
 
     return link
 
 
-def _visible(tables: Overview, shown: ViewState) -> tuple[set[str] | None, list[Table], int]:
+def _visible(tables: Overview, state: ViewState) -> tuple[set[str] | None, list[Table], int]:
     """Return the tables of the diagram (None: all), those of the table view, and the number of pages.
 
     The diagram shows a bounded number of tables: those that match a search and their related tables, those around one
     table, or a page of them in load order.
     """
-    words = shown.q.casefold().split()
+    words = state.q.casefold().split()
     matching = [
         table
         for table in tables.tables
         if all(word in f"{table.name} {table.template_name}".casefold() for word in words)
     ]
-    if shown.view == "table":
+    if state.view == "table":
         per_page = limits.DATASET_LINES
         pages = max(1, -(-len(matching) // per_page))
-        shown.page = min(shown.page, pages)
-        return None, matching[(shown.page - 1) * per_page : shown.page * per_page], pages
+        state.page = min(state.page, pages)
+        return None, matching[(state.page - 1) * per_page : state.page * per_page], pages
     per_page = limits.DATASET_CARDS
     if not words and len(tables.tables) <= per_page:
         return None, matching, 1
-    if shown.around in tables.by_id and not words:
-        return _near(tables, [shown.around], per_page), matching, 1
+    if state.around in tables.by_id and not words:
+        return _with_related(tables, [state.around], per_page), matching, 1
     if words:
         pages = max(1, -(-len(matching) // per_page))
-        shown.page = min(shown.page, pages)
-        found = [table.template_id for table in matching[(shown.page - 1) * per_page : shown.page * per_page]]
-        return (_near(tables, found, per_page) if pages == 1 and found else set(found)), matching, pages
+        state.page = min(state.page, pages)
+        found = [table.template_id for table in matching[(state.page - 1) * per_page : state.page * per_page]]
+        return (
+            (_with_related(tables, found, per_page) if pages == 1 and found else set(found)),
+            matching,
+            pages,
+        )
     pages = -(-len(tables.load_order) // per_page)
-    shown.page = min(shown.page, pages)
-    first = (shown.page - 1) * per_page
+    state.page = min(state.page, pages)
+    first = (state.page - 1) * per_page
     return {table.template_id for table in tables.load_order[first : first + per_page]}, matching, pages
 
 
-def _near(tables: Overview, start: list[str], most: int) -> set[str]:
-    """Return some tables and those that are related to them, up to `most`."""
+def _with_related(tables: Overview, start: list[str], limit: int) -> set[str]:
+    """Return some tables and those that are related to them, up to `limit`."""
     found, queue = dict.fromkeys(start), list(start)
-    others: dict[str, list[str]] = {}
+    related: dict[str, list[str]] = {}
     for edge in tables.edges:
-        others.setdefault(edge.child_template_id, []).append(edge.parent_template_id)
-        others.setdefault(edge.parent_template_id, []).append(edge.child_template_id)
-    for one in queue:
-        for other in others.get(one, ()):
-            if len(found) < most:
-                found.setdefault(other)
+        related.setdefault(edge.child_template_id, []).append(edge.parent_template_id)
+        related.setdefault(edge.parent_template_id, []).append(edge.child_template_id)
+    for template_id in queue:
+        for related_id in related.get(template_id, ()):
+            if len(found) < limit:
+                found.setdefault(related_id)
     return set(found)
 
 
@@ -228,13 +232,21 @@ def _drawer(
 ) -> dict[str, Any]:
     """Return the rows of a table, and the relations that its columns are part of."""
     related = tables.related(chosen.template_id)
-    out = {one.child_field: one for one in related if one.child_template_id == chosen.template_id}
-    into = {one.parent_field or chosen.key for one in related if one.parent_template_id == chosen.template_id}
-    context: dict[str, Any] = {"related": related, "out": out, "into": into, "grid": None, "rows_problem": ""}
+    references = {one.child_field: one for one in related if one.child_template_id == chosen.template_id}
+    referenced = {
+        one.parent_field or chosen.key for one in related if one.parent_template_id == chosen.template_id
+    }
+    context: dict[str, Any] = {
+        "related": related,
+        "out": references,
+        "into": referenced,
+        "grid": None,
+        "rows_problem": "",
+    }
     if chosen.missing:
         return context
     if edge is not None:
-        context |= _relation(edge)
+        context |= _relation_context(edge)
     spec = {"seed": data["seed"], "anchor": data["anchor"]}
     pinned = {table.template_id: table.version for table in tables.tables if not table.missing}
     members = [
@@ -244,9 +256,9 @@ def _drawer(
         for table in tables.tables
         if not table.missing
     ]
-    own = next(one for one in members if one.template_id == chosen.template_id)
+    member = next(one for one in members if one.template_id == chosen.template_id)
     try:
-        rows = datasets_rows.sample(actor, spec, members, own, limits.DATASET_SAMPLE_ROWS)
+        rows = datasets_rows.sample(actor, spec, members, member, limits.DATASET_SAMPLE_ROWS)
         context["grid"] = row_tables.upright(rows, 1)
     except ApiError as error:
         if error.status >= 500 and error.code not in ("target_failed", "target_timeout", "unavailable"):
@@ -255,17 +267,17 @@ def _drawer(
     return context
 
 
-def _relation(edge: Edge) -> dict[str, Any]:
+def _relation_context(edge: Edge) -> dict[str, Any]:
     """Return the number of rows per parent as the form of a relation shows it, and its chart: heights of the bars up to
     36, and the average as text."""
-    held = edge.cardinality
-    if held is None:
+    cardinality = edge.cardinality
+    if cardinality is None:
         return {"children": Children("one" if edge.unique else "any", "1", "3"), "bars": [], "average": ""}
     children = Children(
-        "range", str(held.get("min", 1)), str(held.get("max", 3)), str(held.get("distribution", "uniform")),
-        str(held.get("mean") or ""),
+        "range", str(cardinality.get("min", 1)), str(cardinality.get("max", 3)),
+        str(cardinality.get("distribution", "uniform")), str(cardinality.get("mean") or ""),
     )  # fmt: skip
-    spread = Cardinality.model_validate(dict(held)).spread()
+    spread = Cardinality.model_validate(dict(cardinality)).spread()
     bars = []
     if spread.max - spread.min < _MOST_BARS:
         masses = spread.masses(None)
@@ -280,54 +292,54 @@ def _relation(edge: Edge) -> dict[str, Any]:
 def save(actor: Actor, dataset_id: str) -> Response:
     """Save a change: the inputs that were changed, and then what a button does. The answer has the parts of the page
     that are affected, or the page."""
-    shown = ViewState.read(request.form)
-    verb, _, what = request.form.get("do", "set").partition(":")
+    state = ViewState.read(request.form)
+    verb, _, argument = request.form.get("do", "set").partition(":")
     if verb == "delete":
-        gone = datasets.delete(actor, datasets.get(actor, dataset_id, "write", lock=True))
-        flash(f"Dataset {gone['name']} deleted", url_for("datasets.restore", dataset_id=dataset_id))
+        deleted = datasets.delete(actor, datasets.get(actor, dataset_id, "write", lock=True))
+        flash(f"Dataset {deleted['name']} deleted", url_for("datasets.restore", dataset_id=dataset_id))
         return see_other(url_for("datasets.index"))
-    told = Feedback()
+    feedback = Feedback()
     inputs = {
         name: text
         for name, text in request.form.items()
         if name in editing.SETTINGS or name.startswith(("count:", "as:"))
     }
-    seen = request.form.get("version", "")
+    seen_version = request.form.get("version", "")
     before = datasets.get(actor, dataset_id, "write", lock=True)
-    foreign = bool(seen) and seen != str(before.version)
+    foreign = bool(seen_version) and seen_version != str(before.version)
     try:
         saved = editing.set_values(actor, before, inputs)
-        told.faults = saved.faults
+        feedback.faults = saved.faults
         if verb != "set" and not saved.faults:
-            told.message = _act(actor, dataset_id, verb, what, shown)
+            feedback.message = _perform(actor, dataset_id, verb, argument, state)
     except ApiError as error:
         if error.code in ("not_found", "forbidden") or error.status >= 500:
             raise
         db.session.rollback()
-        told.faults = _faults_of(error, verb)
-        told.status = error.status
-    if told.faults:
-        told.status = max(told.status, 422)
-        told.typed = dict(request.form)
-    if foreign and not told.message:
-        told.message = "Somebody else changed this dataset. Their changes are shown now."
+        feedback.faults = _faults_of(error, verb)
+        feedback.status = error.status
+    if feedback.faults:
+        feedback.status = max(feedback.status, 422)
+        feedback.typed = dict(request.form)
+    if foreign and not feedback.message:
+        feedback.message = "Somebody else changed this dataset. Their changes are shown now."
     dataset = datasets.get(actor, dataset_id)
     if "HX-Request" not in request.headers:
-        if told.faults:
-            return page(actor, dataset, shown, told)
-        if told.message:
-            flash(told.message)
-        return see_other(_link(dataset_id, shown)())
-    context = _context(actor, dataset, shown, told)
-    if any(name.startswith("relation") for name in told.faults):
+        if feedback.faults:
+            return page(actor, dataset, state, feedback)
+        if feedback.message:
+            flash(feedback.message)
+        return see_other(_link(dataset_id, state)())
+    context = _context(actor, dataset, state, feedback)
+    if any(name.startswith("relation") for name in feedback.faults):
         text = render_block(PAGE, "drawer", **context)
-        return Response(text, told.status, {"HX-Retarget": "#drawer"})
-    whole = (foreign or verb != "set") and not told.faults
-    blocks = ("workspace", "drawer", "bars") if whole else ("values", "bars")
-    return Response("".join(render_block(PAGE, one, **context, oob=True) for one in blocks), told.status)
+        return Response(text, feedback.status, {"HX-Retarget": "#drawer"})
+    replace_all = (foreign or verb != "set") and not feedback.faults
+    blocks = ("workspace", "drawer", "bars") if replace_all else ("values", "bars")
+    return Response("".join(render_block(PAGE, one, **context, oob=True) for one in blocks), feedback.status)
 
 
-def _act(actor: Actor, dataset_id: str, verb: str, what: str, shown: ViewState) -> str:
+def _perform(actor: Actor, dataset_id: str, verb: str, argument: str, state: ViewState) -> str:
     """Do what a button does. Return a message, "" for none. Errors: not_found, forbidden, validation_error."""
     dataset = datasets.get(actor, dataset_id, "write", lock=True)
     if verb in ("undo", "redo"):
@@ -336,39 +348,41 @@ def _act(actor: Actor, dataset_id: str, verb: str, what: str, shown: ViewState) 
         return f"{verb.capitalize()}: {label}" if done and label else ""
     if verb == "add":
         editing.add_tables(
-            actor, dataset, request.form.getlist("add") or [what], bool(request.form.get("parents"))
+            actor, dataset, request.form.getlist("add") or [argument], bool(request.form.get("parents"))
         )
     elif verb == "remove":
-        gone = overview.of(actor, datasets.show(dataset)).by_id.get(what)
-        if editing.remove_table(actor, dataset, what) is not None:
-            shown.table, shown.relation = ("", "") if shown.table == what else (shown.table, shown.relation)
-            return f"Table {gone.name if gone else ''} removed"
+        removed = overview.of(actor, datasets.show(dataset)).by_id.get(argument)
+        if editing.remove_table(actor, dataset, argument) is not None:
+            state.table, state.relation = (
+                ("", "") if state.table == argument else (state.table, state.relation)
+            )
+            return f"Table {removed.name if removed else ''} removed"
     elif verb in ("up", "down"):
-        editing.move_table(actor, dataset, what, -1 if verb == "up" else 1)
+        editing.move_table(actor, dataset, argument, -1 if verb == "up" else 1)
     elif verb == "relate":
         name = request.form.get("relation-name", "")
-        child = request.form.get("relation-child", what)
+        child = request.form.get("relation-child", argument)
         tables = overview.of(actor, datasets.show(dataset))
         parent = request.form.get("relation-parent", "")
         if parent not in tables.by_id:  # a name and not an id
-            plain = parent.strip().casefold()
-            parent = next((one.template_id for one in tables.tables if one.name.casefold() == plain), parent)
-        _, made = editing.add_relation(actor, dataset, child, parent, name, _children_sent())
-        shown.table, shown.relation = child, made
+            typed = parent.strip().casefold()
+            parent = next((one.template_id for one in tables.tables if one.name.casefold() == typed), parent)
+        _, field_name = editing.add_relation(actor, dataset, child, parent, name, _submitted_children())
+        state.table, state.relation = child, field_name
     elif verb in ("children", "unrelate"):
-        edge = overview.of(actor, datasets.show(dataset)).edge(shown.table, shown.relation)
+        edge = overview.of(actor, datasets.show(dataset)).edge(state.table, state.relation)
         if edge is None:
             return "This relation no longer exists."
         if verb == "children":
-            editing.set_children(actor, dataset, edge, _children_sent())
+            editing.set_children(actor, dataset, edge, _submitted_children())
             return ""
         editing.remove_relation(actor, dataset, edge)
-        shown.relation = ""
+        state.relation = ""
         return f"Field {edge.child_field} removed"
     return ""
 
 
-def _children_sent() -> Children:
+def _submitted_children() -> Children:
     form = request.form
     kind = form.get("relation-kind", "any")
     return Children(
@@ -382,12 +396,12 @@ def _children_sent() -> Children:
 
 def _faults_of(error: ApiError, verb: str) -> dict[str, str]:
     """Return the errors of a request by input; `` for those of no input."""
-    own = {"least", "most", "mean", "distribution", "parent", "relation"}
+    form_inputs = {"least", "most", "mean", "distribution", "parent", "relation"}
     found: dict[str, str] = {}
     for fault in error.details.get("fields", ()):
         hint = f" {fault['hint']}" if fault.get("hint") else ""
         if verb in ("children", "relate", "unrelate"):
-            name = f"relation-{fault['path']}" if fault["path"] in own else "relation-form"
+            name = f"relation-{fault['path']}" if fault["path"] in form_inputs else "relation-form"
         else:
             name = ""
         found.setdefault(name, f"{fault['message']}{hint}")
@@ -399,11 +413,11 @@ def _faults_of(error: ApiError, verb: str) -> dict[str, str]:
 
 def _choices(actor: Actor, without: list[str], find: str) -> tuple[list[Template], bool]:
     """Return the templates that can be added, by name, and whether there are more."""
-    others = tenancy.listing(actor, Template).where(Template.id.not_in(without))
+    statement = tenancy.listing(actor, Template).where(Template.id.not_in(without))
     if find:
-        others = others.where(Template.name.icontains(find, autoescape=True))
+        statement = statement.where(Template.name.icontains(find, autoescape=True))
     found = db.session.scalars(
-        others.order_by(func.lower(Template.name)).limit(limits.DATASET_CHOICES + 1)
+        statement.order_by(func.lower(Template.name)).limit(limits.DATASET_CHOICES + 1)
     ).all()
     return list(found[: limits.DATASET_CHOICES]), len(found) > limits.DATASET_CHOICES
 
@@ -414,9 +428,9 @@ def choices(actor: Actor, dataset_id: str) -> Response:
     dataset = datasets.get(actor, dataset_id, "write")
     data = datasets.show(dataset)
     find = request.args.get("find", "").strip()
-    there = [one["template_id"] for one in data["templates"]]
+    existing = [one["template_id"] for one in data["templates"]]
     picked = datasets.look_up_templates(actor, request.args.getlist("add"))[0]
-    found, more = _choices(actor, [*there, *picked], find)
+    found, more = _choices(actor, [*existing, *picked], find)
     context = {"data": data, "choice": found, "picked": list(picked.values()), "more": more, "find": find}
     if "HX-Request" in request.headers:
         return Response(render_block("datasets/choices.html", "choices", **context))
@@ -426,22 +440,24 @@ def choices(actor: Actor, dataset_id: str) -> Response:
 @route(bp, "/datasets/new", scope="write", hidden=True, programs=False)
 def new(actor: Actor) -> Response:
     """The form of a new dataset: its name and its first tables."""
-    return _new(actor, request.args)
+    return _new_page(actor, request.args)
 
 
-def _new(actor: Actor, given: Any, faults: Mapping[str, str] | None = None, status: int = 200) -> Response:
-    picked = [one for one in given.getlist("add") if one]
-    find = given.get("find", "").strip()
+def _new_page(
+    actor: Actor, values: Any, faults: Mapping[str, str] | None = None, status: int = 200
+) -> Response:
+    picked = [one for one in values.getlist("add") if one]
+    find = values.get("find", "").strip()
     found, more = _choices(actor, picked, find)
     chosen = datasets.look_up_templates(actor, picked)[0]
     context = {
-        "name": given.get("name", ""),
+        "name": values.get("name", ""),
         "picked": [chosen[one] for one in picked if one in chosen],
         "choice": found,
         "more": more,
         "find": find,
         "faults": faults or {},
-        "parents": not given or bool(given.get("parents")),
+        "parents": not values or bool(values.get("parents")),
     }
     if request.headers.get("HX-Target") == "choices":
         return Response(render_block(NEW, "choices", **context))
@@ -451,19 +467,19 @@ def _new(actor: Actor, given: Any, faults: Mapping[str, str] | None = None, stat
 @route(bp, "/datasets/new", ["POST"], scope="write", hidden=True, programs=False)
 def make(actor: Actor) -> Response:
     """Create a dataset, or search for templates."""
-    given = request.form
-    if given.get("do") == "find":
-        return _new(actor, given)
-    wanted = [one for one in given.getlist("add") if one]
+    form = request.form
+    if form.get("do") == "find":
+        return _new_page(actor, form)
+    template_ids = [one for one in form.getlist("add") if one]
     faults = {}
-    if not (name := given.get("name", "").strip()):
+    if not (name := form.get("name", "").strip()):
         faults["name"] = "Enter a name."
-    if not wanted:
+    if not template_ids:
         faults["add"] = "Choose at least one template."
     if faults:
-        return _new(actor, given, faults, 422)
+        return _new_page(actor, form, faults, 422)
     try:
-        made = editing.create(actor, name, wanted, bool(given.get("parents")))
+        dataset = editing.create(actor, name, template_ids, bool(form.get("parents")))
     except ApiError as error:
         if error.code != "validation_error":
             raise
@@ -471,5 +487,5 @@ def make(actor: Actor) -> Response:
         found = {
             "name" if one["path"] == "name" else "add": one["message"] for one in error.details["fields"]
         }
-        return _new(actor, given, found, error.status)
-    return see_other(url_for("datasets.show", dataset_id=made["id"]))
+        return _new_page(actor, form, found, error.status)
+    return see_other(url_for("datasets.show", dataset_id=dataset["id"]))

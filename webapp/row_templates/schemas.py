@@ -51,22 +51,22 @@ def section(name: str, kind: type[Format], *without: str) -> type[_Section]:
         key: (info.annotation, info) for key, info in kind.Options.model_fields.items() if key not in without
     }
 
-    def fit_together(given: BaseModel) -> BaseModel:
+    def fit_together(options: BaseModel) -> BaseModel:
         try:
-            kind.Options(**given.model_dump(exclude_unset=True))
+            kind.Options(**options.model_dump(exclude_unset=True))
         except ValidationError as error:
-            told = [str(item["msg"]).removeprefix("Value error, ") for item in error.errors()]
-            raise ValueError("; ".join(told)) from None
-        return given
+            messages = [str(item["msg"]).removeprefix("Value error, ") for item in error.errors()]
+            raise ValueError("; ".join(messages)) from None
+        return options
 
-    made = create_model(
+    model = create_model(
         name,
         __base__=_Section,
         __validators__={"fit_together": model_validator(mode="after")(fit_together)},  # type: ignore[dict-item]  # as its docs do
         **fields,
     )
-    made.__doc__ = kind.Options.__doc__
-    return made
+    model.__doc__ = kind.Options.__doc__
+    return model
 
 
 if TYPE_CHECKING:  # which options they have is known when the program runs
@@ -140,12 +140,12 @@ class GenerateInput(RowsInput):
     )
 
     def options_for(self, kind: type[Format]) -> Format.Options:
-        """The options of this request for one format."""
+        """Return the options of this request for one format."""
         section = {"csv": self.csv, "sql": self.sql}.get(kind.name)
-        given = section.model_dump(exclude_unset=True) if section is not None else {}
+        values = section.model_dump(exclude_unset=True) if section is not None else {}
         if self.arrays is not None and "arrays" in kind.Options.model_fields:
-            given["arrays"] = self.arrays
-        return kind.Options(**given)
+            values["arrays"] = self.arrays
+        return kind.Options(**values)
 
 
 class TemplateExportInput(GenerateInput):

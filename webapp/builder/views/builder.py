@@ -38,17 +38,17 @@ from webapp.web.routing import route
 _PLAIN: Final = frozenset({"id", "name", "type", "label", "options", "description"})
 
 
-def version_page(actor: Actor, template: Template, shown: Mapping[str, Any]) -> Response:
+def version_page(actor: Actor, template: Template, version: Mapping[str, Any]) -> Response:
     """A version, to be read and restored."""
-    reached = relations.names_of(actor, [one["template_id"] for one in shown["references"]])
-    names = {one: name for one, (name, _) in reached.items()}
-    text = {key: shown[key] for key in ("name", "description", "quantity", "locale", "anchor", "fields")}
+    related = relations.names_of(actor, [template_id["template_id"] for template_id in version["references"]])
+    names = {template_id: name for template_id, (name, _) in related.items()}
+    text = {key: version[key] for key in ("name", "description", "quantity", "locale", "anchor", "fields")}
     html = render_template(
         "templates/version.html",
-        data=shown,
+        data=version,
         newest=template.version,
         names=names,
-        fields=list(_fields(shown["fields"], names)),
+        fields=list(_fields(version["fields"], names)),
         json_text=orjson.dumps(text, option=orjson.OPT_INDENT_2).decode(),
         can_write=actor.can("write", template.team_id),
     )
@@ -58,8 +58,8 @@ def version_page(actor: Actor, template: Template, shown: Mapping[str, Any]) -> 
 def _fields(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterator[dict[str, Any]]:
     for field in fields:
         kind = find(field["type"])
-        said = [(key, value) for key, value in field["options"].items() if key != "fields"]
-        said += [
+        settings = [(key, value) for key, value in field["options"].items() if key != "fields"]
+        settings += [
             (key, field[key]) for key in field if key not in _PLAIN and field[key] not in (None, "", False, 0)
         ]
         yield {
@@ -69,7 +69,7 @@ def _fields(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterator[d
             "description": field["description"],
             "said": [
                 (key.replace("_", " "), "" if value is True else names.get(str(value)) or as_text(value))
-                for key, value in said
+                for key, value in settings
             ],
         }
         yield from _fields(field_ids.children(field), names, depth + 1)
@@ -104,9 +104,9 @@ bp = Blueprint("builder", __name__)
 
 def page(actor: Actor, template: Template) -> Response:
     """Render the builder for a saved template, with the user's draft of it."""
-    at, shown = draft_page.of_page(actor, template), ViewState.of_request(request.args)
+    draft, state = draft_page.of_page(actor, template), ViewState.of_request(request.args)
     if request.args.get("view") != "versions":
-        return draft_page.page(at, shown)
+        return draft_page.page(draft, state)
     versions = [
         {
             "number": version.number,
@@ -121,7 +121,7 @@ def page(actor: Actor, template: Template) -> Response:
         }
         for version, who in templates.KIND.history(template)
     ]
-    return draft_page.page(at, shown, versions=versions)
+    return draft_page.page(draft, state, versions=versions)
 
 
 class NewQuery(Query):
@@ -137,21 +137,21 @@ class NewQuery(Query):
 @route(bp, "/templates/new", scope="write", query=NewQuery, hidden=True, programs=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """The builder with a template that is not saved."""
-    shown = ViewState.of_request(request.args)
+    state = ViewState.of_request(request.args)
     if query.draft:
         row = services.get(actor, query.draft)
         if row.template_id is not None:
             return see_other(url_for("templates.show", template_id=row.template_id))
-        return draft_page.page(draft_page.opened(actor, None, row, services.spec_of(row)), shown)
+        return draft_page.page(draft_page.opened(actor, None, row, services.spec_of(row)), state)
     started = starters.draft(query.starter) if query.starter else None
     if started is not None:
-        at = draft_page.opened(actor, None, None, {**draft_page.fresh([]), **started})
-        return draft_page.page(at, shown, starters=(), left=None)
+        draft = draft_page.opened(actor, None, None, {**draft_page.fresh([]), **started})
+        return draft_page.page(draft, state, starters=(), left=None)
     fields = forms.pasted(query.names or "id, name, email")
-    at = draft_page.opened(actor, None, None, draft_page.fresh(fields, query.name))
+    draft = draft_page.opened(actor, None, None, draft_page.fresh(fields, query.name))
     earlier = None if query.names or query.name else services.newest(actor)
     left = (services.spec_of(earlier), earlier) if earlier is not None else None
-    return draft_page.page(at, shown, starters=() if query.names else starters.tables(), left=left)
+    return draft_page.page(draft, state, starters=() if query.names else starters.tables(), left=left)
 
 
 @route(bp, "/templates/new", ["POST"], scope="write", hidden=True, programs=False)
@@ -165,111 +165,115 @@ def save(actor: Actor, template_id: str) -> Response:
     """Save a draft as the next version, unless another one was saved since it was loaded."""
     template = templates.get(actor, template_id, "write", lock=True)
     if pressed("save")[0] == "delete":
-        gone = templates.delete(actor, template)
-        flash(f"Template {gone['name']} deleted", url_for("templates.restore", template_id=template_id))
-        return _sent(url_for("templates.index"))
-    at = draft_page.of_form(actor, lock=True, begin=True)
-    if at.own != template_id:
+        deleted = templates.delete(actor, template)
+        flash(f"Template {deleted['name']} deleted", url_for("templates.restore", template_id=template_id))
+        return _redirect(url_for("templates.index"))
+    draft = draft_page.of_form(actor, lock=True, begin=True)
+    if draft.own != template_id:
         raise ApiError("invalid_request", "The form belongs to another template.")
-    return _save(actor, at)
+    return _save(actor, draft)
 
 
-def _save(actor: Actor, at: OpenDraft) -> Response:
+def _save(actor: Actor, draft: OpenDraft) -> Response:
     """Store what the form says in the draft, and the draft as a template or as its next version."""
-    row, shown = at.row, ViewState.of_request(request.form)
+    row, state = draft.row, ViewState.of_request(request.form)
     assert row is not None  # `begin`
-    before, after = at.spec, forms.read(request.form, at.spec)
+    before, after = draft.spec, forms.read(request.form, draft.spec)
     forms.check_size(after)
     services.change(actor, row, after, "change the template")
     db.session.commit()
-    at.spec = {**after, "fields": forms.with_ids(after.get("fields"))}
-    verb, over, _ = pressed("save")
-    loaded = over if verb == "save-over" else str(row.loaded_version or "")
+    draft.spec = {**after, "fields": forms.with_ids(after.get("fields"))}
+    verb, loaded_text, _ = pressed("save")
+    loaded = loaded_text if verb == "save-over" else str(row.loaded_version or "")
     try:
         changes = parse(TemplateIn, after, strict=False).model_dump()
         if verb == "copy":
             name = f"{changes['name'] or before.get('name')} (copy)"
-            made = templates.create(actor, **{**changes, "name": name[: limits.MAX_NAME_CHARS]})
+            copy = templates.create(actor, **{**changes, "name": name[: limits.MAX_NAME_CHARS]})
             services.discard(row)
             db.session.commit()
-            return _sent(url_for("templates.show", template_id=made["id"]))
-        if at.template is None:
+            return _redirect(url_for("templates.show", template_id=copy["id"]))
+        if draft.template is None:
             saved = templates.create(actor, **changes)
-        elif loaded != str(at.template.version):
-            return _clashed(at, shown, loaded)
+        elif loaded != str(draft.template.version):
+            return _conflict_response(draft, state, loaded)
         else:
-            template = templates.get(actor, at.own, "write", lock=True)
+            template = templates.get(actor, draft.own, "write", lock=True)
             saved = templates.change(actor, template, changes)
     except ApiError as error:
-        return _refused(at, shown, error)
+        return _error_response(draft, state, error)
     template = templates.get(actor, saved["id"])
     row = services.get(actor, row.id)
     services.saved(row, saved["id"], saved["version"], services.as_sent(template))
     db.session.commit()
-    where = url_for("templates.show", template_id=saved["id"], field=shown.field or None)
-    if "HX-Request" not in request.headers or at.template is None or verb != "save":
-        return _sent(where)
-    at = draft_page.opened(actor, template, row, services.spec_of(row))
+    address = url_for("templates.show", template_id=saved["id"], field=state.field or None)
+    if "HX-Request" not in request.headers or draft.template is None or verb != "save":
+        return _redirect(address)
+    draft = draft_page.opened(actor, template, row, services.spec_of(row))
     # What saving adds, such as groups, is in the inspector too: else its next change would take it away.
-    return draft_page.fragments(at, shown, inspector=True, just_saved=True)
+    return draft_page.fragments(draft, state, inspector=True, just_saved=True)
 
 
-def _sent(where: str) -> Response:
+def _redirect(address: str) -> Response:
     if "HX-Request" in request.headers:
-        return Response(status=204, headers={"HX-Redirect": where})
-    return see_other(where)
+        return Response(status=204, headers={"HX-Redirect": address})
+    return see_other(address)
 
 
-def _refused(at: OpenDraft, shown: ViewState, error: ApiError) -> Response:
+def _error_response(draft: OpenDraft, state: ViewState, error: ApiError) -> Response:
     """Show what needs attention: the field with the first error is opened."""
     if error.status >= 500 or error.code != "validation_error":
         raise error
     db.session.rollback()
-    at = draft_page.opened(at.actor, at.template, at.row, at.spec)
-    found = place_faults(places(at.spec["fields"]), faults_of(error))
+    draft = draft_page.opened(draft.actor, draft.template, draft.row, draft.spec)
+    found = place_faults(places(draft.spec["fields"]), faults_of(error))
     first = next((one for one, _ in found if one is not None), None)
-    wrong = {one.top.id for one, _ in found if one is not None}
-    shown.field = first.key if first is not None else shown.field
-    shown.first = None
-    text = f"{len(wrong)} {'field needs' if len(wrong) == 1 else 'fields need'} attention" if wrong else ""
+    faulty_ids = {one.top.id for one, _ in found if one is not None}
+    state.field = first.key if first is not None else state.field
+    state.first = None
+    text = (
+        f"{len(faulty_ids)} {'field needs' if len(faulty_ids) == 1 else 'fields need'} attention"
+        if faulty_ids
+        else ""
+    )
     head = [fault for one, fault in found if one is None]
     if head:
         text = "Enter a name for the template." if head[0].path == "name" else sentence(head[0])
     if "HX-Request" not in request.headers:
-        return draft_page.page(at, shown, status=error.status, refused=text)
-    answer = draft_page.fragments(at, shown, inspector=True, status=error.status, refused=text)
-    answer.headers["HX-Trigger-After-Settle"] = orjson.dumps(
+        return draft_page.page(draft, state, status=error.status, refused=text)
+    response = draft_page.fragments(draft, state, inspector=True, status=error.status, refused=text)
+    response.headers["HX-Trigger-After-Settle"] = orjson.dumps(
         {"refused": {"name": bool(head and head[0].path == "name")}}
     ).decode()
-    return answer
+    return response
 
 
-def _clashed(at: OpenDraft, shown: ViewState, loaded: str) -> Response:
-    template = at.template
+def _conflict_response(draft: OpenDraft, state: ViewState, loaded: str) -> Response:
+    template = draft.template
     assert template is not None
     newest = templates.version_of(template)
     number = int(loaded) if loaded.isdecimal() else template.version
     base = templates.version_of(template, number).spec
     parsed = compilation.parsed_fields(
-        at.spec["fields"], name=at.spec.get("name") or "rows", locale=at.spec.get("locale")
+        draft.spec["fields"], name=draft.spec.get("name") or "rows", locale=draft.spec.get("locale")
     )
-    given = {"invalid": None, "source": None, **at.spec}
-    mine = field_ids.finished(parsed, base["fields"])
-    yours = {**base, **given, "fields": [one.to_json() for one in mine.fields]}
+    spec = {"invalid": None, "source": None, **draft.spec}
+    merged = field_ids.finished(parsed, base["fields"])
+    own_spec = {**base, **spec, "fields": [one.to_json() for one in merged.fields]}
     who = db.session.get(User, newest.created_by) if newest.created_by else None
     clash = {
         "theirs": templates.as_json(template, newest),
         "loaded": number,
         "who": who.name or who.email if who else "",
         "their_changes": services.compare(base, newest.spec),
-        "your_changes": services.compare(base, yours),
+        "your_changes": services.compare(base, own_spec),
     }
     db.session.rollback()
-    at = draft_page.opened(at.actor, template, at.row, at.spec)
+    draft = draft_page.opened(draft.actor, template, draft.row, draft.spec)
     if "HX-Request" not in request.headers:
-        return draft_page.page(at, shown, status=412, clash=clash)
+        return draft_page.page(draft, state, status=412, clash=clash)
     headers = {"HX-Retarget": "#clash", "HX-Reswap": "innerHTML"}
-    html = render_block(PAGE, "clash", clash=clash, at=at)
+    html = render_block(PAGE, "clash", clash=clash, at=draft)
     return Response(html, 412, headers=headers)
 
 

@@ -67,8 +67,11 @@ class Tables:
     def _listed(self) -> dict[str, Choice]:
         """Name and type of the project's connections to databases by id, in the order of the names."""
         page = connections_connections.listing(self._actor, limit=limits.PAGE_LIMIT_MAX)
-        found = sorted((one for one in page.items if one.type in KINDS), key=lambda one: one.name.casefold())
-        return {one.id: (one.name, one.type) for one in found}
+        found = sorted(
+            (connection for connection in page.items if connection.type in KINDS),
+            key=lambda connection: connection.name.casefold(),
+        )
+        return {connection.id: (connection.name, connection.type) for connection in found}
 
     def connections(self, needs: str) -> list[Choice]:
         """List connections that can be queried; ``needs`` is an attribute of `Capabilities`, or empty."""
@@ -87,8 +90,8 @@ class Tables:
 
     def tables(self, connection_id: str, text: str = "") -> list[str]:
         """Return the tables of a connection whose names contain a text; empty if they are not known."""
-        wanted = text.strip().casefold()
-        return [name for name in self._columns_of(connection_id) or () if wanted in name.casefold()]
+        search = text.strip().casefold()
+        return [name for name in self._columns_of(connection_id) or () if search in name.casefold()]
 
     def columns(self, connection_id: str, table: str) -> list[str]:
         """Return the columns of a table; empty if they are not known."""
@@ -119,8 +122,8 @@ TONES: Final = 6  # colours of groups; a seventh group has the first one's again
 class PageData:
     """Data for the templates of the builder page, loaded on demand while they are rendered. `asks`: see `Tables`."""
 
-    def __init__(self, actor: Actor, given: Mapping[str, Any], own: str = "", *, asks: bool = False) -> None:
-        self._actor, self._given, self.own = actor, given, own
+    def __init__(self, actor: Actor, draft: Mapping[str, Any], own: str = "", *, asks: bool = False) -> None:
+        self._actor, self._draft, self.own = actor, draft, own
         self.tables = Tables(actor, asks)
 
     @cached_property
@@ -131,7 +134,7 @@ class PageData:
                 before = templates.show(templates.get(self._actor, self.own))["fields"]
             except ApiError:
                 return relations.NOTHING
-        return relations.look(self._actor, self._given, self.own, before)
+        return relations.look(self._actor, self._draft, self.own, before)
 
     def told(self, row: Named) -> DescribedRelation | None:
         """The relation of a field in words."""
@@ -166,23 +169,23 @@ class PageData:
     @property
     def words(self) -> list[str]:
         """Words that stand for fields which are unique together."""
-        found = [one.get("unique") for one in _walk(self._given["fields"])]
-        return list(dict.fromkeys(word for word in found if isinstance(word, str)))
+        found = [one.get("unique") for one in _walk(self._draft["fields"])]
+        return list(dict.fromkeys(label for label in found if isinstance(label, str)))
 
     @property
     def names(self) -> list[str]:
         """Names of the draft's fields that formulas can read."""
-        found = [str(one.get("name", "")) for one in self._given["fields"]]
+        found = [str(one.get("name", "")) for one in self._draft["fields"]]
         return [name for name in found if name.isidentifier()]
 
     @property
     def sourced(self) -> bool:
         """Whether the draft reads its rows from real data."""
-        return bool(self._given.get("source"))
+        return bool(self._draft.get("source"))
 
     def beside(self, row: Named) -> list[str]:
         """Names of the other fields of a row's level."""
-        level = _level(self._given["fields"], row.id) or []
+        level = _level_of(self._draft["fields"], row.id) or []
         found = [
             str(one.get("name", "")) for one in level if isinstance(one, Mapping) and one.get("id") != row.id
         ]
@@ -192,12 +195,16 @@ class PageData:
 
     @cached_property
     def _templates(self) -> dict[str, str]:
-        return {one: name for one, name in relations.choices(self._actor).items() if one != self.own}
+        return {
+            template_id: name
+            for template_id, name in relations.choices(self._actor).items()
+            if template_id != self.own
+        }
 
     @cached_property
     def _reached(self) -> dict[str, tuple[str, list[str]]]:
         return relations.names_of(
-            self._actor, [one for _, one in related_templates.reached(self._given["fields"])]
+            self._actor, [one for _, one in related_templates.reached(self._draft["fields"])]
         )
 
     @cached_property
@@ -223,7 +230,7 @@ class PageData:
     def field_choices(self, template_id: str) -> list[Choice]:
         """The fields of a template to pick from."""
         if template_id in (SELF, self.own):
-            names = [str(one.get("name", "")) for one in self._given["fields"]]
+            names = [str(one.get("name", "")) for one in self._draft["fields"]]
         else:
             names = self._reached.get(template_id, ("", []))[1]
         return [(name, name) for name in names if name]
@@ -245,7 +252,7 @@ class PageData:
         if kind in ("table", "column") and not of:
             empty = "table first" if kind == "column" else "connection first"
         return InspectorSelect(
-            choices=self._offered(field.pick, of, place)
+            choices=self._choices_for(field.pick, of, place)
             if not typed and (of or "of" not in field.pick)
             else [],
             named=named(field.data) if field.data else "",
@@ -255,7 +262,7 @@ class PageData:
             many=typed and kind == "table" and self.tables.known(of),
         )
 
-    def _offered(self, pick: Mapping[str, Any], of: str, place: str) -> list[Choice]:
+    def _choices_for(self, pick: Mapping[str, Any], of: str, place: str) -> list[Choice]:
         match pick["kind"]:
             case "template":
                 return self.template_choices(pick["role"])
@@ -264,18 +271,18 @@ class PageData:
             case "connection":
                 return self.tables.connections(pick["needs"])
             case "table":
-                return _plain(self.tables.tables(of))
+                return _as_choices(self.tables.tables(of))
             case _:
-                return _plain(self.tables.columns(place, of))
+                return _as_choices(self.tables.columns(place, of))
 
     def forget_strangers(self, field_id: str) -> None:
         """Takes out of a field's options the names of fields that the template it refers to does not have, and of
         tables and columns that its connection is known not to have."""
-        for one in _walk(self._given["fields"]):
-            if one.get("id") != field_id:
+        for item in _walk(self._draft["fields"]):
+            if item.get("id") != field_id:
                 continue
-            options = one["options"]
-            kind = find(str(one.get("type", "")))
+            options = item["options"]
+            kind = find(str(item.get("type", "")))
             picks = form_class(kind.Options).picks if kind else {}
             for name, pick in picks.items():
                 of, place = (str(options.get(pick.get(key), "")) for key in ("of", "in"))
@@ -283,7 +290,7 @@ class PageData:
                     pick["kind"] != "field" and not self.tables.known(place or of)
                 ):
                     continue
-                if options.get(name) not in dict(self._offered(pick, of, place)):
+                if options.get(name) not in dict(self._choices_for(pick, of, place)):
                     options.pop(name, None)
 
 
@@ -301,24 +308,24 @@ class InspectorSelect:
     many: bool
 
 
-def _plain(names: Sequence[str]) -> list[Choice]:
+def _as_choices(names: Sequence[str]) -> list[Choice]:
     return [(name, name) for name in names]
 
 
 def _walk(fields: Any) -> Iterator[Mapping[str, Any]]:
-    for one in fields if isinstance(fields, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("options", {}), Mapping):
-            yield {"options": {}, **one}
-            yield from _walk(one.get("options", {}).get("fields"))
+    for item in fields if isinstance(fields, list) else ():
+        if isinstance(item, Mapping) and isinstance(item.get("options", {}), Mapping):
+            yield {"options": {}, **item}
+            yield from _walk(item.get("options", {}).get("fields"))
 
 
-def _level(fields: Any, field_id: str) -> list[Any] | None:
+def _level_of(fields: Any, field_id: str) -> list[Any] | None:
     """Return the list of fields that contains the field with this id."""
     level = fields if isinstance(fields, list) else []
     if any(isinstance(one, Mapping) and one.get("id") == field_id for one in level):
         return level
     inner = (one["options"].get("fields") for one in _walk(level))
-    return next((found for one in inner if (found := _level(one, field_id)) is not None), None)
+    return next((found for one in inner if (found := _level_of(one, field_id)) is not None), None)
 
 
 # Upload a file as the source of rows: stored as a workspace file, without replacing another one.
@@ -334,41 +341,41 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
 
     Errors: validation_error if there is no file or it has no rows, payload_too_large, those of `upload`.
     """
-    sent = next((one for one in request.files.getlist("file") if one.filename), None)
-    if sent is None:
+    uploaded = next((one for one in request.files.getlist("file") if one.filename), None)
+    if uploaded is None:
         raise validation_error(
             [Fault("file", "missing", "There is no file in the form.", "Choose one, or drop it.")]
         )
-    name = (sent.filename or "").replace("\\", "/").rpartition("/")[2]
+    name = (uploaded.filename or "").replace("\\", "/").rpartition("/")[2]
     if files.kind_of(name) is None:
         text = f'The name of "{name}" does not have a known file extension.'
         raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
     digest = hashlib.sha256()
-    sent.stream.seek(0)
-    while piece := sent.stream.read(limits.STORAGE_CHUNK_BYTES):
+    uploaded.stream.seek(0)
+    while piece := uploaded.stream.read(limits.STORAGE_CHUNK_BYTES):
         digest.update(piece)
-    sent.stream.seek(0)
+    uploaded.stream.seek(0)
     sha256 = digest.hexdigest()
-    stem, dot, ending = name.rpartition(".")
+    stem, dot, extension = name.rpartition(".")
     for number in range(1, limits.MAX_NAME_TRIES + 1):
-        wanted = names.normal(name if number == 1 else f"{stem} ({number}){dot}{ending}")
+        candidate = names.normal(name if number == 1 else f"{stem} ({number}){dot}{extension}")
         present: WorkspaceFile | None = None
         try:
-            present = files_services.find(actor, wanted)
+            present = files_services.find(actor, candidate)
         except ApiError as error:
             if error.code != "not_found":
                 raise
         if present is not None and present.sha256 == sha256:
             return present
         if present is None:
-            return files_services.upload(actor, wanted, sent.stream, content_type=sent.mimetype, check=_new)[
-                0
-            ]
+            return files_services.upload(
+                actor, candidate, uploaded.stream, content_type=uploaded.mimetype, check=_reject_existing
+            )[0]
     text = f'There are {limits.MAX_NAME_TRIES} files called like "{name}" already.'
     raise ApiError("conflict", text, {"hint": "Rename yours."})
 
 
-def _new(file: WorkspaceFile | None) -> None:
+def _reject_existing(file: WorkspaceFile | None) -> None:
     """Another one came in between: it is not replaced."""
     if file is not None:
         raise ApiError("conflict", "A file of this name has just been stored. Try again.")
@@ -410,8 +417,8 @@ class SourceCard:
             return ""
         if self.given.get("file"):
             return str(self.given["file"])
-        where = self.tables.connection(str(self.given.get("connection_id") or ""))
-        return f"{self.given.get('table') or 'a query'}, {where}"
+        connection = self.tables.connection(str(self.given.get("connection_id") or ""))
+        return f"{self.given.get('table') or 'a query'}, {connection}"
 
     @cached_property
     def tables(self) -> Tables:
@@ -422,9 +429,13 @@ class SourceCard:
     def connections(self) -> list[Choice]:
         """The connections that rows can be read from."""
         found = self.tables.connections("tables")
-        wanted = str(self.said("connection_id"))
-        known = [one for one, _ in found]
-        return [*found, (wanted, self.tables.connection(wanted))] if wanted and wanted not in known else found
+        selected = str(self.said("connection_id"))
+        listed = [one for one, _ in found]
+        return (
+            [*found, (selected, self.tables.connection(selected))]
+            if selected and selected not in listed
+            else found
+        )
 
     @cached_property
     def files(self) -> list[str]:
@@ -523,13 +534,13 @@ class Line:
     @property
     def statuses(self) -> list[tuple[str, str]]:
         """Icon and text of what is special about the field."""
-        given = self.place.given
+        field = self.place.given
         found = [
-            ("one", "Unique", bool(given.get("unique"))),
-            ("shield", "Sensitive", bool(given.get("sensitive"))),
-            ("eye-off", "Hidden from output", bool(given.get("hidden"))),
+            ("one", "Unique", bool(field.get("unique"))),
+            ("shield", "Sensitive", bool(field.get("sensitive"))),
+            ("eye-off", "Hidden from output", bool(field.get("hidden"))),
         ]
-        return [(icon, text) for icon, text, is_so in found if is_so]
+        return [(icon, text) for icon, text, applies in found if applies]
 
     @property
     def numeric(self) -> bool:
@@ -544,14 +555,14 @@ class Line:
     @property
     def summary(self) -> str:
         """Its options in a few words."""
-        given = self.place.given
-        found = [f"{key.replace('_', ' ')} {_brief(value)}" for key, value in self.place.options.items()]
-        if given.get("percent_blank"):
-            found.append(f"{given['percent_blank']} % blank")
+        field = self.place.given
+        found = [f"{key.replace('_', ' ')} {_shortened(value)}" for key, value in self.place.options.items()]
+        if field.get("percent_blank"):
+            found.append(f"{field['percent_blank']} % blank")
         return ", ".join(found)
 
 
-def _brief(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= 40 else text[:39] + "…"
 
@@ -560,7 +571,7 @@ def lines(
     draft: Mapping[str, Any],
     sample: Sample,
     saved: Mapping[str, Any] | None,
-    around: PageData | None,
+    page_data: PageData | None,
     *,
     nested: bool = False,
 ) -> list[Line]:
@@ -568,50 +579,58 @@ def lines(
     it is saved; None for a new one."""
     found = places(draft.get("fields"))
     place_faults(found, sample.faults)
-    before = {one.id: one.given for one in places(saved["fields"])} if saved else None
+    before = {place.id: place.given for place in places(saved["fields"])} if saved else None
     inner: dict[str, list[Fault]] = {}
-    for one in found:
-        inner.setdefault(one.top.id, []).extend(one.faults)
-    bad = {(one["row"], one["field"].partition(".")[0].partition("[")[0]): one for one in sample.bad}
-    made = []
-    for one in found:
-        if one.parent is not None and not nested:
+    for place in found:
+        inner.setdefault(place.top.id, []).extend(place.faults)
+    invalid_cells = {
+        (place["row"], place["field"].partition(".")[0].partition("[")[0]): place for place in sample.bad
+    }
+    result = []
+    for place in found:
+        if place.parent is not None and not nested:
             continue
-        faults = one.faults if nested else inner[one.id]
-        hidden = one.top.id in sample.empty
-        cells = [] if hidden else [_cell(row, number, one, bad) for number, row in enumerate(sample.rows, 1)]
-        family, icon = icon_of(one.kind)
+        faults = place.faults if nested else inner[place.id]
+        hidden = place.top.id in sample.empty
+        cells = (
+            []
+            if hidden
+            else [_cell(row, number, place, invalid_cells) for number, row in enumerate(sample.rows, 1)]
+        )
+        family, icon = icon_of(place.kind)
         line = Line(
-            place=one,
+            place=place,
             family=family,
             icon=icon,
             cells=cells,
-            width=_width(one, cells),
-            changed=before is not None and not same(one.given, before.get(one.id, {})),
+            width=_width(place, cells),
+            changed=before is not None and not same(place.given, before.get(place.id, {})),
             faults=faults,
-            waiting=sample.waiting.get(one.top.id, ""),
+            waiting=sample.waiting.get(place.top.id, ""),
         )
-        shared = around.group(one) if around else None
+        shared = page_data.group(place) if page_data else None
         if shared is not None and shared.tone:
             line.group_id = shared.name
             text, line.group_family = _TOGETHER.get(shared.kind, (f"One {shared.kind}", "finance"))
             line.group = text if shared.name == shared.kind else shared.name.replace("_", " ").capitalize()
-        told = around.told(one) if around else None
-        line.relation = told.text if told else ""
-        made.append(line)
-    return made
+        relation = page_data.told(place) if page_data else None
+        line.relation = relation.text if relation else ""
+        result.append(line)
+    return result
 
 
-def _cell(row: Mapping[str, Any], number: int, place: Place, bad: Mapping[Any, Any]) -> dict[str, Any]:
+def _cell(
+    row: Mapping[str, Any], number: int, place: Place, invalid_cells: Mapping[Any, Any]
+) -> dict[str, Any]:
     value: Any = row
     for name in place.names:
         value = value.get(name) if isinstance(value, Mapping) else None
-    made: dict[str, Any] = cell(value)
-    wrong = bad.get((number, place.name)) if place.parent is None else None
-    if wrong is not None:
-        good = cell(wrong["good"])
-        made |= {"bad": wrong["kind"].replace("_", " "), "good": good["full"] or good["text"]}
-    return made
+    result: dict[str, Any] = cell(value)
+    invalid = invalid_cells.get((number, place.name)) if place.parent is None else None
+    if invalid is not None:
+        original = cell(invalid["good"])
+        result |= {"bad": invalid["kind"].replace("_", " "), "good": original["full"] or original["text"]}
+    return result
 
 
 def _width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
@@ -621,17 +640,17 @@ def _width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
     return round(min(_WIDEST, max(_NARROWEST, head, longest * _CHAR + 24)))
 
 
-def strips(shown: Sequence[Line]) -> list[tuple[str, str, int]]:
+def strips(columns: Sequence[Line]) -> list[tuple[str, str, int]]:
     """Neighbouring columns that share a person, a place and so on: text, family, number of columns. Columns without a
     group, and groups of one column, have no text."""
     found: list[tuple[str, str, int]] = []
-    for line in shown:
+    for line in columns:
         last = found[-1] if found else None
         if line.group_id and last is not None and last[0] == line.group_id:
             found[-1] = (last[0], last[1], last[2] + 1)
         else:
             found.append((line.group_id, line.group_family, 1))
-    names = {line.group_id: line.group for line in shown if line.group_id}
+    names = {line.group_id: line.group for line in columns if line.group_id}
     return [(names.get(name, "") if span > 1 else "", family, span) for name, family, span in found]
 
 
@@ -746,61 +765,62 @@ class ViewState:
         """Read it from the parameters of a page, or from its form."""
         view, tab = values.get("view", ""), values.get("tab", "")
         numbers = {name: values.get(name, "") for name in ("offset", "first")}
-        whole = {name: int(text) for name, text in numbers.items() if text.isdecimal() and len(text) < 16}
+        integers = {name: int(text) for name, text in numbers.items() if text.isdecimal() and len(text) < 16}
         return ViewState(
             view=view if view in VIEWS else "",
             seed=values.get("seed", "")[: limits.MAX_SEED_CHARS] or "sample",
             field=values.get("field", ""),
             tab=tab if tab in dict(TABS) else "values",
-            offset=whole.get("offset", 0),
-            first=whole.get("first"),
+            offset=integers.get("offset", 0),
+            first=integers.get("first"),
             query=values.get("q", ""),
         )
 
 
-def context(at: OpenDraft, shown: ViewState, *, rows: bool = True, fetch: bool = False) -> dict[str, Any]:
+def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool = False) -> dict[str, Any]:
     """Return the context of the page's templates."""
     actor, spec = at.actor, at.spec
-    around = PageData(actor, spec, at.own)
-    shown.field = next((one.key for one in places(spec["fields"]) if shown.field == one.name), shown.field)
+    page_data = PageData(actor, spec, at.own)
+    state.field = next((one.key for one in places(spec["fields"]) if state.field == one.name), state.field)
     total = len(spec["fields"])
-    if not shown.view:
-        shown.view = "list" if total >= limits.BUILDER_LIST_FROM else "grid"
-    if shown.offset and not actor.can("generate"):
-        shown.offset = 0
-    count = limits.BUILDER_ROWS if shown.view == "grid" else 3
+    if not state.view:
+        state.view = "list" if total >= limits.BUILDER_LIST_FROM else "grid"
+    if state.offset and not actor.can("generate"):
+        state.offset = 0
+    count = limits.BUILDER_ROWS if state.view == "grid" else 3
     quantity = spec.get("quantity")
-    if isinstance(quantity, int) and 0 < quantity - shown.offset < count:
-        count = quantity - shown.offset
+    if isinstance(quantity, int) and 0 < quantity - state.offset < count:
+        count = quantity - state.offset
     sample = (
         services.sample(
-            actor, parsed, spec, at.own, seed=shown.seed, offset=shown.offset, count=count, fetch=fetch
+            actor, parsed, spec, at.own, seed=state.seed, offset=state.offset, count=count, fetch=fetch
         )
         if rows and total
         else Sample()
     )
     known = at.saved if at.template is not None else None
-    made = lines(spec, sample, known, around, nested=shown.view == "list")
-    place = next((one for one in made if one.place.key == shown.field), None)
-    first, last = _window(made, shown, place)
-    faulty = [one for one in made if one.faults]
+    all_lines = lines(spec, sample, known, page_data, nested=state.view == "list")
+    place = next((one for one in all_lines if one.place.key == state.field), None)
+    first, last = _window(all_lines, state, place)
+    faulty = [one for one in all_lines if one.faults]
     return {
         "data": at.saved,
         "draft": spec,
         "at": at,
-        "shown": shown,
+        "shown": state,
         "state": services.state(at.row),
         "sample": sample,
-        "lines": made,
-        "columns": made[first:last] if shown.view == "grid" else made,
+        "lines": all_lines,
+        "columns": all_lines[first:last] if state.view == "grid" else all_lines,
         "first": first,
         "last": last,
-        "strips": strips(made[first:last]),
-        "most": max((len(one.cells) for one in made), default=0) or (limits.BUILDER_ROWS if total else 0),
+        "strips": strips(all_lines[first:last]),
+        "most": max((len(one.cells) for one in all_lines), default=0)
+        or (limits.BUILDER_ROWS if total else 0),
         "faulty": faulty,
         "head_faults": [fault for fault in sample.faults if not fault.path.startswith("fields[")],
-        "around": around,
-        "open_field": inspected(at, shown, sample),
+        "around": page_data,
+        "open_field": inspected(at, state, sample),
         "tabs": TABS,
         "can_write": actor.can("write", at.template.team_id if at.template is not None else None),
         "can_generate": actor.can("generate"),
@@ -809,69 +829,69 @@ def context(at: OpenDraft, shown: ViewState, *, rows: bool = True, fetch: bool =
         "hints": HINTS,
         "look": icon_of,
         "key_for": lambda field_id: forms.key_for(spec, field_id),
-        **(_texts(at, shown) if shown.view in ("json", "api") else {}),
-        **(settings_context(at) if shown.field == SETTINGS else {}),
+        **(_texts(at, state) if state.view in ("json", "api") else {}),
+        **(settings_context(at) if state.field == SETTINGS else {}),
     }
 
 
-def _texts(at: OpenDraft, shown: ViewState) -> dict[str, Any]:
+def _texts(at: OpenDraft, state: ViewState) -> dict[str, Any]:
     """Return the context of the views JSON and API."""
-    if shown.view == "json":
+    if state.view == "json":
         return {"json_text": orjson.dumps(at.spec, option=orjson.OPT_INDENT_2).decode()}
-    return {"use": snippets.of_template(snippets.origin(), at.own, at.spec, shown.seed)}
+    return {"use": snippets.of_template(snippets.origin(), at.own, at.spec, state.seed)}
 
 
-def _window(made: list[Any], shown: ViewState, place: Any) -> tuple[int, int]:
+def _window(lines: list[Any], state: ViewState, selected: Any) -> tuple[int, int]:
     """The numbers of the first column shown, and of the one after the last."""
-    most = limits.BUILDER_COLUMNS
-    if len(made) <= most:
-        return 0, len(made)
-    wanted = shown.first if shown.first is not None else made.index(place) if place is not None else 0
-    first = min(max(0, wanted // most * most), (len(made) - 1) // most * most)
-    return first, min(len(made), first + most)
+    per_page = limits.BUILDER_COLUMNS
+    if len(lines) <= per_page:
+        return 0, len(lines)
+    start = state.first if state.first is not None else lines.index(selected) if selected is not None else 0
+    first = min(max(0, start // per_page * per_page), (len(lines) - 1) // per_page * per_page)
+    return first, min(len(lines), first + per_page)
 
 
-def inspected(at: OpenDraft, shown: ViewState, sample: Sample) -> FieldForm | None:
+def inspected(at: OpenDraft, state: ViewState, sample: Sample) -> FieldForm | None:
     """Return the form of the field in the inspector; None if there is none."""
     found = places(at.spec["fields"])
-    one = next((one for one in found if one.key == shown.field), None)
-    if one is None:
+    place = next((place for place in found if place.key == state.field), None)
+    if place is None:
         return None
     place_faults(found, sample.faults)
-    return FieldForm(one, at.spec["fields"])
+    return FieldForm(place, at.spec["fields"])
 
 
 def settings_context(at: OpenDraft, card: SourceCard | None = None) -> dict[str, Any]:
     """Return the context of the template's settings: invalid data, the source, the locales."""
-    bad, said = (
+    invalid, source = (
         one if isinstance(one, dict) else None for one in (at.spec.get("invalid"), at.spec.get("source"))
     )
     return {
-        "invalid": bound(Invalid, bad, prefix=forms.INVALID),
-        "source": card or SourceCard(at.actor, said),
+        "invalid": bound(Invalid, invalid, prefix=forms.INVALID),
+        "source": card or SourceCard(at.actor, source),
         "source_ways": WAYS,
         "locales": compilation.vocabulary().locales,
     }
 
 
-def page(at: OpenDraft, shown: ViewState, *, status: int = 200, **more: Any) -> Response:
+def page(at: OpenDraft, state: ViewState, *, status: int = 200, **more: Any) -> Response:
     """Render the whole page."""
-    html = render_template(PAGE, **{**context(at, shown, rows=shown.view not in _WITHOUT_ROWS), **more})
+    html = render_template(PAGE, **{**context(at, state, rows=state.view not in _WITHOUT_ROWS), **more})
     return Response(html, status, mimetype="text/html")
 
 
 def fragments(
-    at: OpenDraft, shown: ViewState, *, inspector: bool, status: int = 200, **more: Any
+    at: OpenDraft, state: ViewState, *, inspector: bool, status: int = 200, **more: Any
 ) -> Response:
     """Render what changes on the page after an edit: the table, the state, and with `inspector` the inspector."""
-    shows = context(at, shown, rows=shown.view not in _WITHOUT_ROWS)
+    values = context(at, state, rows=state.view not in _WITHOUT_ROWS)
     html = render_template(
-        "templates/changed.html", **{**shows, "with_inspector": inspector, "oob": True, **more}
+        "templates/changed.html", **{**values, "with_inspector": inspector, "oob": True, **more}
     )
     response = Response(html, status, mimetype="text/html")
     if at.template is None and at.row is not None:
         response.headers["HX-Replace-Url"] = at.address(
-            **({"view": shown.view} if shown.view != "grid" else {})
+            **({"view": state.view} if state.view != "grid" else {})
         )
     return response
 

@@ -87,22 +87,22 @@ def pressed(default: str = "") -> tuple[str, str, str]:
 def change(actor: Actor) -> Response:
     """Change a draft: store what the form says, then do what its button says."""
     verb, key, more = pressed("set")
-    at = draft_page.of_form(actor, lock=True, begin=True)
-    row = at.row
+    draft = draft_page.of_form(actor, lock=True, begin=True)
+    row = draft.row
     assert row is not None  # `begin`
-    shown = ViewState.of_request(request.form)
-    before = at.spec
+    state = ViewState.of_request(request.form)
+    before = draft.spec
     if verb in ("undo", "redo"):
-        services.change(actor, row, forms.read(request.form, before), _label("set", before, shown.field))
+        services.change(actor, row, forms.read(request.form, before), _label("set", before, state.field))
         services.step(row, -1 if verb == "undo" else 1)
         after = services.spec_of(row)
     elif verb == "discard":
         services.discard(row)
         db.session.commit()
-        where = at.address() if at.template is not None else url_for("templates.index")
+        address = draft.address() if draft.template is not None else url_for("templates.index")
         if "HX-Request" in request.headers:
-            return Response(status=204, headers={"HX-Redirect": where})
-        return see_other(where)
+            return Response(status=204, headers={"HX-Redirect": address})
+        return see_other(address)
     else:
         try:
             after, focus = _edited(actor, forms.read(request.form, before), verb, key, more)
@@ -114,23 +114,27 @@ def change(actor: Actor) -> Response:
             return Response(text, headers={"HX-Retarget": "#json-state", "HX-Reswap": "innerHTML"})
         forms.check_size(after)
         after["fields"] = forms.with_ids(after["fields"])
-        named = after if verb in ("add", "insert", "duplicate") else before
-        typed = (
+        labelled = after if verb in ("add", "insert", "duplicate") else before
+        revision_key = (
             f"set:{request.form.get('changed', '')}" if verb == "set" and request.form.get("changed") else ""
         )
-        services.change(actor, row, after, _label(verb, named, key or shown.field, focus), typed)
+        services.change(actor, row, after, _label(verb, labelled, key or state.field, focus), revision_key)
         if verb not in ("set", "json", "bulk-remove", "bulk-set", "paste"):
-            shown.field = forms.key_for(after, focus) or (shown.field if verb != "remove" else "")
+            state.field = forms.key_for(after, focus) or (state.field if verb != "remove" else "")
         if verb in ("add", "paste", "insert", "duplicate"):
-            shown.first = None
+            state.first = None
     db.session.commit()
-    at = draft_page.opened(actor, at.template, row, after)
+    draft = draft_page.opened(actor, draft.template, row, after)
     if "HX-Request" not in request.headers:
         if verb in ("add", "paste") and not more:
-            shown.field = ""
-        return see_other(at.address(view=shown.view, seed=shown.seed, field=shown.field, tab=shown.tab))
+            state.field = ""
+        return see_other(draft.address(view=state.view, seed=state.seed, field=state.field, tab=state.tab))
     return draft_page.fragments(
-        at, shown, inspector=verb not in _KEEPS_INSPECTOR, title=verb in ("undo", "redo", "json"), verb=verb
+        draft,
+        state,
+        inspector=verb not in _KEEPS_INSPECTOR,
+        title=verb in ("undo", "redo", "json"),
+        verb=verb,
     )
 
 
@@ -143,13 +147,13 @@ def _edited(
     if verb == "json":
         return _from_json(draft, request.form.get("json", "")), ""
     if verb == "bulk-remove":
-        gone = {forms.field_id(draft, one) for one in request.form.getlist("pick")}
-        return {**draft, "fields": forms.without(fields, gone)}, ""
+        removed = {forms.field_id(draft, one) for one in request.form.getlist("pick")}
+        return {**draft, "fields": forms.without(fields, removed)}, ""
     if verb == "bulk-set":
-        return _bulk(draft), ""
+        return _set_selected(draft), ""
     if verb == "paste":
-        new = forms.pasted(request.form.get("names", ""))[: max(0, limits.MAX_FIELDS - len(fields))]
-        return {**draft, "fields": [*fields, *new]}, new[-1]["id"] if new else ""
+        added = forms.pasted(request.form.get("names", ""))[: max(0, limits.MAX_FIELDS - len(fields))]
+        return {**draft, "fields": [*fields, *added]}, added[-1]["id"] if added else ""
     if verb == "add":
         fields, focus = forms.edit(fields, "add", "", _added_name())
         if more:  # with a type that was chosen for it
@@ -166,50 +170,50 @@ def _added_name() -> str:
     return request.form.get("add_name", "").strip()[: limits.MAX_NAME_CHARS]
 
 
-def _bulk(draft: dict[str, Any]) -> dict[str, Any]:
+def _set_selected(draft: dict[str, Any]) -> dict[str, Any]:
     """Set or clear one key of the fields that are selected in the list: `do` is `bulk-set:<key>:<value>`."""
     _, name, value = pressed()
-    chosen = {forms.field_id(draft, one) for one in request.form.getlist("pick")}
+    chosen = {forms.field_id(draft, field_id) for field_id in request.form.getlist("pick")}
 
     def changed(field: Mapping[str, Any]) -> list[dict[str, Any]]:
-        kept = {key: item for key, item in field.items() if key != name}
-        return [{**kept, name: True} if value == "on" else kept]
+        rest = {key: item for key, item in field.items() if key != name}
+        return [{**rest, name: True} if value == "on" else rest]
 
     if name not in ("unique", "sensitive", "hidden"):
         return draft
     fields = draft["fields"]
-    for one in chosen:
-        fields = forms.replaced(fields, one, changed)
+    for field_id in chosen:
+        fields = forms.replaced(fields, field_id, changed)
     return {**draft, "fields": fields}
 
 
 def _label(verb: str, draft: Mapping[str, Any], key: str, focus: str = "") -> str:
     found = places(draft.get("fields"))
-    one = next((one for one in found if focus and one.id == focus), None) or next(
-        (one for one in found if one.key == key), None
+    place = next((place for place in found if focus and place.id == focus), None) or next(
+        (place for place in found if place.key == key), None
     )
-    name = (one.name or "a field") if one is not None else "the template"
+    name = (place.name or "a field") if place is not None else "the template"
     return _LABELS.get(verb, "change {name}").replace("{name}", name)
 
 
 def _from_json(draft: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the template that a text says. Raises validation_error with the position of a syntax error."""
     try:
-        given = orjson.loads(text)
+        template = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise _wrong_json(f"Line {error.lineno}, column {error.colno}: {error.msg}.") from None
-    if isinstance(given, list):
-        given = {"fields": given}
-    if not isinstance(given, dict) or not isinstance(given.get("fields"), list):
-        raise _wrong_json("A template is an object with fields, an array of field definitions.")
-    if not all(isinstance(one, dict) for one in given["fields"]):
-        raise _wrong_json("Every field definition is an object.")
-    kept = {key: given[key] for key in templates.CHANGEABLE if key in given}
-    forms.check_size(kept)
-    return {"anchor": draft.get("anchor"), "name": draft.get("name", ""), **kept}
+        raise _json_error(f"Line {error.lineno}, column {error.colno}: {error.msg}.") from None
+    if isinstance(template, list):
+        template = {"fields": template}
+    if not isinstance(template, dict) or not isinstance(template.get("fields"), list):
+        raise _json_error("A template is an object with fields, an array of field definitions.")
+    if not all(isinstance(one, dict) for one in template["fields"]):
+        raise _json_error("Every field definition is an object.")
+    changes = {key: template[key] for key in templates.CHANGEABLE if key in template}
+    forms.check_size(changes)
+    return {"anchor": draft.get("anchor"), "name": draft.get("name", ""), **changes}
 
 
-def _wrong_json(message: str) -> ApiError:
+def _json_error(message: str) -> ApiError:
     return ApiError(
         "validation_error", message, {"fields": [Fault("json", "wrong_value", message).as_dict()]}
     )
@@ -221,30 +225,32 @@ def _wrong_json(message: str) -> ApiError:
 @route(bp, "/rows", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def rows(actor: Actor) -> Response:
     """Render the table again: other rows, another seed, other columns."""
-    at = _read(actor)
-    shown, fetch = ViewState.of_request(request.form), bool(request.form.get("read"))
+    draft = _submitted_draft(actor)
+    state, fetch = ViewState.of_request(request.form), bool(request.form.get("read"))
     if fetch:
         require(actor, "generate")
-    html = render_template("templates/changed.html", **draft_page.context(at, shown, fetch=fetch), oob=True)
+    html = render_template(
+        "templates/changed.html", **draft_page.context(draft, state, fetch=fetch), oob=True
+    )
     return Response(html, mimetype="text/html")
 
 
 @route(bp, "/inspector", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def inspector(actor: Actor) -> Response:
     """Render the inspector: of a field, or of the template's settings."""
-    at, shown = _read(actor), ViewState.of_request(request.form)
-    shown.field = request.form.get("open", shown.field)
+    draft, state = _submitted_draft(actor), ViewState.of_request(request.form)
+    state.field = request.form.get("open", state.field)
     return Response(
-        render_template("templates/inspector.html", **draft_page.context(at, shown)), mimetype="text/html"
+        render_template("templates/inspector.html", **draft_page.context(draft, state)), mimetype="text/html"
     )
 
 
-def _read(actor: Actor) -> OpenDraft:
+def _submitted_draft(actor: Actor) -> OpenDraft:
     """The draft with what the form says, which may not be stored yet."""
-    at = draft_page.of_form(actor)
-    forms.check_size(read := forms.read(request.form, at.spec))
-    at.spec = {**read, "fields": forms.with_ids(read.get("fields"))}
-    return at
+    draft = draft_page.of_form(actor)
+    forms.check_size(read := forms.read(request.form, draft.spec))
+    draft.spec = {**read, "fields": forms.with_ids(read.get("fields"))}
+    return draft
 
 
 @route(bp, "/suggestions", ["POST"], scope="read", reads=True, hidden=True, programs=False)
@@ -266,19 +272,19 @@ def suggestions(actor: Actor) -> Response:
 @route(bp, "/tables", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def tables(actor: Actor) -> Response:
     """Tables for the box that searches: those of the field's connection whose names contain the text."""
-    at = _read(actor)
-    found = next((one for one in places(at.spec["fields"]) if one.key == pressed()[1]), None)
-    asked, text = (
+    draft = _submitted_draft(actor)
+    found = next((one for one in places(draft.spec["fields"]) if one.key == pressed()[1]), None)
+    connection_id, text = (
         str(found.options_value(name) or "") if found else "" for name in ("connection_id", "table")
     )
-    names = PageData(actor, at.spec).tables.tables(asked, text)[: limits.PICKED_TABLES]
+    names = PageData(actor, draft.spec).tables.tables(connection_id, text)[: limits.PICKED_TABLES]
     return Response(render_template("pushes/targets.html", entities=names), mimetype="text/html")
 
 
 @route(bp, "/types", scope="read", hidden=True, programs=False)
 def types(actor: Actor) -> Response:
     """The type picker's list: every type by family, with an example."""
-    return _kept(
+    return _cacheable(
         render_template("templates/types.html", families=families(), look=lambda name: icon_of(find(name)))
     )
 
@@ -287,34 +293,40 @@ def types(actor: Actor) -> Response:
 def about_type(actor: Actor) -> Response:
     """Render what is known of a type, with rows of the draft in which a field has it: `do` is `about:<field>:<type>`,
     where the field is empty for a new one."""
-    at = _read(actor)
-    _, key, word = pressed()
-    kind = find(word)
+    draft = _submitted_draft(actor)
+    _, key, type_name = pressed()
+    kind = find(type_name)
     if kind is None:
         raise ApiError("not_found", "There is no such field type.")
-    fields = [dict(one) for one in at.spec["fields"]]
+    fields = [dict(one) for one in draft.spec["fields"]]
     place = next((one for one in places(fields) if one.key == key), None)
     if place is not None:
         fields, _ = forms.edit(fields, "type", place.id, kind.name)
-        own = place.names[0]
+        field_name = place.names[0]
     else:
-        own = request.form.get("add_name", "").strip() or kind.name
-        fields.append({"name": own, "type": kind.name, "options": dict(guess.STARTERS.get(kind.name, {}))})
-    beside = [
+        field_name = request.form.get("add_name", "").strip() or kind.name
+        fields.append(
+            {"name": field_name, "type": kind.name, "options": dict(guess.STARTERS.get(kind.name, {}))}
+        )
+    related = [
         one["name"]
         for one in fields
-        if one.get("name") not in (None, "", own) and kind.group_kind and _group_kind(one) == kind.group_kind
+        if one.get("name") not in (None, "", field_name)
+        and kind.group_kind
+        and _group_kind(one) == kind.group_kind
     ]
-    columns = [own, *beside[:1]]
+    columns = [field_name, *related[:1]]
     sample = services.sample(
         actor,
         draft_page.parsed,
-        {**at.spec, "fields": unhidden(fields)},
-        at.own,
+        {**draft.spec, "fields": unhidden(fields)},
+        draft.own,
         seed=request.form.get("seed", "") or "sample",
         count=limits.TYPE_SAMPLES,
     )
-    rows = [[cell(row.get(name)) for name in columns] for row in sample.rows if row.get(own) is not None]
+    rows = [
+        [cell(row.get(name)) for name in columns] for row in sample.rows if row.get(field_name) is not None
+    ]
     return Response(
         render_template(
             "templates/about_type.html",
@@ -346,11 +358,11 @@ def functions(actor: Actor) -> Response:
     }
     context = {"families": found, "built_in": BUILT_IN}
     if "HX-Request" in request.headers:
-        return _kept(render_block("templates/functions.html", "functions", **context))
+        return _cacheable(render_block("templates/functions.html", "functions", **context))
     return Response(render_template("templates/functions.html", **context), mimetype="text/html")
 
 
-def _kept(html: str) -> Response:
+def _cacheable(html: str) -> Response:
     response = Response(html, mimetype="text/html")
     response.vary.add("HX-Request")
     response.add_etag()
@@ -364,15 +376,15 @@ def _kept(html: str) -> Response:
 @route(bp, "/download", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
 def download(actor: Actor) -> Response:
     """Download rows of the draft as it is on the screen; fields with errors are empty."""
-    at = _read(actor)
+    open_draft = _submitted_draft(actor)
     count, name = request.form.get("count", "").strip(), request.form.get("file_name", "").strip()
     more: dict[str, Any] = {"format": request.form.get("format", "csv")}
     if count:
         more["count"] = controls.integer(count)
-    draft = {**at.spec, "name": name or at.spec.get("name") or "rows"}
+    draft = {**open_draft.spec, "name": name or open_draft.spec.get("name") or "rows"}
     try:
-        made = services.download(
-            actor, draft_page.parsed, draft, at.own, seed=request.form.get("seed", ""), more=more
+        file = services.download(
+            actor, draft_page.parsed, draft, open_draft.own, seed=request.form.get("seed", ""), more=more
         )
     except ApiError as error:
         if error.status >= 500:
@@ -380,8 +392,8 @@ def download(actor: Actor) -> Response:
         db.session.rollback()
         first = error.details.get("fields", [{}])[0] if error.code == "validation_error" else {}
         flash(f"No file was created. {first.get('message') or error.message}")
-        return see_other(at.address())
-    return streamed(made)
+        return see_other(open_draft.address())
+    return streamed(file)
 
 
 @route(bp, "/estimate", ["POST"], scope="generate", reads=True, hidden=True, programs=False)
@@ -390,19 +402,19 @@ def estimate(actor: Actor) -> Response:
     template_id = request.form.get("template_id", "")
     values = {key: text for key, text in request.form.items() if key not in ("template_id", "csrf_token")}
     try:
-        ask = parse(GenerateInput, filled(GenerateInput, form_values(MultiDict(values))), strict=False)
-        found = generate.estimate(actor, template_id, ask)
+        requested = parse(GenerateInput, filled(GenerateInput, form_values(MultiDict(values))), strict=False)
+        found = generate.estimate(actor, template_id, requested)
     except ApiError as error:
         if error.status >= 500:
             raise
         if error.code == "not_found":
             return Response(render_template("templates/estimate.html", places=[], texts=[error.message]))
         template = templates.get(actor, template_id, "generate")
-        told = generation_views.context(actor, template, sent=request.form, error=error)
-        return Response(render_template("templates/estimate.html", **told))
-    where = url_for("exports.create", template_id=template_id)
+        page_context = generation_views.context(actor, template, sent=request.form, error=error)
+        return Response(render_template("templates/estimate.html", **page_context))
+    export_href = url_for("exports.create", template_id=template_id)
     context = {"many": found.count > limits.EXPORT_ROWS, "part_rows": exports.fitting(found.count)}
-    return Response(render_template("templates/estimate.html", found=found, where=where, **context))
+    return Response(render_template("templates/estimate.html", found=found, where=export_href, **context))
 
 
 # --- The distribution of a field's values -------------------------------------------------------------------
@@ -411,32 +423,32 @@ def estimate(actor: Actor) -> Response:
 @route(bp, "/explain", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def explain(actor: Actor) -> Response:
     """Render the distribution of a field's values in a sample of rows."""
-    at = _read(actor)
+    draft = _submitted_draft(actor)
     key = pressed()[1] or request.form.get("field", "")
-    one = next((one for one in places(at.spec["fields"]) if one.key == key), None)
+    place = next((place for place in places(draft.spec["fields"]) if place.key == key), None)
     try:
-        if one is None:
+        if place is None:
             raise ApiError("not_found", "There is no such field here.")
-        shown = {**at.spec, "fields": unhidden(at.spec["fields"])}
+        unhidden_spec = {**draft.spec, "fields": unhidden(draft.spec["fields"])}
         recipe, raw = services.tolerant(
-            shown,
+            unhidden_spec,
             request.form.get("seed", "") or "sample",
-            lambda body: generate.sample(actor, draft_page.parsed(body), limits.EXPLAIN_ROWS, at.own),
+            lambda body: generate.sample(actor, draft_page.parsed(body), limits.EXPLAIN_ROWS, draft.own),
             sample := services.Sample(),
         )
-        if one.top.id in sample.empty:
+        if place.top.id in sample.empty:
             raise ApiError("validation_error", "This field has no values until its errors are fixed.")
-        cost = generate.cost(recipe, one.names[0])
+        cost = generate.cost(recipe, place.names[0])
     except ApiError as error:
         if error.status >= 500:
             raise
         return Response(render_template("templates/explain.html", error=error.message))
     context = {
-        "found": summary(list(values_at(orjson.loads(raw), one.names))),
-        "capacity": generate.capacity(recipe, one.names[0]) if one.parent is None else None,
+        "found": summary(list(values_at(orjson.loads(raw), place.names))),
+        "capacity": generate.capacity(recipe, place.names[0]) if place.parent is None else None,
         "cost": cost,
         "rows": limits.EXPLAIN_COST_ROWS,
-        "whole": one.names[0] if one.parent is not None else "",
+        "whole": place.names[0] if place.parent is not None else "",
     }
     return Response(render_template("templates/explain.html", **context))
 
@@ -469,19 +481,19 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
     Numbers have `numbers` (least, mean, most) and a histogram in `bars`; values that repeat are in `top`, the most
     common first. Bars are `{height, title}`, heights 0 to `HEIGHT`.
     """
-    held = [value for value in values if value is not None]
-    counted = Counter(cell(value)["text"] for value in held)
+    present = [value for value in values if value is not None]
+    counts = Counter(cell(value)["text"] for value in present)
     found: dict[str, Any] = {
         "count": len(values),
-        "blank": len(values) - len(held),
-        "distinct": len(counted),
-        "example": cell(held[0])["text"] if held else "",
+        "blank": len(values) - len(present),
+        "distinct": len(counts),
+        "example": cell(present[0])["text"] if present else "",
         "numbers": None,
         "bars": [],
         "top": [],
     }
-    numbers = [value for value in held if isinstance(value, int | float) and not isinstance(value, bool)]
-    if numbers and len(numbers) == len(held):
+    numbers = [value for value in present if isinstance(value, int | float) and not isinstance(value, bool)]
+    if numbers and len(numbers) == len(present):
         low, high = min(numbers), max(numbers)
         found["numbers"] = (low, sum(numbers) / len(numbers), high)
         width = (high - low) / BARS or 1
@@ -494,11 +506,11 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
             }
             for place in range(BARS)
         ]
-    most = counted.most_common(1)[0][1] if counted else 0
-    if most >= WORTH_TELLING:
+    highest = counts.most_common(1)[0][1] if counts else 0
+    if highest >= WORTH_TELLING:
         found["top"] = [
-            {"text": text, "count": number, "width": round(100 * number / most)}
-            for text, number in counted.most_common(TOP)
+            {"text": text, "count": number, "width": round(100 * number / highest)}
+            for text, number in counts.most_common(TOP)
         ]
     return found
 
@@ -506,36 +518,42 @@ def summary(values: Sequence[Any]) -> dict[str, Any]:
 # --- For other pages --------------------------------------------------------------------------------------
 
 
-def preview_of(actor: Actor, given: dict[str, Any], seed: str, fetch: bool = False) -> dict[str, Any]:
+def preview_of(actor: Actor, draft: dict[str, Any], seed: str, fetch: bool = False) -> dict[str, Any]:
     """Generate three rows of an unsaved template for the `preview` macro of templates/parts.html. `fetch`: query
     connections for values."""
     started = time.perf_counter()
-    body = {"name": "rows", **{key: value for key, value in given.items() if value not in (None, "")}}
+    body = {"name": "rows", **{key: value for key, value in draft.items() if value not in (None, "")}}
     try:
-        made = generate.preview_draft(actor, draft_page.parsed({**body, "seed": seed}), fetch)
+        preview = generate.preview_draft(actor, draft_page.parsed({**body, "seed": seed}), fetch)
     except ApiError as error:
         if error.code == "validation_error":
-            return faulty(given, faults_of(error))
+            return faulty(draft, faults_of(error))
         if error.status >= 500:
             raise
         return {"error": error.message}
-    took = (time.perf_counter() - started) * 1000
+    milliseconds = (time.perf_counter() - started) * 1000
     return {
-        **row_tables.side_on(orjson.loads(made.rows), made.bad or ()),
-        "warnings": [" ".join(filter(None, (w["path"], w["message"], w.get("hint")))) for w in made.warnings],
-        "note": f"3 rows in {took:.0f} ms. The seed {made.seed} always produces the same rows.",
+        **row_tables.side_on(orjson.loads(preview.rows), preview.bad or ()),
+        "warnings": [
+            " ".join(filter(None, (w["path"], w["message"], w.get("hint")))) for w in preview.warnings
+        ],
+        "note": f"3 rows in {milliseconds:.0f} ms. The seed {preview.seed} always produces the same rows.",
     }
 
 
-def faulty(given: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
+def faulty(draft: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
     """Errors as the `preview` macro lists them."""
-    shown = []
-    for one, fault in place_faults(places(given["fields"]), found):
-        rest = fault.path.removeprefix(one.path).removeprefix(".options.").lstrip(".") if one else fault.path
-        mark = marked(at_path(given, fault.path), fault.position)
-        where = " ".join(filter(None, ((one.name or "field without a name") if one else "", rest)))
-        shown.append({"target": "", "where": where, "text": sentence(fault), "marked": mark})
-    return {"faults": shown}
+    lines = []
+    for place, fault in place_faults(places(draft["fields"]), found):
+        option_path = (
+            fault.path.removeprefix(place.path).removeprefix(".options.").lstrip(".") if place else fault.path
+        )
+        mark = marked(at_path(draft, fault.path), fault.position)
+        location = " ".join(
+            filter(None, ((place.name or "field without a name") if place else "", option_path))
+        )
+        lines.append({"target": "", "where": location, "text": sentence(fault), "marked": mark})
+    return {"faults": lines}
 
 
 # --- Source of the rows -------------------------------------------------------------------------------------
@@ -547,11 +565,11 @@ sources_bp = Blueprint("draft_sources", __name__, url_prefix="/builder")
 def show(actor: Actor) -> Response:
     """Render the source card again, with the tables of the connection and the names of the columns. Queries the target
     if the user requested it, or selected a connection whose tables have never been read."""
-    given = {"source": forms.read_source(request.form)}
-    asks = request.form.get("do") == "read"
-    if asks:
+    source = {"source": forms.read_source(request.form)}
+    refresh = request.form.get("do") == "read"
+    if refresh:
         require(actor, "generate")
-    card = SourceCard(actor, given.get("source"), asks, request.form.get(forms.WAY, ""))
+    card = SourceCard(actor, source.get("source"), refresh, request.form.get(forms.WAY, ""))
     card.tables.asks = True
     return _card(card)
 
@@ -568,9 +586,9 @@ def upload(actor: Actor) -> Response:
         if error.status >= 500:
             raise
         return _card(SourceCard(actor, None, way="file", error=error))
-    made = _card(SourceCard(actor, {"file": stored.name}))
-    made.headers["HX-Trigger-After-Settle"] = "changed"
-    return made
+    response = _card(SourceCard(actor, {"file": stored.name}))
+    response.headers["HX-Trigger-After-Settle"] = "changed"
+    return response
 
 
 def _card(card: SourceCard) -> Response:

@@ -86,13 +86,13 @@ versioned_routes.declare_refresh(
 )  # fmt: skip
 
 
-def more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str = "") -> ApiError:
+def more_of_template(actor: Actor, error: ApiError, submitted: Any, template_id: str = "") -> ApiError:
     """Return the error of a new or changed template, with what else is wrong with it."""
 
     def check(changes: TemplatePatch) -> None:
         templates.faults(actor, changes.model_dump(exclude_unset=True), template_id)
 
-    return with_more(error, said, TemplatePatch, check)
+    return with_more(error, submitted, TemplatePatch, check)
 
 
 @route(
@@ -109,9 +109,9 @@ def more_of_template(actor: Actor, error: ApiError, said: Any, template_id: str 
 )
 def create(actor: Actor, body: TemplateIn) -> Response:
     """Create a template."""
-    made = templates.create(actor, **body.model_dump())
-    where = url_for("templates.show", template_id=made["id"])
-    return reply(made, status=201, see=where, tag=True, headers={"Location": where})
+    template = templates.create(actor, **body.model_dump())
+    address = url_for("templates.show", template_id=template["id"])
+    return reply(template, status=201, see=address, tag=True, headers={"Location": address})
 
 
 @route(bp, "/templates/<template_id>", scope="read", returns=TemplateOut)
@@ -218,21 +218,21 @@ class CatalogueOut(Output):
 @route(field_types_bp, "/field-types", scope="member", query=CatalogueQuery, returns=CatalogueOut)
 def index(query: CatalogueQuery) -> Response:
     """List the field types and the functions of formulas."""
-    return _listed(query)
+    return _list_types(query)
 
 
 @route(field_types_bp, "/fields", scope="member", query=CatalogueQuery, returns=CatalogueOut)
 def fields(query: CatalogueQuery) -> Response:
     """List the field types: the same as /field-types."""
-    return _listed(query)
+    return _list_types(query)
 
 
-def _listed(query: CatalogueQuery) -> Response:
+def _list_types(query: CatalogueQuery) -> Response:
     found = catalogue.search(query.q)
     page = pagination.of_list(
         found, name="field-types", cursor=query.cursor, limit=query.limit, context=query.q
     )
-    answer = {**page.as_dict(dict), "functions": catalogue.functions(query.q)}
+    data = {**page.as_dict(dict), "functions": catalogue.functions(query.q)}
     if query.locale:
-        answer["items"] = catalogue.of_locale(answer["items"], query.locale)
-    return reply(answer, see=url_for("docs.field_types", q=query.q or None))
+        data["items"] = catalogue.of_locale(data["items"], query.locale)
+    return reply(data, see=url_for("docs.field_types", q=query.q or None))

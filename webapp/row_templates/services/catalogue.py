@@ -87,7 +87,7 @@ def entries() -> tuple[dict[str, Any], ...]:
 
 
 def functions(q: str = "") -> list[dict[str, Any]]:
-    """The functions of formulas whose name, signature or description holds every word of `q`, in their order."""
+    """Return the functions of formulas whose name, signature or description contains every word of `q`, in order."""
     words = q.casefold().split()
     return [
         function
@@ -114,32 +114,32 @@ def search(q: str = "") -> list[dict[str, Any]]:
     """
     if not q.strip():
         return list(entries())
-    wanted = plain(q)
+    compact = plain(q)
     words = q.casefold().replace("_", " ").split()
-    fits = []
+    matches = []
     for item in entries():
-        rank = _rank(item, item["aliases"], wanted, words)
+        rank = _rank(item, item["aliases"], compact, words)
         if rank is not None:
-            fits.append(((rank, rank != _rank(item, (), wanted, words)), item))
+            matches.append(((rank, rank != _rank(item, (), compact, words)), item))
     return [
-        item for _, item in sorted(fits, key=lambda one: one[0])
+        item for _, item in sorted(matches, key=lambda one: one[0])
     ]  # a stable sort: else the registry's order
 
 
-def _rank(item: dict[str, Any], aliases: Iterable[str], wanted: str, words: list[str]) -> int | None:
+def _rank(item: dict[str, Any], aliases: Iterable[str], compact: str, words: list[str]) -> int | None:
     names = [item["name"], item["label"], *aliases]
     parts = [re.split(r"[\W_]+", name.casefold()) for name in names]
-    if wanted:
+    if compact:
         texts = [plain(name) for name in names]
-        if wanted in texts:
+        if compact in texts:
             return _EXACT
         if any(all(word in part for word in words) for part in parts):
             return _WORD
-        if any(text.startswith(wanted) for text in texts) or any(
+        if any(text.startswith(compact) for text in texts) or any(
             all(any(one.startswith(word) for one in part) for word in words) for part in parts
         ):
             return _BEGINS
-        if any(wanted in text for text in texts):
+        if any(compact in text for text in texts):
             return _INSIDE_NAME
     text = f"{item['description']} {item['category']}".casefold()
     if all(word in text for word in words):
@@ -155,10 +155,10 @@ def nearly(typed: str, word: str) -> bool:
         return True
     if len(typed) < _MISTYPED_CHARS or abs(len(typed) - len(word)) > 1:
         return False
-    same = 0
-    while same < min(len(typed), len(word)) and typed[same] == word[same]:
-        same += 1
-    left, right = typed[same:], word[same:]
+    prefix = 0
+    while prefix < min(len(typed), len(word)) and typed[prefix] == word[prefix]:
+        prefix += 1
+    left, right = typed[prefix:], word[prefix:]
     if len(left) == len(right):
         return left[1:] == right[1:] or (left[:2] == right[1::-1] and left[2:] == right[2:])
     return left[1:] == right if len(left) > len(right) else left == right[1:]

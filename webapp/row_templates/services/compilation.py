@@ -32,27 +32,27 @@ class PlanMemory(Generic[T]):
     ) -> None:
         self._entries, self._weight = entries, weight
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
-        self._held = 0
+        self._plans: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._total_weight = 0
 
     def get(self, key: Hashable) -> T | None:
         """Return the cached plan for `key`."""
         with self._lock:
-            found = self._kept.get(key)
+            found = self._plans.get(key)
             if found is None:
                 return None
-            self._kept.move_to_end(key)
+            self._plans.move_to_end(key)
             return found[0]
 
     def put(self, key: Hashable, plan: T, weight: int) -> None:
         """Keep `plan`; `weight` is its memory in bytes, divided by `limits.COMPILED_TIMES`."""
         with self._lock:
-            _, old = self._kept.pop(key, (None, 0))
-            self._kept[key] = (plan, weight)
-            self._held += weight - old
-            while self._kept and (len(self._kept) > self._entries or self._held > self._weight):
-                _, (_, gone) = self._kept.popitem(last=False)
-                self._held -= gone
+            _, old = self._plans.pop(key, (None, 0))
+            self._plans[key] = (plan, weight)
+            self._total_weight += weight - old
+            while self._plans and (len(self._plans) > self._entries or self._total_weight > self._weight):
+                _, (_, removed) = self._plans.popitem(last=False)
+                self._total_weight -= removed
 
 
 # --- Compilation --------------------------------------------------------------------------------------------
@@ -74,10 +74,10 @@ def parsed_fields(
 ) -> TemplateSpec:
     """Parse field definitions and the template's source and invalid-data settings. Raises `validation_error`
     with all faults, including those between values (`min` above `max`). `instead`: the locale of a request."""
-    bad = None if invalid is None else Invalid.model_validate(invalid)
+    settings = None if invalid is None else Invalid.model_validate(invalid)
     try:
         return engine_spec.parse(
-            fields, name=name, locale=locale, source=source_data.stored(source), invalid=bad
+            fields, name=name, locale=locale, source=source_data.stored(source), invalid=settings
         )
     except SpecError as error:
         raise validation_error(engine_plan.all_faults(error, vocabulary(), instead)) from None
@@ -101,7 +101,7 @@ def compiled(
         raise validation_error(error.faults) from None
 
 
-def vocabulary(wanted: str | None = None) -> Vocabulary:
+def vocabulary(vocabulary_id: str | None = None) -> Vocabulary:
     """Return the present vocabulary, or the one of a version. Raises unavailable, as `vocabularies.opened`
     does."""
-    return vocabularies.opened(wanted)
+    return vocabularies.opened(vocabulary_id)

@@ -42,15 +42,15 @@ class Source:
     related: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The templates that relations reach, by id: the version and how many rows each has."""
 
-    def count(self, asked: int | None) -> int:
+    def count(self, requested: int | None) -> int:
         """Return the number of rows of a request: the requested number, else all rows of the source, else the
         template's quantity, or fewer if its parents have fewer children."""
-        if asked is not None:
-            return asked
+        if requested is not None:
+            return requested
         if self.plan.taken is not None:
             return self.plan.taken.real.rows
         kinds = [group.kind.most_rows() for group in self.plan.layer.groups.values()]
-        return min([self.quantity, *(most for most in kinds if most is not None)])
+        return min([self.quantity, *(rows for rows in kinds if rows is not None)])
 
 
 MEMORY: Final[PlanMemory[Source]] = PlanMemory()
@@ -120,13 +120,15 @@ def of_draft(
 
     Error: validation_error with all errors.
     """
-    words = compilation.vocabulary()
+    vocabulary = compilation.vocabulary()
     raw = orjson.dumps(fields if source is None and invalid is None else [fields, source, invalid])
-    around = tuple((item, version[0]) for item, version in sorted(gathered.items()))
+    related = tuple((item, version[0]) for item, version in sorted(gathered.items()))
     if before:
         raw += orjson.dumps(before)
-    kept = (own, quantity, around, tuple(sorted(stated.items()))) if b'"template_id"' in raw or stated else ()
-    key = ("draft", blake2b(raw, digest_size=16).digest(), locale, words.id, kept)
+    context = (
+        (own, quantity, related, tuple(sorted(stated.items()))) if b'"template_id"' in raw or stated else ()
+    )
+    key = ("draft", blake2b(raw, digest_size=16).digest(), locale, vocabulary.id, context)
     found = MEMORY.get(key)
     if found is None:
         errors, folded = Gathered(), FOLDED.bytes
@@ -137,8 +139,8 @@ def of_draft(
             parsed = compilation.parsed_fields(fields, locale=locale, source=source, invalid=invalid)
             if before:
                 parsed = field_ids.carry_over(parsed, before)
-            grouped = groups.assign(parsed, field_ids.settled(before), engine=words.engine)
-            plan = compilation.compiled(grouped, words, None, library)
+            grouped = groups.assign(parsed, field_ids.settled(before), engine=vocabulary.engine)
+            plan = compilation.compiled(grouped, vocabulary, None, library)
         errors.raise_all()
         found = Source(plan, "", 0, related=related_templates.related_of(gathered, library))
         MEMORY.put(key, found, _weight(len(raw) * (1 + len(gathered)), folded))

@@ -42,7 +42,7 @@ def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:
     """
     by_id = {field["id"]: field for field in walk(before)}
     sent = {field.id for field in spec.walk() if field.id}
-    return replace(spec, fields=_level(spec.fields, before, by_id, sent))
+    return replace(spec, fields=_carry_over_level(spec.fields, before, by_id, sent))
 
 
 def walk(fields: Sequence[Stored]) -> Iterator[Stored]:
@@ -58,15 +58,15 @@ def children(field: Stored) -> Sequence[Stored]:
     return [element] if isinstance(element, Mapping) else field["options"].get("fields") or ()
 
 
-def _level(
+def _carry_over_level(
     fields: tuple[FieldSpec, ...], before: Sequence[Stored], by_id: Mapping[str, Stored], sent: set[str]
 ) -> tuple[FieldSpec, ...]:
     by_name = {field["name"]: field for field in before if field["id"] not in sent}
-    made = []
+    result = []
     for field in fields:
         old = by_id.get(field.id) if field.id else by_name.get(field.name)
         if old is not None:
-            kept: dict[str, Any] = {"id": old["id"]}
+            update: dict[str, Any] = {"id": old["id"]}
             kind = find(old["type"])
             if (
                 not field.group
@@ -74,8 +74,8 @@ def _level(
                 and kind is not None
                 and kind.group_kind == field.type.group_kind
             ):
-                kept["group"] = old["group"]
-            field = replace(field, common=field.common.model_copy(update=kept))
-        inner = _level(field.children, children(old) if old is not None else (), by_id, sent)
-        made.append(replace(field, children=inner))
-    return tuple(made)
+                update["group"] = old["group"]
+            field = replace(field, common=field.common.model_copy(update=update))
+        inner = _carry_over_level(field.children, children(old) if old is not None else (), by_id, sent)
+        result.append(replace(field, children=inner))
+    return tuple(result)

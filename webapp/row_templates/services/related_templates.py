@@ -32,25 +32,25 @@ RELATING: Final = frozenset({"reference", "aggregate", "template"})
 
 def reached(fields: Any) -> Iterator[tuple[str, str]]:
     """(path, template id) of every field that reaches another template; fields as sent or as stored."""
-    yield from _reached(fields, "fields")
+    yield from _references_in(fields, "fields")
 
 
-def _reached(fields: Any, path: str, selves: bool = False) -> Iterator[tuple[str, str]]:
+def _references_in(fields: Any, path: str, selves: bool = False) -> Iterator[tuple[str, str]]:
     if not isinstance(fields, list):
         return
-    for place, field in enumerate(fields):
-        yield from _reached_by(field, f"{path}[{place}].options", selves)
+    for index, field in enumerate(fields):
+        yield from _references_of(field, f"{path}[{index}].options", selves)
 
 
-def _reached_by(field: Any, path: str, selves: bool) -> Iterator[tuple[str, str]]:
+def _references_of(field: Any, path: str, selves: bool) -> Iterator[tuple[str, str]]:
     options = field.get("options") if isinstance(field, Mapping) else None
     if not isinstance(options, Mapping):
         return
-    asked = options.get("template_id")
-    if isinstance(asked, str) and (selves or asked != SELF):
-        yield f"{path}.template_id", asked
-    yield from _reached(options.get("fields"), f"{path}.fields", selves)
-    yield from _reached_by(options.get(ELEMENT), f"{path}.{ELEMENT}.options", selves)
+    template_id = options.get("template_id")
+    if isinstance(template_id, str) and (selves or template_id != SELF):
+        yield f"{path}.template_id", template_id
+    yield from _references_in(options.get("fields"), f"{path}.fields", selves)
+    yield from _references_of(options.get(ELEMENT), f"{path}.{ELEMENT}.options", selves)
 
 
 _GONE: Final = "It may have been deleted: restore it, or change the field."
@@ -60,16 +60,16 @@ Version = tuple[int, Stored, Stored]
 
 
 def newest(actor: Actor, ids: Iterable[str]) -> dict[str, Version]:
-    """The newest versions of those templates that the actor may read; deleted ones are not among them."""
-    wanted = list(dict.fromkeys(ids))
-    if not wanted:
+    """Return the newest versions of the templates that the actor may read, without deleted ones."""
+    template_ids = list(dict.fromkeys(ids))
+    if not template_ids:
         return {}
     statement = select(Template.id, Template.team_id, Template.version).where(
-        Template.id.in_(wanted),
+        Template.id.in_(template_ids),
         Template.workspace_id == actor.workspace_id,
         Template.deleted_at.is_(None),
     )
-    return _read(
+    return _read_versions(
         {
             row.id: row.version
             for row in db.session.execute(statement)
@@ -82,9 +82,9 @@ _VERSIONS: Final[PlanMemory[Version]] = PlanMemory(limits.TEMPLATES_OF_TABLES, l
 """Versions that others refer to. A version never changes."""
 
 
-def _read(numbers: Mapping[str, int]) -> dict[str, Version]:
+def _read_versions(numbers: Mapping[str, int]) -> dict[str, Version]:
     """Return these versions of templates, by template."""
-    found = {item: kept for item, number in numbers.items() if (kept := _VERSIONS.get((item, number)))}
+    found = {item: cached for item, number in numbers.items() if (cached := _VERSIONS.get((item, number)))}
     unread = {item: number for item, number in numbers.items() if item not in found}
     if unread:
         statement = select(
@@ -102,44 +102,49 @@ def check_size(statement: Select[Any]) -> None:
     """Check that the template versions which a statement selects are not too large to be read together. Error:
     validation_error."""
     length = func.coalesce(func.sum(func.length(cast(TemplateVersion.spec, Text))), 0)
-    _refuse_over(int(db.session.scalar(statement.with_only_columns(length, maintain_column_froms=True)) or 0))
+    _check_related_size(
+        int(db.session.scalar(statement.with_only_columns(length, maintain_column_froms=True)) or 0)
+    )
 
 
-def _refuse_over(size: int) -> None:
+def _check_related_size(size: int) -> None:
     if size > limits.RELATED_BYTES:
-        most, there = limits.RELATED_BYTES // limits.MB, -(-size // limits.MB)
-        text = f"The templates that belong together have at least {there:,} MB of JSON; the limit is {most:,} MB."
+        maximum, actual = limits.RELATED_BYTES // limits.MB, -(-size // limits.MB)
+        text = f"The templates that belong together have at least {actual:,} MB of JSON; the limit is {maximum:,} MB."
         raise validation_error([Fault("fields", "too_large", text, "Use fewer or smaller templates.")])
 
 
 def pinned(pins: Stored, instead: Mapping[str, int]) -> Callable[[Iterable[str]], dict[str, Version]]:
-    """Reads the versions that a template's own version pins, as long as their templates are not deleted; `instead`
-    are those that a dataset pins."""
+    """Return a function that reads the versions that a version of a template pins, without deleted templates.
+    `instead`: versions that a dataset pins, which take precedence."""
     versions = {**{item: found["version"] for item, found in pins.get("templates", {}).items()}, **instead}
 
     def read(ids: Iterable[str]) -> dict[str, Version]:
-        wanted = {item: versions[item] for item in ids if item in versions}
-        if not wanted:
+        requested = {item: versions[item] for item in ids if item in versions}
+        if not requested:
             return {}
-        statement = select(Template.id).where(Template.id.in_(wanted), Template.deleted_at.is_(None))
-        return _read({item: wanted[item] for item in db.session.scalars(statement)})
+        statement = select(Template.id).where(Template.id.in_(requested), Template.deleted_at.is_(None))
+        return _read_versions({item: requested[item] for item in db.session.scalars(statement)})
 
     return read
 
 
 def gather(
-    fields: Any, own: str, read: Callable[[Iterable[str]], dict[str, Version]], locale: str | None = None
+    fields: Any,
+    template_id: str,
+    read: Callable[[Iterable[str]], dict[str, Version]],
+    locale: str | None = None,
 ) -> dict[str, Version]:
-    """Every template that these fields reach, and those that they reach in turn.
+    """Return every template that these fields reference, directly or through other templates.
 
     Error: validation_error with each field that refers to a template that does not exist, and every other fault of
     the fields and of `locale`.
     """
     found: dict[str, Version] = {}
     known: dict[str, Version] = {}
-    asked = list(reached(fields))
-    direct = {item for _, item in asked}
-    waiting = direct - {own}
+    references = list(reached(fields))
+    direct = {item for _, item in references}
+    waiting = direct - {template_id}
     size = 0
     while waiting:
         if unknown := waiting - known.keys():
@@ -147,31 +152,33 @@ def gather(
             # The pins of a template name all that it reached when it was saved. They are read together, because
             # a chain of references would need a query for each of its templates.
             ahead = {item for one in unknown & known.keys() for item in known[one][2].get("templates", ())}
-            known |= read(ahead - known.keys() - {own})
-        got = {item: known[item] for item in waiting if item in known}
-        found.update(got)
-        size += sum(len(orjson.dumps(spec)) for _, spec, _ in got.values())
-        _refuse_over(size)
+            known |= read(ahead - known.keys() - {template_id})
+        new = {item: known[item] for item in waiting if item in known}
+        found.update(new)
+        size += sum(len(orjson.dumps(spec)) for _, spec, _ in new.values())
+        _check_related_size(size)
         if len(found) > limits.MAX_RELATED:
             text = f"Relations reach more than {limits.MAX_RELATED} templates."
             raise validation_error([Fault("fields", "too_many", text, "Remove some relations.")])
-        further = {item for _, spec, _ in got.values() for _, item in reached(spec["fields"])}
-        waiting = further - set(found) - {own} - waiting
+        further = {item for _, spec, _ in new.values() for _, item in reached(spec["fields"])}
+        waiting = further - set(found) - {template_id} - waiting
     missing = [
         Fault(path, "unknown_template", f'There is no template "{item}".', _GONE)
-        for path, item in asked
-        if item != own and item not in found
+        for path, item in references
+        if item != template_id and item not in found
     ]
-    refused = missing or _of_real_rows(asked, found, own)
+    refused = missing or _source_faults(references, found, template_id)
     if refused:
         raise validation_error([*refused, *compilation.field_faults(fields, locale)])
     return found
 
 
-def _of_real_rows(asked: Iterable[tuple[str, str]], found: Mapping[str, Version], own: str) -> list[Fault]:
+def _source_faults(
+    references: Iterable[tuple[str, str]], found: Mapping[str, Version], template_id: str
+) -> list[Fault]:
     """Return a fault for each reference to a template with a source: the relation between their rows is unknown."""
     real = {item: spec["name"] for item, (_, spec, _) in found.items() if spec.get("source")}
-    direct = [(path, item) for path, item in asked if item != own and item in real]
+    direct = [(path, item) for path, item in references if item != template_id and item in real]
     hint = "Reference a template with generated rows, or read the key from a source here too."
     direct += [
         ("fields", item) for item in sorted(set(real) - {item for _, item in direct})
@@ -189,7 +196,7 @@ def _of_real_rows(asked: Iterable[tuple[str, str]], found: Mapping[str, Version]
 
 def refuse_own_rows(fields: Any, own: str) -> None:
     """`validation_error` where fields of a template with a source refer to the template itself."""
-    found = [path for path, item in _reached(fields, "fields", selves=True) if item in (SELF, own)]
+    found = [path for path, item in _references_in(fields, "fields", selves=True) if item in (SELF, own)]
     text = "A template with a source cannot reference its own rows, because they are not generated."
     if found:
         hint = "Read the column from the source instead of the reference."
@@ -251,11 +258,11 @@ def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
         raise validation_error(strange)
 
 
-def related_of(found: Mapping[str, Version], made: Library) -> dict[str, dict[str, int]]:
+def related_of(found: Mapping[str, Version], library: Library) -> dict[str, dict[str, int]]:
     """Return version and row count of each related template for the pins: the row counts used in the
     calculation."""
     return {
-        item: {"version": number, "rows": made.others[item].rows}
+        item: {"version": number, "rows": library.others[item].rows}
         for item, (number, _, _) in sorted(found.items())
     }
 
@@ -266,14 +273,16 @@ def still_there(ids: Collection[str]) -> bool:
     return len(db.session.scalars(statement).all()) == len(ids)
 
 
-def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, made: Library) -> list[dict[str, Any]]:
+def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, library: Library) -> list[dict[str, Any]]:
     """Return stored fields with the default field of each reference filled in."""
 
     def visit(stored: Mapping[str, Any], parsed: FieldSpec) -> None:
         options = stored["options"]
         if stored["type"] == "reference" and options.get("field") is None:
-            asked = options["template_id"]
-            parent = spec.fields if asked in (SELF, made.own) else made.others[asked].spec.fields
+            template_id = options["template_id"]
+            parent = (
+                spec.fields if template_id in (SELF, library.own) else library.others[template_id].spec.fields
+            )
             options["field"] = key_of(parent, parsed.name)
         for inner, child in zip(children(stored), parsed.children, strict=False):
             visit(inner, child)

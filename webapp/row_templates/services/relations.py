@@ -61,26 +61,28 @@ class Edge:
 
 
 def edges(templates: Templates) -> list[Edge]:
-    """Every reference of some templates, also to templates that are not among them, in the order of the fields."""
+    """Return all references of some templates, including those to other templates, in the order of the fields."""
     found = []
     for template_id, fields in templates.items():
-        # References of one group take the same row, so what one of them says of the number goes for all.
-        dealt = {field["group"]: field["options"].get("cardinality") for field in fields if said(field)}
+        # References of one group use the same row, so the cardinality of one of them applies to all.
+        cardinalities = {
+            field["group"]: field["options"].get("cardinality") for field in fields if said(field)
+        }
         for path, field in walk(fields):
             options = field["options"]
             parent = options.get("template_id")
             if field["type"] != REFERENCE or not isinstance(parent, str):
                 continue
             parent = template_id if parent == SELF else parent
-            wanted = str(options.get("field") or "")
+            field_id = str(options.get("field") or "")
             names = {item["id"]: at for at, item in walk(templates.get(parent, ()))}
             found.append(
                 Edge(
                     child_template_id=template_id,
                     child_field=path,
                     parent_template_id=parent,
-                    parent_field=names.get(wanted, wanted),
-                    cardinality=options.get("cardinality") or dealt.get(field.get("group")),
+                    parent_field=names.get(field_id, field_id),
+                    cardinality=options.get("cardinality") or cardinalities.get(field.get("group")),
                     unique=bool(field.get("unique")),
                 )
             )
@@ -128,34 +130,34 @@ def order(
     """Sort tables: parents first, otherwise in the given order. A cycle is broken before its first table, so
     the same dataset always has the same order; of its tables, those go first whose references into the cycle
     may wait, if `may_wait` says so of any."""
-    kept = among(found, template_ids)
-    inside = [edge for edge in kept if not edge.to_itself]
+    relevant = among(found, template_ids)
+    inside = [edge for edge in relevant if not edge.to_itself]
     parents = _parents(template_ids, inside)
     strict = _parents(template_ids, [edge for edge in inside if not may_wait(edge)])
     children: dict[str, list[str]] = {}
     for child, above in parents.items():
         for parent in above:
             children.setdefault(parent, []).append(child)
-    left = {item: len(above) for item, above in parents.items()}  # parents that are not yet in the order
+    pending = {item: len(above) for item, above in parents.items()}  # parents that are not yet in the order
     position = {item: at for at, item in enumerate(template_ids)}
-    free = [position[item] for item in template_ids if not left[item]]
-    made: list[str] = []
-    while left:
+    free = [position[item] for item in template_ids if not pending[item]]
+    ordered: list[str] = []
+    while pending:
         if free:
             item = template_ids[heappop(free)]
         else:
-            ring = _ring([item for item in template_ids if item in left], parents)
-            item = next((item for item in ring if strict[item].isdisjoint(left)), ring[0])
-        del left[item]
-        made.append(item)
+            cycle = _first_cycle([item for item in template_ids if item in pending], parents)
+            item = next((item for item in cycle if strict[item].isdisjoint(pending)), cycle[0])
+        del pending[item]
+        ordered.append(item)
         for child in children.get(item, ()):
-            if child in left:
-                left[child] -= 1
-                if not left[child]:
+            if child in pending:
+                pending[child] -= 1
+                if not pending[child]:
                     heappush(free, position[child])
-    place = {item: at for at, item in enumerate(made)}
-    broken = [edge for edge in kept if place[edge.parent_template_id] >= place[edge.child_template_id]]
-    return Order(tuple(made), tuple(broken))
+    rank = {item: at for at, item in enumerate(ordered)}
+    broken = [edge for edge in relevant if rank[edge.parent_template_id] >= rank[edge.child_template_id]]
+    return Order(tuple(ordered), tuple(broken))
 
 
 def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
@@ -165,20 +167,22 @@ def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, se
     return parents
 
 
-def _ring(left: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:
+def _first_cycle(remaining: Sequence[str], parents: Mapping[str, set[str]]) -> list[str]:
     """Return the templates of the first cycle that depends on nothing else. Templates that only depend on a
     cycle are not part of it."""
-    known = set(left)
+    remaining_set = set(remaining)
     cycle_of: dict[str, int] = {}
-    for number, cycle in enumerate(_cycles(left, {item: parents[item] & known for item in left})):
+    for number, cycle in enumerate(
+        _cycles(remaining, {item: parents[item] & remaining_set for item in remaining})
+    ):
         cycle_of |= dict.fromkeys(cycle, number)
     dependent = {
         cycle_of[item]
-        for item in left
-        if any(cycle_of[parent] != cycle_of[item] for parent in parents[item] & known)
+        for item in remaining
+        if any(cycle_of[parent] != cycle_of[item] for parent in parents[item] & remaining_set)
     }
-    first = next(item for item in left if cycle_of[item] not in dependent)
-    return [item for item in left if cycle_of[item] == cycle_of[first]]
+    first = next(item for item in remaining if cycle_of[item] not in dependent)
+    return [item for item in remaining if cycle_of[item] == cycle_of[first]]
 
 
 def _cycles(items: Sequence[str], parents: Mapping[str, set[str]]) -> Iterator[list[str]]:
@@ -186,14 +190,14 @@ def _cycles(items: Sequence[str], parents: Mapping[str, set[str]]) -> Iterator[l
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []
-    place: dict[str, int] = {}  # of the templates on the stack
+    stack_position: dict[str, int] = {}  # of the templates on the stack
     for start in items:
         path = [] if start in number else [(start, iter(parents[start]))]
         while path:
             item, rest = path[-1]
             if item not in number:
                 number[item] = lowest[item] = len(number)
-                place[item] = len(stack)
+                stack_position[item] = len(stack)
                 stack.append(item)
             parent = next(rest, None)
             if parent is None:
@@ -202,26 +206,26 @@ def _cycles(items: Sequence[str], parents: Mapping[str, set[str]]) -> Iterator[l
                     above = path[-1][0]
                     lowest[above] = min(lowest[above], lowest[item])
                 if lowest[item] == number[item]:
-                    at = place[item]
+                    at = stack_position[item]
                     cycle, stack[at:] = stack[at:], []
                     for member in cycle:
-                        del place[member]
+                        del stack_position[member]
                     yield cycle
             elif parent not in number:
                 path.append((parent, iter(parents[parent])))
-            elif parent in place:
+            elif parent in stack_position:
                 lowest[item] = min(lowest[item], number[parent])
 
 
 def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]:
     """Return the maximum number of ancestors of each template, along the edges that the order keeps."""
-    kept = order(template_ids, found)
-    broken = set(map(id, kept.broken))
+    ordering = order(template_ids, found)
+    broken = set(map(id, ordering.broken))
     parents = _parents(template_ids, [edge for edge in among(found, template_ids) if id(edge) not in broken])
-    out: dict[str, int] = {}
-    for template_id in kept.template_ids:
-        out[template_id] = 1 + max((out[parent] for parent in parents[template_id]), default=-1)
-    return out
+    result: dict[str, int] = {}
+    for template_id in ordering.template_ids:
+        result[template_id] = 1 + max((result[parent] for parent in parents[template_id]), default=-1)
+    return result
 
 
 def never_repeats(field: Stored) -> bool:
@@ -236,11 +240,11 @@ def never_repeats(field: Stored) -> bool:
 def primary_key(fields: Sequence[Stored], referred_to: Sequence[str] = ()) -> str | None:
     """Return the path of the field that identifies a table's rows: an explicit one, else one that others
     reference, else the first whose values never repeat; None without any."""
-    fit = {path: field for path, field in walk(fields) if never_repeats(field) and not field.get("hidden")}
-    said = [path for path, field in fit.items() if field["options"].get("primaryKey")]
-    known = [path for path in referred_to if path in fit]
-    made = [path for path, field in fit.items() if field["type"] in _NEVER_REPEAT and "." not in path]
-    return next(iter([*said, *known, *made]), None)
+    unique = {path: field for path, field in walk(fields) if never_repeats(field) and not field.get("hidden")}
+    explicit = [path for path, field in unique.items() if field["options"].get("primaryKey")]
+    referenced = [path for path in referred_to if path in unique]
+    generated = [path for path, field in unique.items() if field["type"] in _NEVER_REPEAT and "." not in path]
+    return next(iter([*explicit, *referenced, *generated]), None)
 
 
 # Describes a template's relations and groups in words while it is edited. A draft is described as far as it
@@ -321,43 +325,44 @@ def role_of(field: FieldSpec) -> str:
 
 
 def look(
-    actor: Actor, given: Mapping[str, Any], own: str = "", before: Sequence[Mapping[str, Any]] = ()
+    actor: Actor, draft: Mapping[str, Any], own: str = "", before: Sequence[Mapping[str, Any]] = ()
 ) -> Look:
-    """A draft's relations and groups. `own` is the id of the saved template it is a draft of, `before` its fields."""
-    asked = {item for _, item in related_templates.reached(given["fields"])} - {own}
-    there = related_templates.newest(actor, asked)
-    strange = asked - there.keys()
+    """Return a draft's relations and groups. `own` is the id of the saved template, `before` its fields."""
+    related_ids = {item for _, item in related_templates.reached(draft["fields"])} - {own}
+    available = related_templates.newest(actor, related_ids)
+    unknown = related_ids - available.keys()
     fields = [
         field
-        for field in given["fields"]
-        if not strange & {found for _, found in related_templates.reached([field])}
+        for field in draft["fields"]
+        if not unknown & {found for _, found in related_templates.reached([field])}
     ]
-    spec = _readable(fields)
+    spec = _parse_readable(fields)
     if spec is None:
         return NOTHING
     if before:
         spec = field_ids.carry_over(spec, before)
     spec = groups.assign(spec, field_ids.settled(before))
     try:
-        found = related_templates.gather(fields, own, lambda wanted: related_templates.newest(actor, wanted))
-        quantity = given.get("quantity")
+        found = related_templates.gather(fields, own, lambda ids: related_templates.newest(actor, ids))
+        quantity = draft.get("quantity")
         rows = quantity if type(quantity) is int and quantity > 0 else limits.DEFAULT_QUANTITY
-        around = RelatedPlans(spec, compilation.vocabulary(), related_templates.library(found, own, rows, {}))
+        plans = RelatedPlans(spec, compilation.vocabulary(), related_templates.library(found, own, rows, {}))
     except ApiError:
         return Look({}, shared(spec))
     return Look(
-        {item.id or item.path: told for item in spec.walk() if (told := _told(item, around))}, shared(spec)
+        {item.id or item.path: described for item in spec.walk() if (described := _describe(item, plans))},
+        shared(spec),
     )
 
 
-def _readable(fields: list[Any]) -> TemplateSpec | None:
-    """The fields that can be read."""
+def _parse_readable(fields: list[Any]) -> TemplateSpec | None:
+    """Parse the fields without errors. Return None if there are none."""
     try:
         return parse_fields(fields)
     except SpecError as error:
         broken = {fault.path.partition("]")[0].removeprefix("fields[") for fault in error.faults}
     try:
-        return parse_fields([field for place, field in enumerate(fields) if str(place) not in broken])
+        return parse_fields([field for index, field in enumerate(fields) if str(index) not in broken])
     except SpecError:
         return None
 
@@ -366,15 +371,15 @@ def _readable(fields: list[Any]) -> TemplateSpec | None:
 
 
 def shared(spec: TemplateSpec) -> dict[str, Shared]:
-    """The groups of a template's fields, by field id."""
+    """Return the groups of a template's fields, by field id."""
     found: dict[str, Shared] = {}
     tones = iter(range(1, limits.MAX_FIELDS + 1))
     for level in _levels(spec.fields):
         for (name, kind), members in groups.members(level).items():
-            own = [field for field in members if groups.key_of(field) == (name, kind)]
+            named = [field for field in members if groups.key_of(field) == (name, kind)]
             names = tuple(field.name for field in members)
-            made = Shared(name, kind, names, next(tones) if len(names) > 1 else 0)
-            found |= {field.id or field.path: made for field in own}
+            group = Shared(name, kind, names, next(tones) if len(names) > 1 else 0)
+            found |= {field.id or field.path: group for field in named}
     return found
 
 
@@ -388,50 +393,52 @@ def _levels(fields: tuple[FieldSpec, ...]) -> Iterator[tuple[FieldSpec, ...]]:
 # --- Relations --------------------------------------------------------------------------------------------
 
 
-def _told(field: FieldSpec, around: RelatedPlans) -> DescribedRelation | None:
-    tell = _TELLERS.get(role_of(field))
-    if tell is None:
+def _describe(field: FieldSpec, plans: RelatedPlans) -> DescribedRelation | None:
+    describe = _DESCRIBERS.get(role_of(field))
+    if describe is None:
         return None
-    asked = _options(field).template_id
-    address = around.address(asked, "")
+    template_id = _options(field).template_id
+    address = plans.address(template_id, "")
     if address is None:
         return None
-    other = "" if address == "" else asked
+    other_id = "" if address == "" else template_id
     try:
-        text, bad = tell(field, around, address)
+        text, is_faulty = describe(field, plans, address)
     except RowCountError as error:
-        text, bad = str(error), True
-    return DescribedRelation(text, other, around.known(address).name if other else "", bad)
+        text, is_faulty = str(error), True
+    return DescribedRelation(text, other_id, plans.known(address).name if other_id else "", is_faulty)
 
 
 def _options(field: FieldSpec) -> Any:
-    """The options of a field that has a role: each type has its own model, which says the role in its schema."""
+    """Return the options of a field that has a role. Each type has its own model, whose schema contains the role."""
     return field.options
 
 
-def _called(around: RelatedPlans, address: str) -> str:
-    return around.known(address).name if address else "this template"
+def _name_of(plans: RelatedPlans, address: str) -> str:
+    return plans.known(address).name if address else "this template"
 
 
-def _each(low: int, high: int) -> str:
+def _rows_text(low: int, high: int) -> str:
     return f"{low:,} to {high:,} rows" if low != high else f"{low:,} {'row' if low == 1 else 'rows'}"
 
 
-def _parent(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, bool]:
-    name, rows = _called(around, address), around.rows(address)
-    fields = around.known("").spec.fields
-    beside = [item for item in fields if item.type is field.type and item.group == field.group]
-    if not any(item is field for item in beside):  # nested in another field, whose elements have no children
-        beside = [field]
-    owner = around.owner("")
-    if owner is not None and any(item is owner[0] for item in beside):
+def _describe_parent(field: FieldSpec, plans: RelatedPlans, address: str) -> tuple[str, bool]:
+    name, rows = _name_of(plans, address), plans.rows(address)
+    fields = plans.known("").spec.fields
+    siblings = [item for item in fields if item.type is field.type and item.group == field.group]
+    if not any(
+        item is field for item in siblings
+    ):  # nested in another field, whose elements have no children
+        siblings = [field]
+    owner = plans.owner("")
+    if owner is not None and any(item is owner[0] for item in siblings):
         if owner[0].name != field.name:
             return f"of the same row as {owner[0].name}", False
-        counts = around.counts("")
-        each = _each(owner[1].min, owner[1].max)
+        counts = plans.counts("")
+        each = _rows_text(owner[1].min, owner[1].max)
         return f"{each} for each of {rows:,} {name}: {counts.total if counts else 0:,} rows", False
-    if beside[0] is not field:
-        return f"of the same row as {beside[0].name}", False
+    if siblings[0] is not field:
+        return f"of the same row as {siblings[0].name}", False
     if not address:
         return "an earlier row of this template; the first have none", False
     if field.common.unique:
@@ -439,27 +446,30 @@ def _parent(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, 
     return f"one of {rows:,} rows of {name}", False
 
 
-def _child(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, bool]:
-    owner = around.children(address, "")
-    name = _called(around, address)
+def _describe_child(field: FieldSpec, plans: RelatedPlans, address: str) -> tuple[str, bool]:
+    owner = plans.children(address, "")
+    name = _name_of(plans, address)
     if owner is None:
         return f"{name} has no reference with cardinality to this template", True
-    most = _options(owner).cardinality
-    return f"over {_each(most.min, most.max)} of {name} for each of {around.rows(''):,} rows", False
+    cardinality = _options(owner).cardinality
+    return (
+        f"over {_rows_text(cardinality.min, cardinality.max)} of {name} for each of {plans.rows(''):,} rows",
+        False,
+    )
 
 
-def _inside(field: FieldSpec, around: RelatedPlans, address: str) -> tuple[str, bool]:
-    owner = around.children(address, "")
-    name = _called(around, address)
+def _describe_inside(field: FieldSpec, plans: RelatedPlans, address: str) -> tuple[str, bool]:
+    owner = plans.children(address, "")
+    name = _name_of(plans, address)
     if owner is not None:
-        most = _options(owner).cardinality
-        return f"the {_each(most.min, most.max)} of {name} that belong to each row", False
+        cardinality = _options(owner).cardinality
+        return f"the {_rows_text(cardinality.min, cardinality.max)} of {name} that belong to each row", False
     options = _options(field)
     if not options.array:
         return f"one row of {name} in each row", False
     count = options.count or Count()
     low, high = (options.quantity,) * 2 if options.quantity is not None else (count.min, count.max)
-    return f"{_each(low, high)} of {name} in each row", False
+    return f"{_rows_text(low, high)} of {name} in each row", False
 
 
-_TELLERS: Final = {"parent": _parent, "child": _child, "inside": _inside}
+_DESCRIBERS: Final = {"parent": _describe_parent, "child": _describe_child, "inside": _describe_inside}

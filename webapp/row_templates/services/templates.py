@@ -59,11 +59,11 @@ def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
     }
 
 
-def _tally(template: Template, spec: versioning.Spec) -> None:
+def _set_field_count(template: Template, spec: versioning.Spec) -> None:
     template.field_count = len(spec["fields"])
 
 
-KIND: Final = versioning.Kind(Template, TemplateVersion, as_json, _tally)
+KIND: Final = versioning.Kind(Template, TemplateVersion, as_json, _set_field_count)
 listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
 restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 
@@ -95,12 +95,12 @@ def create(
         "fields": fields,
         "locale": locale,
         "anchor": clock.to_text(anchor or moment.replace(microsecond=0)),
-        "source": _source(source),
-        "invalid": _invalid(invalid),
+        "source": _stored_source(source),
+        "invalid": _stored_invalid(invalid),
     }
     template = Template(id=ids.new("tpl"), **tenancy.here(actor), created_by=actor.user_id, created_at=moment)
     template.made_from_id, template.made_from_entity = made_from
-    ready, pins = _checked(actor, template, spec, before={"fields": ()})
+    ready, pins = _validated(actor, template, spec, before={"fields": ()})
     return KIND.save(actor, template, ready, pins, "create", moment)
 
 
@@ -115,46 +115,46 @@ def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict
     spec = {key: changes.get(key, before.get(key)) for key in CHANGEABLE}
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"] or moment.replace(microsecond=0))
-    spec["source"], spec["invalid"] = _source(spec["source"]), _invalid(spec["invalid"])
-    ready, pins = _checked(actor, template, spec, before)
+    spec["source"], spec["invalid"] = _stored_source(spec["source"]), _stored_invalid(spec["invalid"])
+    ready, pins = _validated(actor, template, spec, before)
     return KIND.save(actor, template, ready, pins, "change", moment)
 
 
 def refresh_references(actor: Actor, template: Template) -> dict[str, Any]:
-    """Pin the newest versions of the templates that a locked one refers to; commits.
+    """Pin the newest versions of the templates that a locked one references; commits.
 
-    A template whose pins are the newest already, or that refers to none, keeps its version. Error: validation_error
-    where what it refers to has changed so that it no longer fits.
+    A template without references, or whose pins are up to date, keeps its version. Error: validation_error if a
+    reference is no longer valid.
     """
     newest = version_of(template)
     versions = related_templates.gather(
-        newest.spec["fields"], template.id, lambda wanted: related_templates.newest(actor, wanted)
+        newest.spec["fields"], template.id, lambda ids: related_templates.newest(actor, ids)
     )
     if related_templates.pins_of(versions) == newest.pins.get("templates", {}):
         db.session.commit()
         return show(template)
     spec = {key: newest.spec.get(key) for key in CHANGEABLE}
-    ready, pins = _checked(actor, template, spec, newest.spec)
+    ready, pins = _validated(actor, template, spec, newest.spec)
     return KIND.save(actor, template, ready, pins, "refresh_references", clock.now())
 
 
-def _source(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _stored_source(source: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return a source in its stored form, without defaults."""
-    return None if said is None else {name: value for name, value in said.items() if value is not None}
+    return None if source is None else {name: value for name, value in source.items() if value is not None}
 
 
-def _invalid(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _stored_invalid(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the settings for invalid data in their stored form."""
-    return None if said is None else Invalid.model_validate(said).to_json()
+    return None if settings is None else Invalid.model_validate(settings).to_json()
 
 
-def _checked(
+def _validated(
     actor: Actor, template: Template, spec: dict[str, Any], before: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a spec in its stored form, and its pins. `before` is the spec of the previous version. Error:
     validation_error with all errors."""
     errors = Gathered()
-    words = compilation.vocabulary()
+    vocabulary = compilation.vocabulary()
     if spec["source"] is not None:
         with errors.check():
             related_templates.refuse_own_rows(spec["fields"], template.id)
@@ -162,7 +162,7 @@ def _checked(
         versions = related_templates.gather(
             spec["fields"],
             template.id,
-            lambda wanted: related_templates.newest(actor, wanted),
+            lambda ids: related_templates.newest(actor, ids),
             spec["locale"],
         )
         parsed = compilation.parsed_fields(
@@ -174,11 +174,11 @@ def _checked(
         )
         finished = field_ids.finished(parsed, before["fields"])
         library = related_templates.library(versions, template.id, spec["quantity"], {})
-        plan = compilation.compiled(finished, words, None, library)
+        plan = compilation.compiled(finished, vocabulary, None, library)
     with errors.check():
         _check_connections(actor, spec, before)
     errors.raise_all()
-    vocabularies.keep(words.id)
+    vocabularies.keep(vocabulary.id)
     ready = {
         **spec,
         "fields": related_templates.spelled(
@@ -187,8 +187,8 @@ def _checked(
     }
     ready["warnings"] = warnings_of(plan, spec["quantity"])
     return ready, {
-        "vocabulary": words.id,
-        "engine": words.engine,
+        "vocabulary": vocabulary.id,
+        "engine": vocabulary.engine,
         "templates": related_templates.pins_of(versions),
     }
 
@@ -204,31 +204,31 @@ def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> N
         template = get(actor, template_id, "write")
         before = version_of(template).spec
     spec = {key: changes.get(key, before.get(key)) for key in CHANGEABLE}
-    spec["source"], spec["invalid"] = _source(spec["source"]), _invalid(spec["invalid"])
+    spec["source"], spec["invalid"] = _stored_source(spec["source"]), _stored_invalid(spec["invalid"])
     if spec["fields"]:
-        _checked(actor, template, spec, before)
+        _validated(actor, template, spec, before)
 
 
 def _check_connections(actor: Actor, spec: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Reject references to connections that do not exist or that the actor cannot see. References of the previous
     version are allowed. Error: validation_error with all of them."""
-    held = versioning.named_in([before["fields"], before.get("source")])
+    allowed = versioning.named_in([before["fields"], before.get("source")])
     source = (spec["source"] or {}).get("connection_id")
-    named = [("source.connection_id", source), *_connections_in(spec["fields"], "fields")]
-    wanted = {item for _, item in named if isinstance(item, str) and item.startswith("con_")} - held
-    if not wanted:
+    references = [("source.connection_id", source), *_connections_in(spec["fields"], "fields")]
+    new_ids = {item for _, item in references if isinstance(item, str) and item.startswith("con_")} - allowed
+    if not new_ids:
         return
-    mine = (
-        Connection.id.in_(wanted),
+    conditions = (
+        Connection.id.in_(new_ids),
         Connection.workspace_id == actor.workspace_id,
         Connection.deleted_at.is_(None),
     )
-    there = db.session.execute(select(Connection.id, Connection.team_id).where(*mine))
-    unseen = wanted - {row.id for row in there if actor.role_in(row.team_id) is not None}
+    rows = db.session.execute(select(Connection.id, Connection.team_id).where(*conditions))
+    unseen = new_ids - {row.id for row in rows if actor.role_in(row.team_id) is not None}
     hint = "It may have been deleted: restore it, or choose another one."
     found = [
         Fault(path, "unknown_connection", f'There is no connection "{item}" here.', hint)
-        for path, item in named
+        for path, item in references
         if item in unseen
     ]
     if found:

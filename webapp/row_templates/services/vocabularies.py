@@ -40,14 +40,14 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def key_of(wanted: str) -> str:
+def key_of(vocabulary_id: str) -> str:
     """Return the storage key of a vocabulary."""
-    return f"{FOLDER}/{wanted}.arrow"
+    return f"{FOLDER}/{vocabulary_id}.arrow"
 
 
-def local(wanted: str) -> Path:
+def local(vocabulary_id: str) -> Path:
     """Return the path of a vocabulary on this machine's disk. The file may be missing."""
-    return home() / f"{wanted}.arrow"
+    return home() / f"{vocabulary_id}.arrow"
 
 
 def home() -> Path:
@@ -58,45 +58,49 @@ def home() -> Path:
 
 @cache
 def _home(data_dir: Path | None) -> Path:
-    own = vocab_lock.REPOSITORY / "var" / "vocab"
-    there = next(folder for folder in (own, *own.parents) if folder.exists())
-    if data_dir is None or os.access(there, os.W_OK) or (own / f"{vocab_lock.locked().id}.arrow").exists():
-        return own
+    local_home = vocab_lock.REPOSITORY / "var" / "vocab"
+    existing = next(folder for folder in (local_home, *local_home.parents) if folder.exists())
+    if (
+        data_dir is None
+        or os.access(existing, os.W_OK)
+        or (local_home / f"{vocab_lock.locked().id}.arrow").exists()
+    ):
+        return local_home
     return data_dir / FOLDER
 
 
-def opened(wanted: str | None = None) -> Vocabulary:
-    """The present vocabulary, or the one a template version was saved under.
+def opened(vocabulary_id: str | None = None) -> Vocabulary:
+    """Return the current vocabulary, or the one that a template version was saved with.
 
-    Error: unavailable, naming the one that is missing and the command that brings it back.
+    Error: unavailable, with the id of the missing one and the command that installs it.
     """
     try:
         present = vocabulary.default(home())
-        if wanted in (None, present.id):
+        if vocabulary_id in (None, present.id):
             return present
-        if not local(wanted).exists() and not (has_app_context() and fetch(wanted)):
-            command = f"./rowsmith vocab install {wanted}"
+        if not local(vocabulary_id).exists() and not (has_app_context() and fetch(vocabulary_id)):
+            command = f"./rowsmith vocab install {vocabulary_id}"
             text = (
-                f"Vocabulary {wanted} is pinned here and is not in the storage. "
+                f"Vocabulary {vocabulary_id} is pinned here and is not in the storage. "
                 f"Its operator brings it back: {command}"
             )
-            raise ApiError("unavailable", text, {"vocabulary": wanted, "install": command})
-        return vocabulary.open_in(home(), wanted)
+            raise ApiError("unavailable", text, {"vocabulary": vocabulary_id, "install": command})
+        return vocabulary.open_in(home(), vocabulary_id)
     except (VocabularyError, OSError) as error:
-        raise ApiError("unavailable", str(error), {"vocabulary": wanted}) from error
+        raise ApiError("unavailable", str(error), {"vocabulary": vocabulary_id}) from error
 
 
-def fetch(wanted: str) -> bool:
+def fetch(vocabulary_id: str) -> bool:
     """Copy a vocabulary from the storage to the local disk. Returns False if it is missing there; raises
     `VocabularyError` if its content does not match its name."""
     home().mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=home(), prefix=f".{wanted}.")
+    handle, temporary = tempfile.mkstemp(dir=home(), prefix=f".{vocabulary_id}.")
     try:
         with os.fdopen(handle, "wb") as sink:
-            for piece in storage.of(current_app).get(key_of(wanted)):
+            for piece in storage.of(current_app).get(key_of(vocabulary_id)):
                 sink.write(piece)
-        checked(Path(temporary), wanted)
-        os.replace(temporary, local(wanted))
+        checked(Path(temporary), vocabulary_id)
+        os.replace(temporary, local(vocabulary_id))
     except storage.MissingError:
         return False
     finally:
@@ -104,42 +108,48 @@ def fetch(wanted: str) -> bool:
     return True
 
 
-def checked(path: Path, wanted: str) -> Path:
-    """`path`, if its contents are the vocabulary `wanted`. Error: VocabularyError."""
+def checked(path: Path, vocabulary_id: str) -> Path:
+    """Return `path` if its content is the vocabulary `vocabulary_id`. Error: VocabularyError."""
     try:
         found = archive.digest(archive.read(path)[0])
     except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
-        raise VocabularyError(f"The file of vocabulary {wanted} in storage is invalid: {error}") from error
-    if found != wanted:
-        raise VocabularyError(f"The file of vocabulary {wanted} in storage contains vocabulary {found}.")
+        raise VocabularyError(
+            f"The file of vocabulary {vocabulary_id} in storage is invalid: {error}"
+        ) from error
+    if found != vocabulary_id:
+        raise VocabularyError(
+            f"The file of vocabulary {vocabulary_id} in storage contains vocabulary {found}."
+        )
     return path
 
 
-def keep(wanted: str) -> None:
+def keep(vocabulary_id: str) -> None:
     """Copy a vocabulary from the local disk to storage unless it is there; checks the storage once per process.
 
     Error: unavailable if the storage does not accept it.
     """
-    known = current_app.extensions.setdefault(_KEPT, set())
-    if wanted in known:
+    stored_ids = current_app.extensions.setdefault(_KEPT, set())
+    if vocabulary_id in stored_ids:
         return
     try:
-        if wanted not in stored():
-            put(local(wanted), wanted)
+        if vocabulary_id not in stored():
+            put(local(vocabulary_id), vocabulary_id)
     except OSError as error:
-        log.warning("vocabulary %s could not be put into the storage: %s", wanted, error)
-        raise ApiError("unavailable", "The storage does not answer.", {"vocabulary": wanted}) from error
-    known.add(wanted)
+        log.warning("vocabulary %s could not be put into the storage: %s", vocabulary_id, error)
+        raise ApiError(
+            "unavailable", "The storage does not answer.", {"vocabulary": vocabulary_id}
+        ) from error
+    stored_ids.add(vocabulary_id)
 
 
-def assume_kept(wanted: str) -> None:
+def assume_kept(vocabulary_id: str) -> None:
     """Record that a vocabulary is in storage, which saves the check in `keep`."""
-    current_app.extensions.setdefault(_KEPT, set()).add(wanted)
+    current_app.extensions.setdefault(_KEPT, set()).add(vocabulary_id)
 
 
-def put(path: Path, wanted: str) -> None:
-    """Store a file as the vocabulary `wanted`. Error: VocabularyError if its content does not match."""
-    storage.of(current_app).put(key_of(wanted), _pieces(checked(path, wanted)))
+def put(path: Path, vocabulary_id: str) -> None:
+    """Store a file as the vocabulary `vocabulary_id`. Error: VocabularyError if its content does not match."""
+    storage.of(current_app).put(key_of(vocabulary_id), _pieces(checked(path, vocabulary_id)))
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -148,10 +158,10 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def sound(wanted: str) -> bool:
+def sound(vocabulary_id: str) -> bool:
     """Return whether the storage has a complete and valid copy of a vocabulary."""
     try:
-        return fetch(wanted)
+        return fetch(vocabulary_id)
     except VocabularyError:
         return False
 
@@ -169,10 +179,10 @@ def stored() -> dict[str, int]:
 def pinned() -> dict[str, int]:
     """Return the number of template versions that pin each vocabulary, by id, including deleted templates that can be
     restored."""
-    which = TemplateVersion.pins["vocabulary"].as_string()
+    pinned_id = TemplateVersion.pins["vocabulary"].as_string()
     with reading() as session:
-        rows = session.execute(select(which, func.count()).group_by(which)).all()
-    return {wanted: count for wanted, count in rows if wanted}
+        rows = session.execute(select(pinned_id, func.count()).group_by(pinned_id)).all()
+    return {vocabulary_id: count for vocabulary_id, count in rows if vocabulary_id}
 
 
 def secure() -> list[str]:
@@ -181,25 +191,26 @@ def secure() -> list[str]:
     missing = []
     present = vocab_lock.locked().id
     try:
-        there = stored()
+        stored_ids = stored()
     except OSError as error:
         raise ApiError("unavailable", f"The storage does not answer: {error}") from error
-    for wanted in sorted(set(pinned()) - set(there)):
-        if wanted == present:
+    for vocabulary_id in sorted(set(pinned()) - set(stored_ids)):
+        if vocabulary_id == present:
             opened()
-        if local(wanted).exists():
-            keep(wanted)
+        if local(vocabulary_id).exists():
+            keep(vocabulary_id)
         else:
-            missing.append(wanted)
+            missing.append(vocabulary_id)
     return missing
 
 
 def prune() -> list[str]:
-    """Removes from the storage and the local disk what no version pins, the present one apart; answers their ids."""
+    """Delete the vocabularies that no version pins, except the current one, from the storage and the local disk.
+    Return their ids."""
     needed = {*pinned(), vocab_lock.locked().id}
-    here = {path.stem for path in home().glob("*.arrow") if is_id(path.stem)}
-    gone = sorted(({*stored()} | here) - needed)
-    for wanted in gone:
-        storage.of(current_app).delete(key_of(wanted))
-        local(wanted).unlink(missing_ok=True)
-    return gone
+    local_ids = {path.stem for path in home().glob("*.arrow") if is_id(path.stem)}
+    unused = sorted(({*stored()} | local_ids) - needed)
+    for vocabulary_id in unused:
+        storage.of(current_app).delete(key_of(vocabulary_id))
+        local(vocabulary_id).unlink(missing_ok=True)
+    return unused
