@@ -40,8 +40,8 @@ RANK: Final = {role: rank for rank, role in enumerate(ROLES)}
 
 def best(*roles: str | None) -> str | None:
     """Return the highest of some roles; None without any."""
-    held = [role for role in roles if role is not None]
-    return max(held, key=RANK.__getitem__) if held else None
+    present = [role for role in roles if role is not None]
+    return max(present, key=RANK.__getitem__) if present else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Actor:
 
     def lacks(self, scope: str, team_id: str | None = None) -> dict[str, str] | None:
         """Return what is missing for a scope, as details of a `forbidden` error; None if nothing is."""
-        least = PROJECT_SCOPES.get(scope) or WORKSPACE_SCOPES[scope]
+        required = PROJECT_SCOPES.get(scope) or WORKSPACE_SCOPES[scope]
         role = self.role_for(scope, team_id)
-        if role is None or RANK[role] < RANK[least]:
-            return {"needs": scope, "role": least}
+        if role is None or RANK[role] < RANK[required]:
+            return {"needs": scope, "role": required}
         key_scope = _AS_KEY_SCOPE.get(scope, scope)
         if self.scopes is not None and key_scope not in self.scopes:
             return {"needs": scope, "scope": key_scope}
@@ -154,10 +154,10 @@ def changing(session: Session, workspace_id: str) -> None:
         epoch_key(workspace_id), _PENDING + secrets.token_hex(8), ex=limits.EPOCH_PENDING_SECONDS
     )
     waiting: set[str] = session.info.setdefault(_INFO, set())
-    if not event.contains(session, "after_commit", _changed):
+    if not event.contains(session, "after_commit", _renew_epochs):
         # Not `once`: SQLAlchemy takes a second such listener of the same session for the first, which is spent.
-        event.listen(session, "after_commit", _changed)
-        event.listen(session, "after_rollback", _changed)
+        event.listen(session, "after_commit", _renew_epochs)
+        event.listen(session, "after_rollback", _renew_epochs)
     waiting.add(workspace_id)
 
 
@@ -180,7 +180,7 @@ def is_cacheable(epoch: str) -> bool:
     return not epoch.startswith(_PENDING)
 
 
-def _changed(session: Session) -> None:
+def _renew_epochs(session: Session) -> None:
     """Set a new epoch for every announced workspace, after commit or rollback."""
     for workspace_id in session.info.pop(_INFO, set()):
         # If Redis is unavailable, `pending` expires by itself.

@@ -106,7 +106,7 @@ def inside(actor: Actor, team_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def workspaces_of(user_id: str) -> list[Workspace]:
-    """All workspaces a user is a member of, by name."""
-    mine = select(Membership.workspace_id).where(Membership.user_id == user_id)
-    statement = select(Workspace).where(Workspace.id.in_(mine)).order_by(func.lower(Workspace.name))
+    """Return the workspaces that a user is a member of, by name."""
+    workspace_ids = select(Membership.workspace_id).where(Membership.user_id == user_id)
+    statement = select(Workspace).where(Workspace.id.in_(workspace_ids)).order_by(func.lower(Workspace.name))
     return list(db.session.scalars(statement))

@@ -106,42 +106,42 @@ class Job:
 
 
 def jobs(
-    actor: Actor, wanted: Filter, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
+    actor: Actor, filters: Filter, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
 ) -> tuple[list[Job], str | None]:
     """Return one page of the project's jobs, newest first, and the cursor of the next page.
 
     Errors: invalid_request for a cursor of another list.
     """
-    context = f"{actor.project_id} {wanted}"
+    context = f"{actor.project_id} {filters}"
     before = pagination.read_cursor("activity", context, cursor)[0] if cursor else None
     found: list[tuple[str, Any]] = []
-    for kind in _kinds(wanted):
+    for kind in _kinds(filters):
         model = KINDS[kind]
-        statement = _mine(actor, kind, wanted)
+        statement = _matching_jobs(actor, kind, filters)
         if before is not None:
             statement = statement.where(model.id < f"{_PREFIXES[kind]}_{before}")
-        newest = _narrow(kind, statement).order_by(model.id.desc()).limit(limit + 1)
+        newest = _load_columns(kind, statement).order_by(model.id.desc()).limit(limit + 1)
         found += [(kind, row) for row in db.session.scalars(newest)]
-    found.sort(key=lambda pair: _moment(pair[1].id), reverse=True)
-    shown = found[:limit]
+    found.sort(key=lambda pair: _time_part(pair[1].id), reverse=True)
+    visible = found[:limit]
     more = len(found) > limit
-    following = pagination.cursor_of("activity", context, [_moment(shown[-1][1].id)]) if more else None
-    return entries(actor, shown), following
+    following = pagination.cursor_of("activity", context, [_time_part(visible[-1][1].id)]) if more else None
+    return entries(actor, visible), following
 
 
-def counts(actor: Actor, wanted: Filter) -> dict[str, int]:
+def counts(actor: Actor, filters: Filter) -> dict[str, int]:
     """Return how many jobs have each status with the other filters: keys of `Status`, and `all`."""
     found: dict[str, int] = defaultdict(int)
-    for kind in _kinds(wanted):
+    for kind in _kinds(filters):
         model = KINDS[kind]
-        lost = func.sum(case((_with_failures(kind), 1), else_=0))
-        statement = _mine(actor, kind, wanted, status=False).with_only_columns(
-            model.status, func.count(), lost, maintain_column_froms=True
+        with_failures = func.sum(case((_with_failures(kind), 1), else_=0))
+        statement = _matching_jobs(actor, kind, filters, status=False).with_only_columns(
+            model.status, func.count(), with_failures, maintain_column_froms=True
         )
         for status, number, partial in db.session.execute(statement.group_by(model.status)):
             found["all"] += number
-            found[_group(status, lost=False)] += number - partial
-            found[_group(status, lost=True)] += partial
+            found[_status_group(status, has_failures=False)] += number - partial
+            found[_status_group(status, has_failures=True)] += partial
     return found
 
 
@@ -163,7 +163,9 @@ def ended_lately(actor: Actor, limit: int) -> list[Job]:
     found: list[tuple[str, Any]] = []
     for kind, model in KINDS.items():
         statement = tenancy.listing(actor, model).where(model.finished_at >= since)
-        rows = db.session.scalars(_narrow(kind, statement).order_by(model.finished_at.desc()).limit(limit))
+        rows = db.session.scalars(
+            _load_columns(kind, statement).order_by(model.finished_at.desc()).limit(limit)
+        )
         found += [(kind, row) for row in rows]
     found.sort(key=lambda pair: pair[1].finished_at, reverse=True)
     return entries(actor, found[:limit])
@@ -173,8 +175,10 @@ def people(actor: Actor) -> list[tuple[str, str]]:
     """Return id and name of the users who started jobs of the project, by name."""
     ids: set[str] = set()
     for model in KINDS.values():
-        mine = tenancy.listing(actor, model).with_only_columns(model.created_by, maintain_column_froms=True)
-        ids.update(one for one in db.session.scalars(mine.distinct()) if one)
+        statement = tenancy.listing(actor, model).with_only_columns(
+            model.created_by, maintain_column_froms=True
+        )
+        ids.update(one for one in db.session.scalars(statement.distinct()) if one)
     return sorted(_names(User, ids).items(), key=lambda pair: pair[1].casefold())
 
 
@@ -191,11 +195,11 @@ def entries(actor: Actor, found: Sequence[tuple[str, Any]]) -> list[Job]:
             (User, "created_by"),
         )
     }
-    names = {model: _names(model, wanted) for model, wanted in ids.items()}
-    return [_entry(kind, row, names) for kind, row in found]
+    names = {model: _names(model, object_ids) for model, object_ids in ids.items()}
+    return [_job(kind, row, names) for kind, row in found]
 
 
-def _entry(kind: str, row: Any, names: Mapping[Any, Mapping[str, str]]) -> Job:
+def _job(kind: str, row: Any, names: Mapping[Any, Mapping[str, str]]) -> Job:
     shared: dict[str, Any] = {
         "id": row.id,
         "status": row.status,
@@ -231,34 +235,34 @@ def _entry(kind: str, row: Any, names: Mapping[Any, Mapping[str, str]]) -> Job:
     )  # fmt: skip
 
 
-def _kinds(wanted: Filter) -> Iterable[str]:
-    return (wanted.kind,) if wanted.kind else tuple(KINDS)
+def _kinds(filters: Filter) -> Iterable[str]:
+    return (filters.kind,) if filters.kind else tuple(KINDS)
 
 
-def _mine(actor: Actor, kind: str, wanted: Filter, *, status: bool = True) -> Select[Any]:
+def _matching_jobs(actor: Actor, kind: str, filters: Filter, *, status: bool = True) -> Select[Any]:
     """Return a select of the jobs of one kind that a filter lets through."""
     model = KINDS[kind]
     statement = tenancy.listing(actor, model)
-    if status and wanted.status is not None:
-        statement = statement.where(_has(kind, wanted.status))
-    if wanted.by:
-        statement = statement.where(model.created_by == wanted.by)
-    if wanted.days:
-        statement = statement.where(model.created_at >= clock.now() - timedelta(days=wanted.days))
-    if wanted.of:
+    if status and filters.status is not None:
+        statement = statement.where(_status_condition(kind, filters.status))
+    if filters.by:
+        statement = statement.where(model.created_by == filters.by)
+    if filters.days:
+        statement = statement.where(model.created_at >= clock.now() - timedelta(days=filters.days))
+    if filters.of:
         belongs = ("template_id", "dataset_id", "connection_id", "endpoint_id", "scenario_id", "of_id")
         columns = [getattr(model, name) for name in belongs if hasattr(model, name)]
-        statement = statement.where(or_(*(column == wanted.of for column in columns)))
-    if wanted.q and kind == "run":
-        named = select(Scenario.id).where(pagination.contains(Scenario.name, wanted.q))
-        statement = statement.where(Run.scenario_id.in_(named))
-    elif wanted.q:
-        own = Export.file_name if kind == "export" else Push.target
-        templates = select(Template.id).where(pagination.contains(Template.name, wanted.q))
-        datasets = select(Dataset.id).where(pagination.contains(Dataset.name, wanted.q))
+        statement = statement.where(or_(*(column == filters.of for column in columns)))
+    if filters.q and kind == "run":
+        scenario_ids = select(Scenario.id).where(pagination.contains(Scenario.name, filters.q))
+        statement = statement.where(Run.scenario_id.in_(scenario_ids))
+    elif filters.q:
+        name_column = Export.file_name if kind == "export" else Push.target
+        templates = select(Template.id).where(pagination.contains(Template.name, filters.q))
+        datasets = select(Dataset.id).where(pagination.contains(Dataset.name, filters.q))
         statement = statement.where(
             or_(
-                pagination.contains(own, wanted.q),
+                pagination.contains(name_column, filters.q),
                 model.template_id.in_(templates),
                 model.dataset_id.in_(datasets),
             )
@@ -266,7 +270,7 @@ def _mine(actor: Actor, kind: str, wanted: Filter, *, status: bool = True) -> Se
     return statement
 
 
-def _has(kind: str, status: str) -> ColumnElement[bool]:
+def _status_condition(kind: str, status: str) -> ColumnElement[bool]:
     model = KINDS[kind]
     if status == "running":
         return model.status.in_(OPEN)  # type: ignore[no-any-return]
@@ -283,26 +287,26 @@ def _with_failures(kind: str) -> ColumnElement[bool]:
     return (Push.failed + Push.unknown) > 0 if kind == "push" else false()
 
 
-def _group(status: str, *, lost: bool) -> str:
+def _status_group(status: str, *, has_failures: bool) -> str:
     if status in OPEN:
         return "running"
     if status in _FAILED:
         return "failed"
-    return "failures" if status == "completed" and lost else status
+    return "failures" if status == "completed" and has_failures else status
 
 
-def _narrow(kind: str, statement: Select[Any]) -> Select[Any]:
+def _load_columns(kind: str, statement: Select[Any]) -> Select[Any]:
     model = KINDS[kind]
     return statement.options(load_only(*(getattr(model, name) for name in (*_SHARED, *_COLUMNS[kind]))))
 
 
 def _names(model: Any, ids: Iterable[str]) -> dict[str, str]:
-    wanted = list(ids)
-    if not wanted:
+    id_list = list(ids)
+    if not id_list:
         return {}
-    rows = db.session.execute(select(model.id, model.name).where(model.id.in_(wanted)))
+    rows = db.session.execute(select(model.id, model.name).where(model.id.in_(id_list)))
     return {row.id: row.name for row in rows}
 
 
-def _moment(job_id: str) -> str:
+def _time_part(job_id: str) -> str:
     return job_id.partition("_")[2]

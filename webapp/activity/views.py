@@ -39,9 +39,9 @@ class ActivityQuery(Query):
 @route(bp, "/activity", scope="read", query=ActivityQuery, hidden=True, programs=False)
 def index(actor: Actor, query: ActivityQuery) -> Response:
     """List exports, pushes and runs of the project, newest first."""
-    wanted = Filter(query.kind, query.status, query.by, query.days, query.q.strip(), query.of)
-    found, following = services.jobs(actor, wanted, query.cursor)
-    narrowed = query.model_dump(exclude={"cursor"}, exclude_defaults=True)
+    filters = Filter(query.kind, query.status, query.by, query.days, query.q.strip(), query.of)
+    found, following = services.jobs(actor, filters, query.cursor)
+    current = query.model_dump(exclude={"cursor"}, exclude_defaults=True)
     data = {"items": found, "next_cursor": following}
     return reply(
         data,
@@ -49,11 +49,11 @@ def index(actor: Actor, query: ActivityQuery) -> Response:
         block="list",
         query=query,
         groups=list(_by_day(found, clock.now())),
-        counts=services.counts(actor, wanted),
+        counts=services.counts(actor, filters),
         people=services.people(actor),
         spans=_DAYS,
-        to=lambda **other: _address(narrowed, other),
-        more=following and _address(narrowed, {"cursor": following}),
+        to=lambda **other: _address(current, other),
+        more=following and _address(current, {"cursor": following}),
         step=step,
         now=clock.now(),
     )
@@ -73,10 +73,12 @@ def now(actor: Actor) -> Response:
     )
 
 
-def _address(narrowed: dict[str, Any], other: dict[str, Any]) -> str:
+def _address(current: dict[str, Any], changes: dict[str, Any]) -> str:
     """Return the address of the list with other filters; a filter of None is removed."""
-    wanted = {**narrowed, **other}
-    return url_for("activity.index", **{name: value for name, value in wanted.items() if value is not None})
+    parameters = {**current, **changes}
+    return url_for(
+        "activity.index", **{name: value for name, value in parameters.items() if value is not None}
+    )
 
 
 def address(job: Job) -> str:

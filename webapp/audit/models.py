@@ -32,9 +32,9 @@ _SEALED: Final = (
 )
 
 
-def _sqlite() -> list[str]:
-    def refused(name: str, when: str, message: str) -> str:
-        return f"CREATE TRIGGER {name} {when} BEGIN SELECT RAISE(ABORT, '{message}'); END"
+def _sqlite_triggers() -> list[str]:
+    def refused(name: str, event: str, message: str) -> str:
+        return f"CREATE TRIGGER {name} {event} BEGIN SELECT RAISE(ABORT, '{message}'); END"
 
     return [
         "CREATE TRIGGER audit_entries_pending AFTER INSERT ON audit_entries BEGIN INSERT OR IGNORE INTO"
@@ -58,17 +58,15 @@ def _sqlite() -> list[str]:
     ]
 
 
-def _postgresql() -> list[str]:
+def _postgresql_triggers() -> list[str]:
     def function(name: str, body: str) -> str:
         return f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$"
 
-    def kept(at: str, message: str) -> str:
-        return (
-            f"IF NOT EXISTS ({_REMOVED.format(at=at)}) THEN RAISE EXCEPTION '{message}'; END IF; RETURN OLD;"
-        )
+    def kept(column: str, message: str) -> str:
+        return f"IF NOT EXISTS ({_REMOVED.format(at=column)}) THEN RAISE EXCEPTION '{message}'; END IF; RETURN OLD;"
 
-    same = " AND ".join(f"NEW.{name} = OLD.{name}" for name in _SEALED)
-    whole = "audit entries are removed by retention alone"
+    unchanged = " AND ".join(f"NEW.{name} = OLD.{name}" for name in _SEALED)
+    removal_message = "audit entries are removed by retention alone"
     return [
         function(
             "audit_entries_pending",
@@ -76,11 +74,11 @@ def _postgresql() -> list[str]:
             " ON CONFLICT DO NOTHING; RETURN NULL;",
         ),
         function("audit_entries_fixed", "RAISE EXCEPTION 'audit entries are never changed';"),
-        function("audit_entries_kept", kept("at", whole)),
-        function("audit_entries_whole", f"RAISE EXCEPTION '{whole}';"),
+        function("audit_entries_kept", kept("at", removal_message)),
+        function("audit_entries_whole", f"RAISE EXCEPTION '{removal_message}';"),
         function(
             "audit_seals_fixed",
-            f"IF NOT ({same}) THEN RAISE EXCEPTION 'seals of the audit trail are never changed'; END IF;"
+            f"IF NOT ({unchanged}) THEN RAISE EXCEPTION 'seals of the audit trail are never changed'; END IF;"
             " RETURN NEW;",
         ),
         function("audit_seals_kept", kept("last_at", "seals of the audit trail stay")),
@@ -98,7 +96,7 @@ def _postgresql() -> list[str]:
     ]
 
 
-STATEMENTS: Final = {"sqlite": _sqlite(), "postgresql": _postgresql()}
+STATEMENTS: Final = {"sqlite": _sqlite_triggers(), "postgresql": _postgresql_triggers()}
 FUNCTIONS: Final = (
     "entries_pending",
     "entries_fixed",

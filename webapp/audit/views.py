@@ -48,14 +48,14 @@ class AuditQuery(ListQuery):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _left_open(cls, value: Any) -> Any:
-        """A form sends every filter, those left open as empty texts."""
+    def _empty_as_none(cls, value: Any) -> Any:
+        """Read an empty text as no filter: a form sends every filter."""
         return None if value == "" else value
 
     @field_validator("since", "until", mode="before")
     @classmethod
-    def _of_a_form(cls, value: Any) -> Any:
-        """A form's times have neither seconds nor a zone: they are in UTC, as the page says."""
+    def _form_time(cls, value: Any) -> Any:
+        """Complete the time of a form, which has neither seconds nor a time zone: it is in UTC, as the page says."""
         return f"{value}:00Z" if isinstance(value, str) and len(value) == len("2026-11-21T12:00") else value
 
     @property
@@ -65,9 +65,9 @@ class AuditQuery(ListQuery):
 
     @property
     def narrowed(self) -> dict[str, str]:
-        """The filters that are set, as an address says them."""
-        said = self.model_dump(mode="json", exclude={"cursor", "limit", "format"}, exclude_none=True)
-        return {name: str(value) for name, value in said.items()}
+        """Return the filters that are set, as parameters of a URL."""
+        values = self.model_dump(mode="json", exclude={"cursor", "limit", "format"}, exclude_none=True)
+        return {name: str(value) for name, value in values.items()}
 
 
 _MOMENT: Final = {"type": "datetime-local"}
@@ -91,12 +91,12 @@ _FILTERS: Final = FormSpec(
         "action": Control("Action is"),
     },
 )
-_FIRST: Final = ("q", "kind", "user_id", "text")
+_MAIN_FILTERS: Final = ("q", "kind", "user_id", "text")
 """Filters that are always in sight."""
 
 
-def _filters(query: AuditQuery, shown: Mapping[str, Any], error: ApiError | None = None) -> dict[str, Any]:
-    """The form of the filters: `form`, and its controls as `first` and `more`."""
+def _filters(query: AuditQuery, context: Mapping[str, Any], error: ApiError | None = None) -> dict[str, Any]:
+    """Return the form of the filters as `form`, and its controls as `first` and `more`."""
     data = query.model_dump(exclude_none=True)
     for name in ("since", "until"):
         if name in data:
@@ -109,20 +109,20 @@ def _filters(query: AuditQuery, shown: Mapping[str, Any], error: ApiError | None
         ("key_id", "keys"),
         ("project_id", "projects"),
     ):
-        known = [("", "any"), *((str(value), str(text)) for value, text in shown[key])]
+        listed = [("", "any"), *((str(value), str(text)) for value, text in context[key])]
         chosen = (sent or data).get(name)
-        choices[name] = [*known, *([(chosen, chosen)] if chosen and chosen not in dict(known) else [])]
+        choices[name] = [*listed, *([(chosen, chosen)] if chosen and chosen not in dict(listed) else [])]
     without = [] if query.action or (sent and sent.get("action")) else ["action"]
     form = _FILTERS.draw(data, sent=sent, error=error, id="f-", choices=choices, without=without)
     return {
         "form": form,
-        "first": [one for one in form if one.name in _FIRST],
-        "more": [one for one in form if one.name not in _FIRST],
+        "first": [one for one in form if one.name in _MAIN_FILTERS],
+        "more": [one for one in form if one.name not in _MAIN_FILTERS],
     }
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
-    """The page with filters that cannot be read, and with no entries."""
+def _error_page(actor: Actor, error: ApiError) -> Response:
+    """Return the page with the errors of invalid filters, and without entries."""
     data: dict[str, Any] = {
         "items": [],
         "next_cursor": None,
@@ -130,8 +130,8 @@ def _again(actor: Actor, error: ApiError) -> Response:
         "total_exact": True,
         "searched_until": None,
     }
-    query, shown = AuditQuery(), _shown(actor, [])
-    return reply(data, template="audit.html", query=query, **shown, **_filters(query, shown, error))
+    query, context = AuditQuery(), _page_context(actor, [])
+    return reply(data, template="audit.html", query=query, **context, **_filters(query, context, error))
 
 
 class SealsQuery(Query):
@@ -179,7 +179,7 @@ class SealOut(Output):
     query=AuditQuery,
     returns=Listed(AuditOut),
     produces=[JSON_LINES],
-    on_fault=_again,
+    on_fault=_error_page,
 )
 def index(actor: Actor, query: AuditQuery) -> Response:
     """List the audit log.
@@ -203,19 +203,19 @@ def index(actor: Actor, query: AuditQuery) -> Response:
         "total_exact": found.total_exact,
         "searched_until": clock.to_text(found.searched_until),
     }
-    shown = _shown(actor, items) if g.face == "person" else {}
-    if shown:
-        shown |= _filters(query, shown)
-    return reply(data, template="audit.html", query=query, **shown)
+    context = _page_context(actor, items) if g.face == "person" else {}
+    if context:
+        context |= _filters(query, context)
+    return reply(data, template="audit.html", query=query, **context)
 
 
-def _shown(actor: Actor, items: list[dict[str, Any]]) -> dict[str, Any]:
+def _page_context(actor: Actor, items: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the page shows in addition to the entries: names, filter choices, and the last seal."""
     newest = tenancy.listing(actor, AuditSeal, project=False).order_by(AuditSeal.number.desc()).limit(1)
-    kept = audit_seals.days_kept(db.session.get_one(Workspace, actor.workspace_id))
+    days = audit_seals.days_kept(db.session.get_one(Workspace, actor.workspace_id))
     choices = search.choices(actor)
     names = {**dict(choices["people"]), **search.names(actor.workspace_id, items)}
-    return {"names": names, "seal": db.session.scalar(newest), "kept": kept, **choices}
+    return {"names": names, "seal": db.session.scalar(newest), "kept": days, **choices}
 
 
 @route(bp, "/audit/seals", scope="admin", query=SealsQuery, returns=Listed(SealOut))

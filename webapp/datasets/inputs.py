@@ -28,8 +28,8 @@ class DatasetInput(Input):
         tables = body.get("templates")
         if not isinstance(tables, list) or len(tables) > limits.MAX_DATASET_TABLES:
             return []
-        wanted = [table.get("template_id") if isinstance(table, dict) else None for table in tables]
-        return datasets.look_up_templates(g.actor, wanted)[1]
+        template_ids = [table.get("template_id") if isinstance(table, dict) else None for table in tables]
+        return datasets.look_up_templates(g.actor, template_ids)[1]
 
 
 class DatasetIn(DatasetInput):

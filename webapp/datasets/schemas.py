@@ -85,6 +85,6 @@ class DatasetExportInput(DatasetPreviewInput):
 
     def of_table(self, count: int) -> GenerateInput:
         """Return the same request for one table. `count` can be 0, because parents may have no children."""
-        told = self.model_dump(mode="json", exclude={"seed", "now"}, exclude_none=True)
-        ask = GenerateInput.model_validate(told, strict=False)
+        settings = self.model_dump(mode="json", exclude={"seed", "now"}, exclude_none=True)
+        ask = GenerateInput.model_validate(settings, strict=False)
         return ask.model_copy(update={"seed": self.seed, "now": self.now, "count": count})

@@ -43,27 +43,27 @@ SENDING: Final = (
 )  # fmt: skip
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _NOWHERE: Final = "https://none.invalid"  # replaces an invalid URL, so that the other settings can be checked
-_OWN: Final = "rest"  # the kind of a connection that is created for an endpoint
+_OWN_KIND: Final = "rest"  # the kind of a connection that is created for an endpoint
 
 
 def as_json(endpoint: Endpoint) -> dict[str, Any]:
     """Return an endpoint as the API shows it, with secrets masked."""
     connection = db.session.get_one(Connection, endpoint.connection_id)
     request = endpoint.settings["request_template"]
-    shown = connections_settings.shown(connection.settings, KINDS[connection.type])
-    own = connection.of_endpoint
+    settings = connections_settings.shown(connection.settings, KINDS[connection.type])
+    has_own_connection = connection.of_endpoint
     return {
         "id": endpoint.id,
         "name": endpoint.name,
         "method": request["method"],
-        "url": shown["base_url"] + request["path"] if own else None,
-        "connection_id": None if own else connection.id,
-        "path": None if own else request["path"],
+        "url": settings["base_url"] + request["path"] if has_own_connection else None,
+        "connection_id": None if has_own_connection else connection.id,
+        "path": None if has_own_connection else request["path"],
         "headers": request.get("headers", {}),
         "header_encoding": request.get("header_encoding", "none"),
         "query_params": request.get("query_params", {}),
         "body": request.get("body"),
-        "auth": shown.get("auth", {"type": "none"}) if own else None,
+        "auth": settings.get("auth", {"type": "none"}) if has_own_connection else None,
         **{name: endpoint.settings.get(name) for name in SENDING},
         "environment": connection.environment,
         "project_id": endpoint.project_id,
@@ -75,21 +75,24 @@ def as_json(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def create(actor: Actor, given: Mapping[str, Any]) -> Endpoint:
-    """Create an endpoint, and commit. `given` has the keys of `as_json`. Errors: forbidden, not_found (the connection),
-    validation_error with all errors."""
-    given = _spelled(given)
-    connection, settings, grants = preview(actor, given)
+def create(actor: Actor, values: Mapping[str, Any]) -> Endpoint:
+    """Create an endpoint, and commit. `values` has the keys of `as_json`. Errors: forbidden, not_found (the
+    connection), validation_error with all errors."""
+    values = _canonical(values)
+    connection, settings, grants = preview(actor, values)
     secrets.allow(actor, grants)
-    if given.get("url"):
-        own = {"base_url": _split(given["url"])[0], "auth": given.get("auth") or {"type": "none"}}
+    if values.get("url"):
+        own_settings = {
+            "base_url": _split_url(values["url"])[0],
+            "auth": values.get("auth") or {"type": "none"},
+        }
         connection = connections.draft(
-            actor, name=given["name"], type=_OWN, settings=own, environment=given.get("environment") or "dev",
-            of_endpoint=True, tells=False,
+            actor, name=values["name"], type=_OWN_KIND, settings=own_settings,
+            environment=values.get("environment") or "dev", of_endpoint=True, tells=False,
         )  # fmt: skip
     endpoint = Endpoint(
         **tenancy.here(actor),
-        name=given["name"],
+        name=values["name"],
         connection_id=connection.id,
         settings=settings,
         created_by=actor.user_id,
@@ -107,11 +110,11 @@ def of_operations(
     """Create an endpoint for each operation of an API that has none yet, in the caller's transaction.
 
     `requests` are the title and the request of each operation by name."""
-    mine = select(Endpoint).where(Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None))
-    there = {one.settings.get("operation") for one in db.session.scalars(mine)}
-    made = []
+    statement = select(Endpoint).where(Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None))
+    existing = {one.settings.get("operation") for one in db.session.scalars(statement)}
+    created = []
     for operation, (title, request) in requests.items():
-        if operation in there:
+        if operation in existing:
             continue
         endpoint = Endpoint(
             **tenancy.here(actor),
@@ -123,14 +126,14 @@ def of_operations(
         db.session.add(endpoint)
         db.session.flush()
         audit_log.record(actor, "endpoint.create", endpoint, join=True, name=endpoint.name)
-        made.append(endpoint)
-    return made
+        created.append(endpoint)
+    return created
 
 
 def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endpoint:
     """Change a locked endpoint, and commit. Masked secrets are kept on update. Errors: see `create`."""
-    before, changes = as_json(endpoint), _kept(_spelled(changes))
-    connection, merged, fresh, settings, grants = _changed(actor, endpoint, changes, before)
+    before, changes = as_json(endpoint), _without_nulls(_canonical(changes))
+    connection, merged, fresh, settings, grants = _prepare_change(actor, endpoint, changes, before)
     secrets.allow(actor, grants)
     if fresh is not None:
         connections.put_in(actor, connection, {"settings": fresh, "environment": merged["environment"]})
@@ -146,94 +149,106 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
 
 def check(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> None:
     """Check changes without saving them. Error: validation_error with all errors."""
-    _changed(actor, endpoint, _kept(_spelled(changes)), as_json(endpoint))
+    _prepare_change(actor, endpoint, _without_nulls(_canonical(changes)), as_json(endpoint))
 
 
-def _changed(
+def _prepare_change(
     actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any], before: Mapping[str, Any]
 ) -> tuple[Connection, dict[str, Any], dict[str, Any] | None, dict[str, Any], connections_settings.Grants]:
     """Return the connection, the changed endpoint, the connection's new settings if they change, the endpoint's
     settings, and the hosts to allow secrets for. Error: validation_error with all errors."""
     connection = db.session.get_one(Connection, endpoint.connection_id)
-    own = connection.of_endpoint
-    others = ("connection_id", "path") if own else ("url", "auth", "environment")
+    has_own_connection = connection.of_endpoint
+    fixed = ("connection_id", "path") if has_own_connection else ("url", "auth", "environment")
     if endpoint.settings.get("operation"):
-        others = (*others, "connection_id", *REQUEST)
+        fixed = (*fixed, "connection_id", *REQUEST)
     faults = _FaultCollector()
     with faults:
-        _same(endpoint, own, [name for name in others if changes.get(name) and changes[name] != before[name]])
+        _check_unchangeable(
+            endpoint,
+            has_own_connection,
+            [name for name in fixed if changes.get(name) and changes[name] != before[name]],
+        )
     merged: dict[str, Any] = {**before, **changes}
-    fresh: dict[str, Any] | None = None
+    new_settings: dict[str, Any] | None = None
     base = ""
-    if own:
+    if has_own_connection:
         with faults:
-            base, merged["path"] = _split(merged["url"] or "")
-    if own and {"url", "auth", "environment"} & changes.keys():
-        shown = connections_settings.shown(connection.settings, KINDS[_OWN])
-        fresh = {**shown, "base_url": base or shown["base_url"], "auth": merged["auth"] or {"type": "none"}}
+            base, merged["path"] = _split_url(merged["url"] or "")
+    if has_own_connection and {"url", "auth", "environment"} & changes.keys():
+        current = connections_settings.shown(connection.settings, KINDS[_OWN_KIND])
+        new_settings = {
+            **current,
+            "base_url": base or current["base_url"],
+            "auth": merged["auth"] or {"type": "none"},
+        }
         with faults:
-            connections_settings.check(actor, connection.project_id, KINDS[_OWN], fresh, connection.settings)
+            connections_settings.check(
+                actor, connection.project_id, KINDS[_OWN_KIND], new_settings, connection.settings
+            )
     settings, grants = _settings(merged, endpoint.settings), []
-    leads = connection
-    if fresh is not None and not connections_settings.leads_there(connection, KINDS[_OWN], fresh):
-        leads = Connection(  # not saved
+    checked = connection
+    if new_settings is not None and not connections_settings.leads_there(
+        connection, KINDS[_OWN_KIND], new_settings
+    ):
+        checked = Connection(  # not saved
             workspace_id=connection.workspace_id,
             project_id=connection.project_id,
-            type=_OWN,
-            settings=dict(fresh),
+            type=_OWN_KIND,
+            settings=dict(new_settings),
         )
     with faults:
-        grants = _check(actor, leads, settings, endpoint.settings if leads is connection else {})
+        grants = _check_settings(actor, checked, settings, endpoint.settings if checked is connection else {})
     faults.raise_all()
-    return connection, merged, fresh, settings, grants
+    return connection, merged, new_settings, settings, grants
 
 
 def preview(
-    actor: Actor, given: Mapping[str, Any]
+    actor: Actor, values: Mapping[str, Any]
 ) -> tuple[Connection, dict[str, Any], connections_settings.Grants]:
     """Return the connection and the settings that an endpoint would have, and the hosts to allow secrets for.
 
-    Saves nothing. Secrets in `given` are not encrypted in this connection. Errors: see `create`."""
+    Saves nothing. Secrets in `values` are not encrypted in this connection. Errors: see `create`."""
     require(actor, "write")
-    given = _spelled(given)
+    values = _canonical(values)
     faults = _FaultCollector()
     with faults:
-        _one_address(given)
-    connection, own = None, {"base_url": _NOWHERE, "auth": given.get("auth") or {"type": "none"}}
-    path = given.get("path")
-    if given.get("url"):
+        _check_address(values)
+    connection, own_settings = None, {"base_url": _NOWHERE, "auth": values.get("auth") or {"type": "none"}}
+    path = values.get("path")
+    if values.get("url"):
         with faults:
-            own["base_url"], path = _split(given["url"])
-    elif given.get("connection_id"):
+            own_settings["base_url"], path = _split_url(values["url"])
+    elif values.get("connection_id"):
         with faults:
-            connection = _used(actor, given["connection_id"])
+            connection = _rest_connection(actor, values["connection_id"])
     if connection is None:
         with faults:
-            connections_settings.check(actor, actor.project_id, KINDS[_OWN], own, {})
+            connections_settings.check(actor, actor.project_id, KINDS[_OWN_KIND], own_settings, {})
         connection = Connection(
             workspace_id=actor.workspace_id,
             project_id=actor.project_id,
-            type=_OWN,
-            settings=own,
+            type=_OWN_KIND,
+            settings=own_settings,
             read_only=False,
         )
-    settings, grants = _settings({**given, "path": path}, {}), []
+    settings, grants = _settings({**values, "path": path}, {}), []
     with faults:
-        grants = _check(actor, connection, settings)
+        grants = _check_settings(actor, connection, settings)
     faults.raise_all()
     return connection, settings, grants
 
 
 def delete(actor: Actor, endpoint: Endpoint) -> None:
     """Soft-delete a locked endpoint, and commit. Error: in_use, with the running pushes that use it."""
-    going = select(Push.id, Push.target, Push.team_id).where(
+    unfinished = select(Push.id, Push.target, Push.team_id).where(
         Push.endpoint_id == endpoint.id, Push.status.not_in(END_STATES), Push.deleted_at.is_(None)
     )
-    if rows := db.session.execute(going).all():
-        seen = [(row, actor.role_in(row.team_id) is not None) for row in rows]
+    if rows := db.session.execute(unfinished).all():
+        visible = [(row, actor.role_in(row.team_id) is not None) for row in rows]
         users = [
-            {"type": "push", "id": row.id if mine else None, "name": row.target if mine else None}
-            for row, mine in seen
+            {"type": "push", "id": row.id if can_see else None, "name": row.target if can_see else None}
+            for row, can_see in visible
         ]
         raise ApiError("in_use", "Rows are being sent to this endpoint.", {"used_by": users})
     versioning.soft_delete(actor, endpoint)
@@ -247,13 +262,13 @@ def restore(actor: Actor, endpoint: Endpoint) -> None:
 # --- Settings
 
 
-def _spelled(given: Mapping[str, Any]) -> dict[str, Any]:
+def _canonical(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input with enumerated values (`push_mode`, `auth.type`) in their stored spelling."""
-    return json_input.canonical(KINDS[_OWN].Settings, given)
+    return json_input.canonical(KINDS[_OWN_KIND].Settings, values)
 
 
-def _one_address(given: Mapping[str, Any]) -> None:
-    if bool(given.get("url")) == bool(given.get("connection_id")):
+def _check_address(values: Mapping[str, Any]) -> None:
+    if bool(values.get("url")) == bool(values.get("connection_id")):
         text = "Specify either url, or connection_id with path."
         raise validation_error([Fault("url", "missing", text)])
     faults = [
@@ -264,15 +279,15 @@ def _one_address(given: Mapping[str, Any]) -> None:
             "Remove it.",
         )
         for name in ("auth", "environment")
-        if given.get("connection_id") and given.get(name)
+        if values.get("connection_id") and values.get(name)
     ]
-    if given.get("url") and given.get("path"):
+    if values.get("url") and values.get("path"):
         faults.append(Fault("path", "not_allowed", "With url, the path is part of the URL.", "Remove path."))
     if faults:
         raise validation_error(faults)
 
 
-def _split(url: str) -> tuple[str, str]:
+def _split_url(url: str) -> tuple[str, str]:
     """Split a URL into its origin and the rest, which may contain `{{field}}`."""
     parts = urlsplit(url)
     if not parts.scheme or not parts.netloc or "{" in parts.netloc:
@@ -282,7 +297,7 @@ def _split(url: str) -> tuple[str, str]:
     return origin, url[len(origin) :]
 
 
-def _kept(changes: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changes without a null name or environment, which keep their values as in connections."""
     return {
         key: value
@@ -291,45 +306,45 @@ def _kept(changes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _same(endpoint: Endpoint, own: bool, unfit: list[str]) -> None:
+def _check_unchangeable(endpoint: Endpoint, has_own_connection: bool, rejected: list[str]) -> None:
     """Raise validation_error for settings of an endpoint that cannot be changed."""
-    if unfit:
-        has = "its own URL" if own else "the URL and the credentials of its connection"
+    if rejected:
+        subject = "its own URL" if has_own_connection else "the URL and the credentials of its connection"
         if endpoint.settings.get("operation"):
-            has = f"the request of the operation {endpoint.settings['operation']}"
-        text = f"This endpoint has {has}."
+            subject = f"the request of the operation {endpoint.settings['operation']}"
+        text = f"This endpoint has {subject}."
         raise validation_error(
-            [Fault(name, "not_allowed", text, "Create another endpoint.") for name in unfit]
+            [Fault(name, "not_allowed", text, "Create another endpoint.") for name in rejected]
         )
 
 
-def _used(actor: Actor, connection_id: str) -> Connection:
+def _rest_connection(actor: Actor, connection_id: str) -> Connection:
     found = connections.get(actor, connection_id, "write")
-    if found.type != _OWN:
-        text = f"Endpoints need a connection of type {_OWN}; this one has the type {found.type}."
+    if found.type != _OWN_KIND:
+        text = f"Endpoints need a connection of type {_OWN_KIND}; this one has the type {found.type}."
         raise validation_error([Fault("connection_id", "not_for_this_type", text)])
     return found
 
 
-def _settings(given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     request = {
-        "method": given.get("method") or "POST",
-        "path": given.get("path") or "",
-        "headers": given.get("headers") or {},
-        "header_encoding": given.get("header_encoding") or "none",
-        "query_params": given.get("query_params") or {},
-        "body": given.get("body"),
+        "method": values.get("method") or "POST",
+        "path": values.get("path") or "",
+        "headers": values.get("headers") or {},
+        "header_encoding": values.get("header_encoding") or "none",
+        "query_params": values.get("query_params") or {},
+        "body": values.get("body"),
     }
-    said = {name: given[name] for name in SENDING if given.get(name) is not None}
-    kept = {"operation": before["operation"]} if before.get("operation") else {}
-    return {**said, **kept, "request_template": before["request_template"] if kept else request}
+    sending = {name: values[name] for name in SENDING if values.get(name) is not None}
+    operation = {"operation": before["operation"]} if before.get("operation") else {}
+    return {**sending, **operation, "request_template": before["request_template"] if operation else request}
 
 
-def _check(
+def _check_settings(
     actor: Actor, connection: Connection, settings: Mapping[str, Any], stored: Mapping[str, Any] = NOTHING
 ) -> connections_settings.Grants:
-    told = {name: value for name, value in settings.items() if name != "operation"}
-    return connections_settings.check_changed(actor, connection, KINDS[connection.type], told, stored)
+    checked = {name: value for name, value in settings.items() if name != "operation"}
+    return connections_settings.check_changed(actor, connection, KINDS[connection.type], checked, stored)
 
 
 class _FaultCollector:
@@ -347,8 +362,8 @@ class _FaultCollector:
         if not isinstance(error, ApiError) or error.code != "validation_error":
             return False
         for fault in error.details["fields"]:
-            front = next((one for one in self._NAMES if fault["path"].startswith(one)), "")
-            path = self._NAMES.get(front, "") + fault["path"][len(front) :]
+            prefix = next((one for one in self._NAMES if fault["path"].startswith(one)), "")
+            path = self._NAMES.get(prefix, "") + fault["path"][len(prefix) :]
             self._fields.append({**fault, "path": path})
         return True
 
@@ -366,27 +381,27 @@ _STAND_IN: Final = (
 )
 
 
-def requests(actor: Actor, given: Mapping[str, Any], template_id: str) -> list[str]:
+def requests(actor: Actor, values: Mapping[str, Any], template_id: str) -> list[str]:
     """Return the exact HTTP requests for a template's first row (in batch mode its first three), with secrets masked.
 
-    `given` has the keys of `as_json`. Sends nothing. Errors: forbidden, not_found, validation_error with all errors of
+    `values` has the keys of `as_json`. Sends nothing. Errors: forbidden, not_found, validation_error with all errors of
     the endpoint, target_failed (reason unknown_field: the rows have no such `{{field}}`), and errors of external values
     of the template.
     """
-    connection, settings, _ = preview(actor, unmasked(given))
+    connection, settings, _ = preview(actor, unmasked(values))
     destination = Destination(connection, None, settings)
     template = tenancy.get(actor, Template, template_id, "read")
     found = generate.TemplateRef(template.id, template.version, template.project_id, template.team_id)
     source = generate.saved_source(found, None)
-    count = limits.PREVIEW_ROWS if given.get("push_mode") == "batch" else 1
+    count = limits.PREVIEW_ROWS if values.get("push_mode") == "batch" else 1
     recipe = external_values.recipe(actor, source, GenerateInput(count=count, seed=_SEED))
     entity = Places(destination).fitting(source.name)
     assert entity is not None  # any path is a place
-    wanted = RequestedTable(
+    requested = RequestedTable(
         source.name, entity.name, TemplateRows(recipe.bound), count, RequestedMapping({}, {}), entity
     )
     push_id = ids.new("psh")
-    planned = planning.table(wanted, destination.can, push_id, 0)
+    planned = planning.table(requested, destination.can, push_id, 0)
     with targets.channel_of(destination) as channel:
         return pushes.preview_requests(push_id, channel, 0, planned)
 

@@ -31,7 +31,7 @@ AREA: Final = "exports"
 def used(session: Session, workspace_id: str) -> int:
     """Return the bytes of a workspace's export files, including those in progress. A file shared by parts of
     several exports counts once."""
-    whole = select(Export.storage_key, Export.bytes).where(
+    single_files = select(Export.storage_key, Export.bytes).where(
         Export.workspace_id == workspace_id, Export.storage_key.is_not(None)
     )
     parts = (
@@ -39,24 +39,24 @@ def used(session: Session, workspace_id: str) -> int:
         .join(Export, Export.id == ExportPart.export_id)
         .where(Export.workspace_id == workspace_id, ExportPart.storage_key.is_not(None))
     )
-    files = whole.union(parts).subquery()
-    held = select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(
+    files = single_files.union(parts).subquery()
+    holds = select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(
         StorageHold.workspace_id == workspace_id, StorageHold.area == AREA
     )
-    made = session.scalar(select(func.coalesce(func.sum(files.c.bytes), 0))) or 0
-    return int(made) + int(session.scalar(held) or 0)
+    stored = session.scalar(select(func.coalesce(func.sum(files.c.bytes), 0))) or 0
+    return int(stored) + int(session.scalar(holds) or 0)
 
 
 def reserved(app: Flask, workspace_id: str, key: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Yield the pieces of a file after their bytes are reserved. Raises quota_exceeded if they do not fit and
     no other file can be removed. Call `release` when the file is saved or discarded."""
-    total = held = 0
+    total = reserved_bytes = 0
     for piece in pieces:
         total += len(piece)
-        if total > held:
+        if total > reserved_bytes:
             # The storage may read pieces in its own thread, which cannot remove files.
             with ThreadPoolExecutor(1) as thread:
-                held = thread.submit(_reserve, app, workspace_id, key, total).result()
+                reserved_bytes = thread.submit(_reserve, app, workspace_id, key, total).result()
         yield piece
 
 
@@ -68,21 +68,21 @@ def _reserve(app: Flask, workspace_id: str, key: str, total: int) -> int:
                 locked = (
                     select(Workspace.plan).where(Workspace.id == workspace_id).with_for_update(key_share=True)
                 )
-                most = limits.EXPORT_FILES_BYTES[session.scalar(locked) or "free"]
+                limit = limits.EXPORT_FILES_BYTES[session.scalar(locked) or "free"]
                 hold = session.get(StorageHold, key) or StorageHold(
                     key=key, workspace_id=workspace_id, area=AREA, bytes=0
                 )
-                free = most - used(session, workspace_id) + hold.bytes
+                free = limit - used(session, workspace_id) + hold.bytes
                 if free >= total:
                     hold.bytes, hold.updated_at = min(free, total + limits.EXPORT_HOLD_BYTES), clock.now()
                     session.add(hold)
                     return hold.bytes
             if not _remove_oldest(workspace_id):
                 text = (
-                    f"The export files of this workspace may take {most:,} bytes, and this file does not fit. "
+                    f"The export files of this workspace may take {limit:,} bytes, and this file does not fit. "
                     "Export fewer rows, or wait until other exports have finished."
                 )
-                raise ApiError("quota_exceeded", text, {"limit_bytes": most, "file_bytes": total})
+                raise ApiError("quota_exceeded", text, {"limit_bytes": limit, "file_bytes": total})
 
 
 def _remove_oldest(workspace_id: str) -> bool:
@@ -123,13 +123,13 @@ def release(key: str) -> None:
 
 def part_files(export_ids: Sequence[str]) -> list[str]:
     """Return the files of some exports' parts that no part of another export uses."""
-    mine = select(ExportPart.storage_key).where(
+    own_files = select(ExportPart.storage_key).where(
         ExportPart.storage_key.is_not(None), ExportPart.export_id.in_(export_ids)
     )
     other = aliased(ExportPart)
     shared = exists().where(other.storage_key == ExportPart.storage_key, other.export_id.not_in(export_ids))
     with reading() as session:
-        return list(session.scalars(mine.where(~shared).distinct()))
+        return list(session.scalars(own_files.where(~shared).distinct()))
 
 
 def remove_files(export_id: str, now: datetime) -> None:
@@ -139,14 +139,16 @@ def remove_files(export_id: str, now: datetime) -> None:
     sweep, but never an unreferenced file.
     """
     store = storage.of(current_app)
-    whole = update(Export).where(Export.id == export_id)
+    statement = update(Export).where(Export.id == export_id)
     with writing() as session:
-        session.execute(whole.values(file_removed_at=now), execution_options={"synchronize_session": False})
+        session.execute(
+            statement.values(file_removed_at=now), execution_options={"synchronize_session": False}
+        )
     with reading() as session:
-        own = session.scalar(select(Export.storage_key).where(Export.id == export_id))
-    for key in [*([own] if own else []), *part_files([export_id])]:
+        key_of_file = session.scalar(select(Export.storage_key).where(Export.id == export_id))
+    for key in [*([key_of_file] if key_of_file else []), *part_files([export_id])]:
         store.delete(key)
     with writing() as session:
         parts = update(ExportPart).where(ExportPart.export_id == export_id).values(storage_key=None)
         session.execute(parts, execution_options={"synchronize_session": False})
-        session.execute(whole.values(storage_key=None), execution_options={"synchronize_session": False})
+        session.execute(statement.values(storage_key=None), execution_options={"synchronize_session": False})

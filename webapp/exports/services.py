@@ -56,7 +56,7 @@ OPEN: Final = ("queued", "running")
 
 # Lease owner and expiry of an export in parts: it is never considered lost, and sweepers do not enqueue it.
 _HOLDER: Final = "its parts"
-_FOREVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_FAR_FUTURE: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def planned(recipe: Recipe, part_rows: int | None) -> int | None:
@@ -69,9 +69,9 @@ def planned(recipe: Recipe, part_rows: int | None) -> int | None:
         return None
     parts = -(-recipe.count // part_rows)
     if parts > limits.MAX_PARTS:
-        least = -(-recipe.count // limits.MAX_PARTS)
+        minimum = -(-recipe.count // limits.MAX_PARTS)
         text = f"{recipe.count:,} rows are {parts:,} parts of {part_rows:,}; the maximum is {limits.MAX_PARTS:,} parts."
-        raise validation_error([Fault("part_rows", "too_small", text, f"Use {least:,} or more.")])
+        raise validation_error([Fault("part_rows", "too_small", text, f"Use {minimum:,} or more.")])
     together = recipe.writer().together if recipe.format.continues else 1
     if part_rows % together:
         text = f"An INSERT has {together:,} rows, and a part may not end inside of one."
@@ -88,19 +88,19 @@ def fitting(count: int) -> int | None:
 
 
 def add(
-    session: Session | scoped_session[Any], export: Export, offset: int, made: Sequence[ExportPart] = ()
+    session: Session | scoped_session[Any], export: Export, offset: int, reused: Sequence[ExportPart] = ()
 ) -> None:
-    """Add parts to a new export. The first one starts with row `offset` of the template; `made` are parts of
+    """Add parts to a new export. The first one starts with row `offset` of the template; `reused` are parts of
     an earlier export whose files are reused. The others are enqueued after `session` commits."""
-    taken = {part.number: part for part in made}
+    reused_by_number = {part.number: part for part in reused}
     rows = export.part_rows or export.count
     waiting = []
-    for at in range(0, export.count, rows):
-        number = at // rows + 1
+    for start in range(0, export.count, rows):
+        number = start // rows + 1
         part = ExportPart(
-            export_id=export.id, number=number, offset=offset + at, count=min(rows, export.count - at)
+            export_id=export.id, number=number, offset=offset + start, count=min(rows, export.count - start)
         )
-        if before := taken.get(number):
+        if before := reused_by_number.get(number):
             for column in ("status", "attempt", "rows_done", "bytes", "sha256", "leaks", "storage_key"):
                 setattr(part, column, getattr(before, column))
             part.started_at, part.finished_at = before.started_at, before.finished_at
@@ -110,8 +110,8 @@ def add(
     session.flush()
     for part in waiting:
         jobs_queue.after_commit(session, redis_client(), PART_KIND, part.id)
-    export.parts_done = len(taken)
-    export.rows_done = sum(part.count for part in made)
+    export.parts_done = len(reused_by_number)
+    export.rows_done = sum(part.count for part in reused)
 
 
 def parts_of(export: Export) -> list[ExportPart]:
@@ -138,7 +138,7 @@ def one(export: Export, number: int) -> ExportPart | None:
 
 def part_as_json(part: ExportPart) -> dict[str, Any]:
     """Return a part for the manifest. `download_url` is a path, and None until there is a file."""
-    made = part.status == "completed" and part.storage_key is not None
+    has_file = part.status == "completed" and part.storage_key is not None
     return {
         "number": part.number,
         "offset": part.offset,
@@ -148,14 +148,14 @@ def part_as_json(part: ExportPart) -> dict[str, Any]:
         "rows_done": part.rows_done,
         "bytes": part.bytes,
         "sha256": part.sha256,
-        "download_url": f"/exports/{part.export_id}/parts/{part.number}" if made else None,
+        "download_url": f"/exports/{part.export_id}/parts/{part.number}" if has_file else None,
         "error": part.error,
     }
 
 
 def as_one(export: Export) -> dict[str, Any]:
     """Return the only part of an export that is a single file."""
-    made = export.status == "completed" and export.file_removed_at is None
+    has_file = export.status == "completed" and export.file_removed_at is None
     return {
         "number": 1,
         "offset": export.request["ask"].get("offset", 0),
@@ -165,14 +165,14 @@ def as_one(export: Export) -> dict[str, Any]:
         "rows_done": export.rows_done,
         "bytes": export.bytes,
         "sha256": export.sha256,
-        "download_url": f"/exports/{export.id}/parts/1" if made else None,
+        "download_url": f"/exports/{export.id}/parts/1" if has_file else None,
         "error": export.error,
     }
 
 
 def manifest(export: Export) -> dict[str, Any]:
     """Return the manifest: parts and pins, with paths as URLs. A single file has one part."""
-    kept = pins.shown(export.pins)
+    pinned = pins.shown(export.pins)
     return {
         "export_id": export.id,
         "status": export.status,
@@ -180,11 +180,11 @@ def manifest(export: Export) -> dict[str, Any]:
         "template_version": export.template_version,
         "dataset_id": export.dataset_id,
         "dataset_version": export.dataset_version,
-        "seed": kept["seed"],
-        "now": kept["now"],
-        "engine": kept["engine"],
-        "vocabulary": kept["vocabulary"],
-        "locale": kept["locale"],
+        "seed": pinned["seed"],
+        "now": pinned["now"],
+        "engine": pinned["engine"],
+        "vocabulary": pinned["vocabulary"],
+        "locale": pinned["locale"],
         "format": export.format,
         "file_name": export.file_name,
         "concatenates": export.parts is None or FORMATS[export.format].continues,
@@ -208,16 +208,16 @@ def in_one_piece(export: Export) -> bool:
 def joined(store: Storage, parts: Sequence[tuple[str, int]], first: int, last: int) -> Iterator[bytes]:
     """Yield bytes from `first` up to, but not including, `last` of files (key, size) as if they were
     concatenated. Each file is opened when needed, the first immediately. Raises MissingError."""
-    wanted, at = [], 0
+    ranges, position = [], 0
     for key, size in parts:
-        begin, end = max(first - at, 0), min(last - at, size)
+        begin, end = max(first - position, 0), min(last - position, size)
         if begin < end:
-            wanted.append((key, begin, end))
-        at += size
-    if not wanted:
+            ranges.append((key, begin, end))
+        position += size
+    if not ranges:
         return iter(())
-    opened = store.get(*wanted[0])
-    return chain(opened, chain.from_iterable(store.get(*item) for item in wanted[1:]))
+    opened = store.get(*ranges[0])
+    return chain(opened, chain.from_iterable(store.get(*item) for item in ranges[1:]))
 
 
 def in_one(statement: Select[Any]) -> Select[Any]:
@@ -249,7 +249,7 @@ def may_start(part_id: str) -> Callable[[Session], bool]:
                 status="running",
                 attempt=case((Export.attempt == 0, 1), else_=Export.attempt),
                 lease_owner=_HOLDER,
-                lease_until=_FOREVER,
+                lease_until=_FAR_FUTURE,
                 started_at=func.coalesce(Export.started_at, clock.now()),
             )
             .execution_options(synchronize_session=False)
@@ -261,24 +261,24 @@ def may_start(part_id: str) -> Callable[[Session], bool]:
 
 def stop(export: Export) -> None:
     """Cancel all parts of a locked export. Queued ones end immediately. Does not commit."""
-    mine = update(ExportPart).where(ExportPart.export_id == export.id)
-    quiet = {"synchronize_session": False}
+    of_export = update(ExportPart).where(ExportPart.export_id == export.id)
+    options = {"synchronize_session": False}
     now = clock.now()
-    waiting = mine.where(ExportPart.status == "queued")
+    queued = of_export.where(ExportPart.status == "queued")
     ended = {"status": "cancelled", "finished_at": now, "epoch": ExportPart.epoch + 1}
-    db.session.execute(waiting.values(**ended), execution_options=quiet)
-    running = mine.where(ExportPart.status == "running", ExportPart.cancel_requested_at.is_(None))
-    db.session.execute(running.values(cancel_requested_at=now), execution_options=quiet)
+    db.session.execute(queued.values(**ended), execution_options=options)
+    running = of_export.where(ExportPart.status == "running", ExportPart.cancel_requested_at.is_(None))
+    db.session.execute(running.values(cancel_requested_at=now), execution_options=options)
 
 
 def progress(part_id: str) -> None:
     """Update the number of rows that the parts of an export have generated."""
     with writing() as session:
         export_id = session.scalar(select(ExportPart.export_id).where(ExportPart.id == part_id))
-        made = select(func.sum(ExportPart.rows_done)).where(ExportPart.export_id == export_id)
+        generated = select(func.sum(ExportPart.rows_done)).where(ExportPart.export_id == export_id)
         statement = update(Export).where(Export.id == export_id, Export.status == "running")
         session.execute(
-            statement.values(rows_done=func.coalesce(made.scalar_subquery(), 0)),
+            statement.values(rows_done=func.coalesce(generated.scalar_subquery(), 0)),
             execution_options={"synchronize_session": False},
         )
 
@@ -400,12 +400,12 @@ def asked_again(export: Export) -> dict[str, Any]:
     """Return a body that produces the same bytes: the original one with defaults filled in. generate accepts
     it too, except for `part_rows`; the version is not included."""
     ask = export.request["ask"]
-    unsaid = {"offset": 0}
-    given = {name: value for name, value in ask.items() if value not in (None, {}, unsaid.get(name))}
+    defaults = {"offset": 0}
+    values = {name: value for name, value in ask.items() if value not in (None, {}, defaults.get(name))}
     count = {} if "tables" in export.pins else {"count": export.count}
     now = {"now": export.pins["now"]} if export.pins["now"] else {}
     parts = {"part_rows": export.part_rows} if export.part_rows else {}
-    return {**given, **count, **parts, "format": export.format, "seed": export.pins["seed"], **now}
+    return {**values, **count, **parts, "format": export.format, "seed": export.pins["seed"], **now}
 
 
 def create(
@@ -440,15 +440,15 @@ def create(
         pins=recipe.pins.to_json(),
         part_rows=part_rows,
     )
-    told: dict[str, Any] = {
+    details: dict[str, Any] = {
         "version": found.version,
         "seed": recipe.pins.seed,
         "format": recipe.format.name,
         "offset": recipe.offset,
         **({"part_rows": part_rows} if part_rows else {}),
     }
-    inside, of = recipe.records(), ("template", found.id)
-    return queue(actor, export, "template.export", of, largest=count, records=inside, claim=claim, **told)
+    records, of = recipe.records(), ("template", found.id)
+    return queue(actor, export, "template.export", of, largest=count, records=records, claim=claim, **details)
 
 
 def create_of_dataset(
@@ -485,14 +485,16 @@ def create_of_dataset(
         },
         pins=bundle.pins(),
     )
-    told: dict[str, Any] = {
+    details: dict[str, Any] = {
         "version": version.number,
         "seed": bundle.seed,
         "format": export.format,
         "tables": len(members),
     }
-    inside, of = sum(recipe.records() for recipe in bundle.recipes), ("dataset", dataset.id)
-    return queue(actor, export, "dataset.export", of, largest=largest, records=inside, claim=claim, **told)
+    records, of = sum(recipe.records() for recipe in bundle.recipes), ("dataset", dataset.id)
+    return queue(
+        actor, export, "dataset.export", of, largest=largest, records=records, claim=claim, **details
+    )
 
 
 def queue(
@@ -502,18 +504,18 @@ def queue(
     of: tuple[str, str],
     *,
     largest: int,
-    made: Sequence[ExportPart] = (),
+    reused: Sequence[ExportPart] = (),
     records: int = 0,
     claim: Callable[[Export], None] | None = None,
-    **told: Any,
+    **details: Any,
 ) -> Export:
     """Reserve the quota of a new export, save it with its audit entry, commit, and notify workers.
 
-    `largest`: rows of its largest table; `made`: reused parts, whose rows were counted before; `records`:
+    `largest`: rows of its largest table; `reused`: reused parts, whose rows were counted before; `records`:
     objects in arrays, which count as rows. `claim` is called in the transaction that saves the export, and can
     end it with an exception. Raises row_limit_exceeded, quota_exceeded.
     """
-    spent = export.count - sum(part.count for part in made)
+    spent = export.count - sum(part.count for part in reused)
     stored_json.take(actor, export.request, export.pins)
     reservation = quotas.reserve_rows(actor, spent + records, largest=largest)
     try:
@@ -521,15 +523,15 @@ def queue(
         export.workspace_id = actor.workspace_id
         export.created_by, export.key_id = actor.user_id, actor.key_id
         quota = {"rows": reservation.rows, "second": reservation.second, "records": records}
-        told |= quotas.records_told(records)
+        details |= quotas.records_told(records)
         export.request = {**export.request, "quota": quota}
         db.session.add(export)
         db.session.flush()
         if claim is not None:
             claim(export)
-        audit_log.record(actor, action, of, join=True, rows=spent, export=export.id, **told)
+        audit_log.record(actor, action, of, join=True, rows=spent, export=export.id, **details)
         if export.part_rows:
-            add(db.session, export, export.request["ask"]["offset"], made)
+            add(db.session, export, export.request["ask"]["offset"], reused)
         else:
             jobs_queue.after_commit(db.session, redis_client(), KIND, export.id)
         db.session.commit()
@@ -631,25 +633,25 @@ def order(export_id: str) -> Order:
     with reading() as session:
         export = session.get_one(Export, export_id)
         stored, workspace_id, template_id = export.pins, export.workspace_id, export.template_id
-        asked, count, kind = export.request["ask"], export.count, export.format
+        body, count, kind = export.request["ask"], export.count, export.format
     if stored["engine"] not in ENGINES:
         message = f"This export was requested with engine {stored['engine']}, but this is engine {ENGINE}."
         raise ApiError("unavailable", message, {"pinned": stored["engine"], "present": ENGINE})
     folder = f"exports/{workspace_id}/{export_id}"
     if "tables" in stored:
-        bundle = rows.again(stored, asked, kind)
+        bundle = rows.again(stored, body, kind)
         db.session.remove()
         return Order(bundle, folder, bundle.extension)
-    ask = GenerateInput.model_validate_json(orjson.dumps(asked))
+    ask = GenerateInput.model_validate_json(orjson.dumps(body))
     ask = ask.model_copy(update={"count": count, "format": kind})
-    kept = Pins.from_json(stored)
-    if template_id is None or kept.version is None:
-        raise tenancy.not_found("template", kept.template_id or "")
-    found = generate.TemplateRef(template_id, kept.version, "", "")
+    pinned = Pins.from_json(stored)
+    if template_id is None or pinned.version is None:
+        raise tenancy.not_found("template", pinned.template_id or "")
+    found = generate.TemplateRef(template_id, pinned.version, "", "")
     source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
-    source = external_values.pinned(source, kept)
+    source = external_values.pinned(source, pinned)
     db.session.remove()
-    recipe = generation_rows.recipe(source, ask, present=kept.now, pins=kept)
+    recipe = generation_rows.recipe(source, ask, present=pinned.now, pins=pinned)
     return Order(recipe, folder, recipe.format.extension)
 
 
@@ -679,14 +681,14 @@ def settle(export_id: str) -> None:
         export = session.get(Export, export_id, with_for_update=True)
         if export is None or not export.ended or export.status == "completed" or export.request.get(_SETTLED):
             return
-        held = export.request["quota"]
+        quota = export.request["quota"]
         in_part = export.status == "cancelled" or export.part_rows
-        unused = held["rows"]
+        unused = quota["rows"]
         if in_part:
-            inside = held.get("records", 0)
-            plain = max(1, held["rows"] - inside)
-            left = min(plain, export.count - export.rows_done)
-            unused = min(held["rows"], left + inside * left // plain)
+            inside = quota.get("records", 0)
+            rows = max(1, quota["rows"] - inside)
+            missing = min(rows, export.count - export.rows_done)
+            unused = min(quota["rows"], missing + inside * missing // rows)
         export.request = {**export.request, _SETTLED: True}
         session.add(
             AuditEntry(
@@ -707,7 +709,7 @@ def settle(export_id: str) -> None:
                 },
             )
         )
-        reservation = Reservation(export.workspace_id, held["rows"], held["second"])
+        reservation = Reservation(export.workspace_id, quota["rows"], quota["second"])
     try:
         quotas.give_back(reservation, unused)
     except redis.RedisError as error:
@@ -724,10 +726,10 @@ def retry(actor: Actor, export_id: str) -> Export:
     Raises not_found, forbidden, conflict (it is in progress, was completed, or has no parts), unavailable
     (its pins can no longer be used), row_limit_exceeded, quota_exceeded.
     """
-    _checked(get(actor, export_id, "generate"))
+    _check_retryable(get(actor, export_id, "generate"))
     order(export_id)  # report errors here and not in a worker
-    before = _checked(get(actor, export_id, "generate", lock=True))
-    made = [part for part in parts_of(before) if part.status == "completed" and part.storage_key]
+    before = _check_retryable(get(actor, export_id, "generate", lock=True))
+    reused = [part for part in parts_of(before) if part.status == "completed" and part.storage_key]
     again = Export(
         project_id=before.project_id,
         team_id=before.team_id,
@@ -741,16 +743,24 @@ def retry(actor: Actor, export_id: str) -> Export:
         part_rows=before.part_rows,
         of_id=before.id,
     )
-    left = before.count - sum(part.count for part in made)
-    told = {"version": before.template_version, "seed": before.pins["seed"], "format": before.format}
+    remaining = before.count - sum(part.count for part in reused)
+    details = {"version": before.template_version, "seed": before.pins["seed"], "format": before.format}
     of = ("template", before.template_id or "")
-    inside = before.request.get("quota", {}).get("records", 0) * left // max(1, before.count)
+    records = before.request.get("quota", {}).get("records", 0) * remaining // max(1, before.count)
     return queue(
-        actor, again, "export.retry", of, largest=left, made=made, records=inside, of_export=before.id, **told
+        actor,
+        again,
+        "export.retry",
+        of,
+        largest=remaining,
+        reused=reused,
+        records=records,
+        of_export=before.id,
+        **details,
     )
 
 
-def _checked(export: Export) -> Export:
+def _check_retryable(export: Export) -> Export:
     """Return an export whose parts can be retried. Raises conflict."""
     if export.part_rows is None:
         text = "This export is a single file. Create a new export with its `request`."
@@ -833,8 +843,8 @@ class Written:
 
     def headers(self) -> dict[str, str]:
         """Return the headers that describe it."""
-        told = self.pins.headers() if self.pins is not None else {}
-        return {**told, "Content-Disposition": attachment(self.file_name), "X-Accel-Buffering": "no"}
+        pin_headers = self.pins.headers() if self.pins is not None else {}
+        return {**pin_headers, "Content-Disposition": attachment(self.file_name), "X-Accel-Buffering": "no"}
 
 
 def of_export(export_id: str, file_name: str, kind: KeyFormat) -> Written:
@@ -863,8 +873,8 @@ def of_template(actor: Actor, template_id: str, ask: GenerateInput, format: str 
     with errors.check():
         recipe = generate.requested(actor, found, ask, format=format, fetch=not errors)
     errors.raise_all()
-    made = _written([recipe.answers()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0])
-    return Written(made.pieces, made.file_name, made.content_type, recipe.pins)
+    answers = _written([recipe.answers()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0])
+    return Written(answers.pieces, answers.file_name, answers.content_type, recipe.pins)
 
 
 def _written(keys: Sequence[AnswerKey], kind: type[Format], options: Format.Options, stem: str) -> Written:

@@ -40,16 +40,16 @@ from webapp.web.routing import route
 
 def context(data: Mapping[str, Any], export: Export) -> dict[str, Any]:
     """Return `pace`, `parts` and `code` for the page of an export (and as JSON)."""
-    return {"pace": pace(data), "parts": parts(export) if export.parts else None, "code": _code(data)}
+    return {"pace": pace(data), "parts": parts(export) if export.parts else None, "code": _code_samples(data)}
 
 
 def parts(export: Export, first: int = 1) -> dict[str, Any]:
     """Return one page of an export's parts: `{items, before, after}`. The last two are the first numbers of
     the previous and next page, or None."""
-    shown = [services.part_as_json(part) for part in services.some(export, first)]
+    items = [services.part_as_json(part) for part in services.some(export, first)]
     after = first + limits.PARTS_SHOWN
     return {
-        "items": shown,
+        "items": items,
         "before": max(1, first - limits.PARTS_SHOWN) if first > 1 else None,
         "after": after if after <= (export.parts or 0) else None,
     }
@@ -77,36 +77,36 @@ def pace(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _code(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _code_samples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     base = snippets.origin()
     ask = data["request"]
-    made = []
+    samples = []
     if data["template_id"]:
-        made.append(
+        samples.append(
             ("Create it", snippets.curl("POST", f"{base}/templates/{data['template_id']}/exports", ask))
         )
     if data["dataset_id"]:
-        made.append(
+        samples.append(
             ("Create it", snippets.curl("POST", f"{base}/datasets/{data['dataset_id']}/exports", ask))
         )
-    made.append(
+    samples.append(
         ("Follow its progress", snippets.curl("GET", f"{base}/exports/{data['id']}/events", more="-N"))
     )
     if data["parts"]:
         manifest = snippets.curl("GET", f"{base}/exports/{data['id']}/manifest")
-        made.append(("Its contents: rows, size and checksum of each part", manifest))
+        samples.append(("Its contents: rows, size and checksum of each part", manifest))
     if data["answers_url"]:
         key = snippets.curl("GET", f"{base}/exports/{data['id']}/answers")
-        made.append(("Which cells are injected invalid data, and their original values", key))
+        samples.append(("Which cells are injected invalid data, and their original values", key))
     if data["parts"] and not FORMATS[data["format"]].continues:
         part = snippets.curl("GET", f"{base}/exports/{data['id']}/parts/1", more="-OJ")
-        made.append(("Download one part", part))
-        return made
+        samples.append(("Download one part", part))
+        return samples
     download = snippets.curl(
         "GET", f"{base}/exports/{data['id']}/download", more=f"-C - -o {data['file_name']!r}"
     )
-    made.append(("Download it, resuming an interrupted download", download))
-    return made
+    samples.append(("Download it, resuming an interrupted download", download))
+    return samples
 
 
 bp = Blueprint("exports", __name__)
@@ -236,8 +236,8 @@ def with_addresses(data: dict[str, Any]) -> dict[str, Any]:
 def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Response:
     """Create a file of rows in the background, with one worker or with several in parts."""
     export = services.create(actor, template_id, body, format_by_accept())
-    where = url_for("exports.show", export_id=export.id)
-    return reply(as_dict(export), status=201, see=where, headers={"Location": where})
+    address = url_for("exports.show", export_id=export.id)
+    return reply(as_dict(export), status=201, see=address, headers={"Location": address})
 
 
 @route(bp, "/exports", scope="read", query=ExportQuery, returns=Listed(ExportOut))
@@ -255,8 +255,8 @@ def show(actor: Actor, export_id: str) -> Response:
     """Get an export."""
     export = services.get(actor, export_id)
     data = as_dict(export)
-    shown = context(data, export) if g.face == "person" else {}
-    return reply(data, template="exports/show.html", block="work", tag=True, **shown)
+    page_context = context(data, export) if g.face == "person" else {}
+    return reply(data, template="exports/show.html", block="work", tag=True, **page_context)
 
 
 @route(
@@ -354,13 +354,13 @@ def describe(export: Export, part: ExportPart | None = None) -> dict[str, str]:
     kind = FORMATS[export.format]
     file_name, sha256 = export.file_name or "", export.sha256
     if "tables" in export.pins:
-        told = {"Content-Type": datasets_rows.content_type(kind), **datasets_rows.headers(export.pins)}
+        headers = {"Content-Type": datasets_rows.content_type(kind), **datasets_rows.headers(export.pins)}
     else:
         ask = GenerateInput.model_validate(export.request["ask"], strict=False)
         options = ask.options_for(kind)
         if part is not None and part.number > 1 and kind.name == "csv":
             options = options.model_copy(update={"header": False})
-        told = {
+        headers = {
             "Content-Type": generation_rows.content_type(kind, options),
             **Pins.from_json(export.pins).headers(),
         }
@@ -368,8 +368,8 @@ def describe(export: Export, part: ExportPart | None = None) -> dict[str, str]:
         stem, _, extension = file_name.rpartition(".")
         file_name, sha256 = f"{stem}-{part.number:04}.{extension}", part.sha256
     if sha256:
-        told["Repr-Digest"] = f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"  # RFC 9530
-    return {**told, "Content-Disposition": generation_rows.attachment(file_name)}
+        headers["Repr-Digest"] = f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"  # RFC 9530
+    return {**headers, "Content-Disposition": generation_rows.attachment(file_name)}
 
 
 @route(
@@ -389,9 +389,9 @@ def export(actor: Actor, dataset_id: str, body: DatasetExportInput) -> Response:
     XLSX produces a workbook, SQL a script, every other format a ZIP archive. Parent tables come before their child
     tables.
     """
-    made = services.create_of_dataset(actor, dataset_id, body)
-    where = url_for("exports.show", export_id=made.id)
-    return reply(as_dict(made), status=201, see=where, headers={"Location": where})
+    created = services.create_of_dataset(actor, dataset_id, body)
+    address = url_for("exports.show", export_id=created.id)
+    return reply(as_dict(created), status=201, see=address, headers={"Location": address})
 
 
 # --- Parts --------------------------------------------------------------------------------------------------
@@ -464,8 +464,8 @@ def page(actor: Actor, export_id: str, query: PageQuery) -> Response:
     first = min(query.first, export.parts or 0)
     if not first:
         raise ApiError("not_found", "This export has no parts.", {"id": export.id})
-    shown = parts(export, first)
-    return reply(as_dict(export), template="exports/parts.html", block="parts", parts=shown)
+    page_of_parts = parts(export, first)
+    return reply(as_dict(export), template="exports/parts.html", block="parts", parts=page_of_parts)
 
 
 @route(parts_bp, "/exports/<export_id>/parts/<int:number>", scope="read", returns=Raw({}), produces=FILE)
@@ -508,8 +508,8 @@ def retry(actor: Actor, export_id: str) -> Response:
     the quota.
     """
     export = services.retry(actor, export_id)
-    where = url_for("exports.show", export_id=export.id)
-    return reply(as_dict(export), status=201, see=where, headers={"Location": where})
+    address = url_for("exports.show", export_id=export.id)
+    return reply(as_dict(export), status=201, see=address, headers={"Location": address})
 
 
 # --- Answer keys --------------------------------------------------------------------------------------------
@@ -556,7 +556,7 @@ def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     export = services.get(actor, export_id)
     name = export.file_name or export.id
     kind: KeyFormat = "csv" if format_by_accept() == "csv" and "format" not in request.args else query.format
-    return _sent(services.of_export(export.id, name, kind))
+    return _stream(services.of_export(export.id, name, kind))
 
 
 @route(
@@ -576,9 +576,9 @@ def of_template(actor: Actor, template_id: str, body: GenerateInput) -> Response
 
     Row 1 is the first row that generate returns, whatever its offset. No rows are counted toward the quota.
     """
-    return _sent(services.of_template(actor, template_id, body, format_by_accept()))
+    return _stream(services.of_template(actor, template_id, body, format_by_accept()))
 
 
-def _sent(made: Written) -> Response:
+def _stream(written: Written) -> Response:
     db.session.remove()
-    return Response(made.pieces, headers=made.headers(), content_type=made.content_type)
+    return Response(written.pieces, headers=written.headers(), content_type=written.content_type)

@@ -30,7 +30,7 @@ ENDPOINTS: Final = frozenset(
 )
 MULTIPART: Final = "multipart/form-data"
 KNOWN: Final = ("name", "folder", "file", "shared")
-_SAID: Final = {"true": True, "on": True, "false": False, "": False}  # a form's checkbox sends `on`
+_BOOLEANS: Final = {"true": True, "on": True, "false": False, "": False}  # a form's checkbox sends `on`
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["file"],
@@ -173,14 +173,14 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
     """
     if request.mimetype != MULTIPART:
         text = "Send the file as multipart/form-data, with the parts `name` and `file`."
-        told = {"content_type": request.mimetype, "expected": [MULTIPART]}
-        raise ApiError("unsupported_media_type", text, told)
+        details = {"content_type": request.mimetype, "expected": [MULTIPART]}
+        raise ApiError("unsupported_media_type", text, details)
     found = []
     for part in dict.fromkeys([*request.form, *request.files]):
         if part not in KNOWN and part not in FORM_ONLY:
             text = f"There is no part `{part[:100]}` here."
             found.append(Fault(part[:100], "unknown_key", text, did_you_mean(part[:100], KNOWN)))
-    if request.form.get("shared", "false") not in _SAID:
+    if request.form.get("shared", "false") not in _BOOLEANS:
         found.append(Fault("shared", "not_allowed", "`shared` must be `true` or `false`."))
     for part in ("name", "folder", "shared"):
         if len(request.form.getlist(part)) > 1:
@@ -197,21 +197,21 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
     if len(files) > 1 and (not many or request.form.get("name")):
         found.append(Fault("file", "duplicate", "One call stores one file.", "Call once for each."))
     folder = names.normal(request.form.get("folder", "")).removesuffix("/")
-    unfit = names.faults(f"{folder}/x", "folder") if folder else []
-    found += unfit
-    named = []
+    folder_faults = names.faults(f"{folder}/x", "folder") if folder else []
+    found += folder_faults
+    result = []
     for file in files:
-        given = request.form.get("name", "")
-        path = "name" if given else "file"
+        form_name = request.form.get("name", "")
+        path = "name" if form_name else "file"
         # Without the folders of the client's machine.
-        name = given or (file.filename or "").replace("\\", "/").rpartition("/")[2]
-        whole = f"{folder}/{name}" if folder else name
-        wrong = names.faults(whole, path) if not unfit else []
-        found += [fault for fault in wrong if fault not in found]
-        named.append((names.normal(whole), file))
+        name = form_name or (file.filename or "").replace("\\", "/").rpartition("/")[2]
+        full_name = f"{folder}/{name}" if folder else name
+        problems = names.faults(full_name, path) if not folder_faults else []
+        found += [fault for fault in problems if fault not in found]
+        result.append((names.normal(full_name), file))
     if found:
         raise validation_error(found)
-    return named
+    return result
 
 
 def form_of(request: flask.Request) -> MultiDict[str, str]:
@@ -221,4 +221,4 @@ def form_of(request: flask.Request) -> MultiDict[str, str]:
 
 def is_shared(request: flask.Request) -> bool:
     """Return whether the files are for the whole workspace. Call it after `read`."""
-    return _SAID[request.form.get("shared", "false")]
+    return _BOOLEANS[request.form.get("shared", "false")]

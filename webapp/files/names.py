@@ -22,9 +22,9 @@ OUTPUTS: Final = "outputs"
 
 _ID: Final = re.compile(r"fil_[0-7][0-9A-HJKMNP-TV-Z]{25}", re.IGNORECASE | re.ASCII)
 # Embeddings, overrides, isolates and directional marks (Unicode Standard Annex 9).
-_TURNING: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_UNSEEN: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
-_TOLD_CHARS: Final = 60
+_BIDIRECTIONAL: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_CONTROL_CATEGORIES: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_MESSAGE_CHARS: Final = 60
 
 
 def is_id(text: str) -> bool:
@@ -52,9 +52,9 @@ def faults(name: str, path: str = "name") -> list[Fault]:
         return [Fault(path, "missing", "Enter a name for the file.")]
     parts = name.split("/")
     found = []
-    most = limits.MAX_FILE_NAME_CHARS
-    if len(name) > most:
-        text = f"A name can have up to {most} characters, including its folders; this one has {len(name)}."
+    limit = limits.MAX_FILE_NAME_CHARS
+    if len(name) > limit:
+        text = f"A name can have up to {limit} characters, including its folders; this one has {len(name)}."
         found.append(Fault(path, "too_long", text))
     if name.startswith("/"):
         text = "A name must not begin with a slash: it is relative to the workspace."
@@ -66,14 +66,14 @@ def faults(name: str, path: str = "name") -> list[Fault]:
     if any(not part for part in parts[1:-1]):
         text = "A name must not contain empty folder names: remove the double slash."
         found.append(Fault(path, "wrong_form", text))
-    for place, char in enumerate(name, 1):
-        if char in _TURNING:
-            text = f"The character U+{ord(char):04X} at position {place} changes the text direction."
+    for position, char in enumerate(name, 1):
+        if char in _BIDIRECTIONAL:
+            text = f"The character U+{ord(char):04X} at position {position} changes the text direction."
             hint = "Remove it: it can make a name look like another one."
             found.append(Fault(path, "wrong_form", text, hint))
             break
-        if unicodedata.category(char) in _UNSEEN:
-            text = f"A name must not contain control characters: U+{ord(char):04X} at position {place}."
+        if unicodedata.category(char) in _CONTROL_CATEGORIES:
+            text = f"A name must not contain control characters: U+{ord(char):04X} at position {position}."
             found.append(Fault(path, "wrong_form", text))
             break
     if "\\" in name:
@@ -81,23 +81,26 @@ def faults(name: str, path: str = "name") -> list[Fault]:
         found.append(Fault(path, "wrong_form", "A name must not contain backslashes.", hint))
     if is_id(name):
         found.append(Fault(path, "reserved", "A name must not look like the ID of a file."))
-    most = limits.FILE_PART_BYTES
+    limit = limits.FILE_PART_BYTES
     for part in dict.fromkeys(parts):
         if part in (".", ".."):
             text = f"`{part}` is not allowed as the name of a folder or file."
             found.append(Fault(path, "wrong_form", text))
         if part.strip(" ") != part:
-            found.append(Fault(path, "wrong_form", f"`{_brief(part)}` begins or ends with a space."))
+            found.append(Fault(path, "wrong_form", f"`{_printable(part)}` begins or ends with a space."))
         length = len(part.encode("utf-8", "surrogatepass"))
-        if length > most:
-            text = f"The name of a folder or file can have up to {most} bytes in UTF-8; `{_brief(part)}` has {length}."
+        if length > limit:
+            shown = _printable(part)
+            text = (
+                f"The name of a folder or file can have up to {limit} bytes in UTF-8; `{shown}` has {length}."
+            )
             found.append(Fault(path, "too_long", text))
     return found[: limits.MAX_FAULTS]
 
 
-def _brief(text: str) -> str:
-    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return shown if len(shown) <= _TOLD_CHARS else shown[: _TOLD_CHARS - 1] + "…"
+def _printable(text: str) -> str:
+    printable = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return printable if len(printable) <= _MESSAGE_CHARS else printable[: _MESSAGE_CHARS - 1] + "…"
 
 
 def cleaned(name: str) -> str:
@@ -105,12 +108,13 @@ def cleaned(name: str) -> str:
     too long or empty, which `faults` reports."""
     parts = []
     for part in normal(name).split("/"):
-        kept = "".join(
-            "_" if c in _TURNING or c == "\\" or unicodedata.category(c) in _UNSEEN else c for c in part
+        replaced = "".join(
+            "_" if c in _BIDIRECTIONAL or c == "\\" or unicodedata.category(c) in _CONTROL_CATEGORIES else c
+            for c in part
         )
-        left = len(kept) - len(kept.lstrip(" "))
-        right = len(kept) - len(kept.rstrip(" ")) if kept.strip(" ") else 0
-        parts.append("_" * left + kept.strip(" ") + "_" * right)
+        left = len(replaced) - len(replaced.lstrip(" "))
+        right = len(replaced) - len(replaced.rstrip(" ")) if replaced.strip(" ") else 0
+        parts.append("_" * left + replaced.strip(" ") + "_" * right)
     return normal("/".join(parts))
 
 

@@ -64,7 +64,7 @@ ROOT: Final = "files"
 """The folder of workspace files in the storage: `files/<workspace id>/<an id that contains the time>`."""
 
 Check = Callable[[WorkspaceFile | None], None]
-_FULL: Final = tuple(f"os error {number}" for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_DISK_FULL: Final = tuple(f"os error {number}" for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def put(
     key = f"{ROOT}/{actor.workspace_id}/{ids.new('fil')}"
     lock(actor.workspace_id)
     removed = make_room(actor, size, replaces=replaces)
-    db.session.add(_hold(actor.workspace_id, key, size))
+    db.session.add(_new_hold(actor.workspace_id, key, size))
     db.session.commit()
     for _, old in removed:
         drop(old)
@@ -145,7 +145,7 @@ def put(
     return Put(key, stored, digest.hexdigest())
 
 
-def _hold(workspace_id: str, key: str, size: int) -> StorageHold:
+def _new_hold(workspace_id: str, key: str, size: int) -> StorageHold:
     return StorageHold(key=key, workspace_id=workspace_id, area=ROOT, bytes=size, updated_at=clock.now())
 
 
@@ -159,12 +159,12 @@ def release(key: str) -> None:
 @contextmanager
 def _scanned() -> Iterator[Callable[[bytes], None]]:
     """Scan a file in pieces. The verdict is available at the end. Raise validation_error or unavailable."""
-    place = current_app.config["SETTINGS"].scanner
-    if place is None:
+    address = current_app.config["SETTINGS"].scanner
+    if address is None:
         yield lambda _piece: None
         return
     try:
-        with clamd.begun(place) as scan:
+        with clamd.begun(address) as scan:
             yield scan.feed
             found = scan.verdict()
     except clamd.ScannerError as error:
@@ -196,9 +196,9 @@ def reachable() -> Iterator[None]:
 
 def unavailable(error: Exception) -> ApiError:
     """Return the API error for a failure of the storage or the disk."""
-    told = str(error)
+    message = str(error)
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    if full or any(word in told for word in _FULL):
+    if full or any(word in message for word in _DISK_FULL):
         text = "The server's disk is full. Nothing was stored, and what was there before still is."
         return ApiError("unavailable", text, {"reason": "disk_full"}, headers={"Retry-After": "60"})
     text = "The file storage does not answer as it should. Nothing was changed; try again."
@@ -248,9 +248,9 @@ def usage(workspace_id: str) -> Usage:
     """Return the storage used by a workspace's files: live files, deleted files and uploads in progress."""
     deleted = WorkspaceFile.deleted_at.is_not(None)
     sums = select(deleted, func.coalesce(func.sum(WorkspaceFile.size), 0), func.count())
-    mine = sums.where(WorkspaceFile.workspace_id == workspace_id).group_by(deleted)
-    found = {bool(row[0]): (int(row[1]), int(row[2])) for row in db.session.execute(mine)}
-    held = select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(
+    statement = sums.where(WorkspaceFile.workspace_id == workspace_id).group_by(deleted)
+    found = {bool(row[0]): (int(row[1]), int(row[2])) for row in db.session.execute(statement)}
+    holds = select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(
         StorageHold.workspace_id == workspace_id, StorageHold.area == ROOT
     )
     sets = select(func.coalesce(func.sum(CompatObject.size), 0)).where(
@@ -261,14 +261,14 @@ def usage(workspace_id: str) -> Usage:
     )
     compat = int(db.session.scalar(sets) or 0) + int(db.session.scalar(entries) or 0)
     return Usage(
-        *found.get(False, (0, 0)), *found.get(True, (0, 0)), int(db.session.scalar(held) or 0), compat
+        *found.get(False, (0, 0)), *found.get(True, (0, 0)), int(db.session.scalar(holds) or 0), compat
     )
 
 
 def keep(
     actor: Actor,
     name: str,
-    held: Put,
+    content: Put,
     *,
     content_type: str,
     run_id: str | None = None,
@@ -276,7 +276,7 @@ def keep(
     check: Check | None = None,
     shared: bool = False,
 ) -> tuple[WorkspaceFile, bool]:
-    """Point a file name to the content of `held` and commit. Return the file and whether it existed before.
+    """Point a file name to the content of `content` and commit. Return the file and whether it existed before.
 
     The file belongs to the actor's project, or, with `shared`, to the whole workspace. `check` is called with the
     locked file that currently has the name, and may raise an error. The content is removed on failure.
@@ -290,20 +290,20 @@ def keep(
         if check is not None:
             check(file)
         replaced = file is not None
-        db.session.execute(delete_from(StorageHold).where(StorageHold.key == held.key))
+        db.session.execute(delete_from(StorageHold).where(StorageHold.key == content.key))
         if file is None:
             refuse_clash(actor.workspace_id, name, project_id)
-            removed = make_room(actor, held.size)
+            removed = make_room(actor, content.size)
             file = WorkspaceFile(id=ids.new("fil"), workspace_id=actor.workspace_id, name=name)
             file.project_id, file.team_id = project_id, team_id
             db.session.add(file)
         else:
-            removed = make_room(actor, held.size, replaces=file.size)
+            removed = make_room(actor, content.size, replaces=file.size)
             if batch_delete.held():  # a backup may still need the old bytes: they count until they are swept
-                db.session.add(_hold(actor.workspace_id, file.storage_key, file.size))
+                db.session.add(_new_hold(actor.workspace_id, file.storage_key, file.size))
             else:
                 before = file.storage_key
-        file.size, file.sha256, file.storage_key = held.size, held.sha256, held.key
+        file.size, file.sha256, file.storage_key = content.size, content.sha256, content.key
         file.content_type, file.run_id, file.created_by = content_type, run_id, created_by
         file.updated_at = clock.now()
         db.session.flush()
@@ -313,14 +313,14 @@ def keep(
             file,
             join=True,
             name=name,
-            size=held.size,
-            sha256=held.sha256,
+            size=content.size,
+            sha256=content.sha256,
             replaced=replaced,
         )
         db.session.flush()
     except BaseException:
         db.session.rollback()
-        release(held.key)
+        release(content.key)
         raise
     # If this fails, the commit may still have taken place, so keep the content and let the sweep decide.
     db.session.commit()
@@ -386,11 +386,11 @@ def refuse_over(
     is the size of the file that it replaces, and `what` describes the bytes in the message. Return the bytes used now.
     """
     now = usage(workspace_id)
-    most = limits.MAX_WORKSPACE_FILES_BYTES
+    limit = limits.MAX_WORKSPACE_FILES_BYTES
     used = now.bytes + now.compat_bytes
-    free = most - used - now.held_bytes + (replaces or 0)
+    free = limit - used - now.held_bytes + (replaces or 0)
     details: Mapping[str, int] = {
-        "limit_bytes": most,
+        "limit_bytes": limit,
         "used_bytes": now.bytes,
         "trash_bytes": now.trash_bytes,
         "uploading_bytes": now.held_bytes,
@@ -401,7 +401,7 @@ def refuse_over(
     }
     if size > free:
         text = (
-            f"The workspace's files may take {most:,} bytes. {used:,} are used, and {what} {size:,}: "
+            f"The workspace's files may take {limit:,} bytes. {used:,} are used, and {what} {size:,}: "
             "delete some files first."
         )
         if now.held_bytes:
@@ -487,10 +487,12 @@ def _age(key: str, now: datetime) -> float:
     """Return the seconds since a key was created, derived from its id, or 0 if the key was not created here."""
     text = key.rpartition("/")[2].removeprefix("fil_")
     try:
-        made = sum(ids.ALPHABET.index(char) << (5 * place) for place, char in enumerate(reversed(text[:10])))
+        milliseconds = sum(
+            ids.ALPHABET.index(char) << (5 * index) for index, char in enumerate(reversed(text[:10]))
+        )
     except ValueError:
         return 0.0
-    return now.timestamp() - made / 1000 if len(text) == 26 else 0.0
+    return now.timestamp() - milliseconds / 1000 if len(text) == 26 else 0.0
 
 
 # --- Files of projects --------------------------------------------------------------------------------------
@@ -498,9 +500,9 @@ def _age(key: str, now: datetime) -> float:
 _TYPE: Final = re.compile(
     rf"[a-z0-9][a-z0-9!#$&^_.+-]{{0,{limits.FILE_TYPE_CHARS - 1}}}/[a-z0-9][a-z0-9!#$&^_.+-]{{0,70}}"
 )
-_ANY: Final = "application/octet-stream"
+_DEFAULT_TYPE: Final = "application/octet-stream"
 # Media types that `mimetypes` does not know, or reports differently, on some machines.
-_BY_ENDING: Final = {
+_TYPES_BY_EXTENSION: Final = {
     "csv": "text/csv",
     "json": "application/json",
     "ndjson": "application/x-ndjson",
@@ -580,7 +582,7 @@ def listing(
     if prefix:
         statement = statement.where(begins(prefix))
     if not flat:
-        statement = statement.where(~_rest(prefix).contains("/", autoescape=True))
+        statement = statement.where(~_name_after(prefix).contains("/", autoescape=True))
     if run_id is not None:
         runs: Any = MODELS["run"]  # A model with this mixin, which its type does not declare
         tenancy.get(actor, runs, run_id)
@@ -612,7 +614,7 @@ def folders(actor: Actor, folder: str | None = None) -> list[Folder]:
     statement = select(WorkspaceFile.name, WorkspaceFile.size).where(
         seen(actor.workspace_id, actor.project_id)
     )
-    statement = statement.where(_rest(prefix).contains("/", autoescape=True))
+    statement = statement.where(_name_after(prefix).contains("/", autoescape=True))
     if prefix:
         statement = statement.where(begins(prefix))
     found: dict[str, tuple[int, int]] = {}
@@ -621,12 +623,12 @@ def folders(actor: Actor, folder: str | None = None) -> list[Folder]:
         files, total = found.get(first, (0, 0))
         found[first] = files + 1, total + size
     return [
-        Folder(prefix + name, *told)
-        for name, told in sorted(found.items(), key=lambda one: one[0].casefold())
+        Folder(prefix + name, *totals)
+        for name, totals in sorted(found.items(), key=lambda one: one[0].casefold())
     ]
 
 
-def _rest(prefix: str) -> Any:
+def _name_after(prefix: str) -> Any:
     from sqlalchemy import func
 
     return func.substr(WorkspaceFile.name, len(prefix) + 1)
@@ -655,8 +657,8 @@ def find(
     elif names.faults(key):
         raise missing(key)
     else:
-        here = seen(actor.workspace_id, project_id or actor.project_id)
-        statement = statement.where(here, WorkspaceFile.name == names.normal(key))
+        visible = seen(actor.workspace_id, project_id or actor.project_id)
+        statement = statement.where(visible, WorkspaceFile.name == names.normal(key))
     if lock:
         statement = statement.with_for_update().execution_options(populate_existing=True)
     file = db.session.scalar(statement)
@@ -707,17 +709,17 @@ def upload(
     refuse_over(actor.workspace_id, size, replaces=replaces)
     db.session.rollback()
     removed: list[PurgedFile] = []
-    held = put(actor, size, _pieces(content), replaces=replaces, purged=removed)
+    stored = put(actor, size, _pieces(content), replaces=replaces, purged=removed)
     if purged is not None:
         purged += [
             item for item in removed if item.team_id is None or actor.role_in(item.team_id) is not None
         ]
-    told = type_of(name, content_type)
+    media_type = type_of(name, content_type)
     return keep(
         actor,
         name,
-        held,
-        content_type=told,
+        stored,
+        content_type=media_type,
         run_id=actor.run_id,
         created_by=actor.user_id,
         check=check,
@@ -733,19 +735,19 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 def too_large(size: int | None = None) -> ApiError:
     """Return `payload_too_large` with the limit and the size. `size` is None if the limit was exceeded and the total is
     unknown."""
-    most = limits.MAX_UPLOAD_BYTES
+    limit = limits.MAX_UPLOAD_BYTES
     has = f"this one has {size:,}" if size is not None else "this one has more"
-    told = {"max_bytes": most, **({"bytes": size} if size is not None else {})}
-    return ApiError("payload_too_large", f"A file may have {most:,} bytes (50 MB); {has}.", told)
+    details = {"max_bytes": limit, **({"bytes": size} if size is not None else {})}
+    return ApiError("payload_too_large", f"A file may have {limit:,} bytes (50 MB); {has}.", details)
 
 
 def type_of(name: str, claimed: str | None = None) -> str:
     """Return a file's media type: the one that the uploader declared, else one based on the file extension."""
-    told = (claimed or "").partition(";")[0].strip().casefold()
-    if told != _ANY and _TYPE.fullmatch(told):
-        return told
-    ending = names.last_part(name).rpartition(".")[2].casefold()
-    return _BY_ENDING.get(ending) or guess_type(f"x.{ending}")[0] or _ANY
+    media_type = (claimed or "").partition(";")[0].strip().casefold()
+    if media_type != _DEFAULT_TYPE and _TYPE.fullmatch(media_type):
+        return media_type
+    extension = names.last_part(name).rpartition(".")[2].casefold()
+    return _TYPES_BY_EXTENSION.get(extension) or guess_type(f"x.{extension}")[0] or _DEFAULT_TYPE
 
 
 def delete(actor: Actor, file: WorkspaceFile) -> WorkspaceFile:
@@ -820,7 +822,7 @@ def head(file: WorkspaceFile) -> Head:
     kind, ending = file.content_type, file.name.rpartition(".")[2].casefold()
     try:
         if kind == _XLSX or ending == "xlsx":
-            return _workbook(file)
+            return _workbook_head(file)
         if kind.startswith(_BINARY):
             return Head(note="There is no preview of this kind of file.")
         raw = b"".join(pieces(file.storage_key, 0, limits.FILE_PREVIEW_BYTES))
@@ -833,10 +835,10 @@ def head(file: WorkspaceFile) -> Head:
     if cut:
         text = text.rpartition("\n")[0] or text
     if kind == "text/csv" or ending in ("csv", "tsv"):
-        return _csv(text, cut) or _text(text, cut)
+        return _csv_head(text, cut) or _text_head(text, cut)
     if kind in ("application/json", "application/x-ndjson") or ending in ("json", "ndjson", "jsonl"):
-        return _json(text, cut) or _text(text, cut)
-    return _text(text, cut)
+        return _json_head(text, cut) or _text_head(text, cut)
+    return _text_head(text, cut)
 
 
 def _decoded(raw: bytes) -> str | None:
@@ -854,13 +856,13 @@ def _decoded(raw: bytes) -> str | None:
     return raw.decode("cp1252", "replace")
 
 
-def _text(text: str, cut: bool) -> Head:
+def _text_head(text: str, cut: bool) -> Head:
     lines = text.splitlines()
-    shown = [brief(line) for line in lines[: limits.FILE_PREVIEW_LINES]]
-    return Head(text="\n".join(shown), more=cut or len(lines) > len(shown))
+    visible = [brief(line) for line in lines[: limits.FILE_PREVIEW_LINES]]
+    return Head(text="\n".join(visible), more=cut or len(lines) > len(visible))
 
 
-def _csv(text: str, cut: bool) -> Head | None:
+def _csv_head(text: str, cut: bool) -> Head | None:
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     rows = []
@@ -872,22 +874,22 @@ def _csv(text: str, cut: bool) -> Head | None:
                 break
     except csv.Error:
         return None
-    return _table(rows[0], rows[1:], cut) if rows else None
+    return _table_head(rows[0], rows[1:], cut) if rows else None
 
 
-def _json(text: str, cut: bool) -> Head | None:
+def _json_head(text: str, cut: bool) -> Head | None:
     """Show the first elements of an array, or of a sequence of values; None if the text is not JSON."""
     text = text.lstrip("\ufeff \t\r\n")
     decoder, array = json.JSONDecoder(), text.startswith("[")
     found: list[Any] = []
-    place = 1 if array else 0
+    position = 1 if array else 0
     while len(found) <= limits.FILE_PREVIEW_ROWS:
-        while place < len(text) and text[place] in " \t\r\n,":
-            place += 1
-        if place >= len(text) or (array and text[place] == "]"):
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        if position >= len(text) or (array and text[position] == "]"):
             break
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, position = decoder.raw_decode(text, position)
         except RecursionError:
             return None
         except ValueError:  # the preview ends within this element, or the rest is not JSON
@@ -900,12 +902,12 @@ def _json(text: str, cut: bool) -> Head | None:
     more = len(found) > limits.FILE_PREVIEW_ROWS
     found = found[: limits.FILE_PREVIEW_ROWS]
     if not all(isinstance(item, Mapping) for item in found):
-        return _table(["value"], [[cell(item)] for item in found], cut or more)
+        return _table_head(["value"], [[cell(item)] for item in found], cut or more)
     columns = list(dict.fromkeys(str(key) for item in found for key in item))
-    return _table(columns, [[cell(item.get(key)) for key in columns] for item in found], cut or more)
+    return _table_head(columns, [[cell(item.get(key)) for key in columns] for item in found], cut or more)
 
 
-def _workbook(file: WorkspaceFile) -> Head:
+def _workbook_head(file: WorkspaceFile) -> Head:
     with tempfile.TemporaryFile() as copy:
         for piece in pieces(file.storage_key):
             copy.write(piece)
@@ -916,25 +918,25 @@ def _workbook(file: WorkspaceFile) -> Head:
     if "note" in found:
         return Head(note=found["note"])
     rows = found["rows"]
-    return _table(rows[0], rows[1:], False) if rows else Head(note="The first sheet is empty.")
+    return _table_head(rows[0], rows[1:], False) if rows else Head(note="The first sheet is empty.")
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> Head:
-    most = limits.FILE_PREVIEW_COLUMNS
-    note = f"The first {most} columns are shown." if max(map(len, [columns, *rows])) > most else ""
-    shown = [[brief(cell) for cell in row[:most]] for row in rows[: limits.FILE_PREVIEW_ROWS]]
-    wide = min(most, max(map(len, [columns, *rows])))
-    heads = [brief(cell) for cell in columns[:most]]
+def _table_head(columns: Sequence[str], rows: Sequence[Sequence[str]], more: bool) -> Head:
+    limit = limits.FILE_PREVIEW_COLUMNS
+    note = f"The first {limit} columns are shown." if max(map(len, [columns, *rows])) > limit else ""
+    visible = [[brief(cell) for cell in row[:limit]] for row in rows[: limits.FILE_PREVIEW_ROWS]]
+    width = min(limit, max(map(len, [columns, *rows])))
+    heads = [brief(cell) for cell in columns[:limit]]
     return Head(
-        columns=[*heads, *[""] * (wide - len(heads))],
-        rows=[[*row, *[""] * (wide - len(row))] for row in shown],
+        columns=[*heads, *[""] * (width - len(heads))],
+        rows=[[*row, *[""] * (width - len(row))] for row in visible],
         note=note,
-        more=more or len(rows) > len(shown),
+        more=more or len(rows) > len(visible),
     )
 
 
 _READ_ONLY: Final = 0o444
-_COPIED: Final = frozenset(
+_COPY_ERRORS: Final = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 )
 _ABANDONED_SECONDS: Final = limits.FILE_ORPHAN_SECONDS
@@ -958,18 +960,18 @@ def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool 
     a file that is deleted during the call may be missing. Raise `unavailable` if the storage does not respond or the
     disk is full.
     """
-    wanted = _listed(workspace_id, project_id)
+    files = _requested_files(workspace_id, project_id)
     cache = Path(current_app.config["SETTINGS"].data_dir) / "cache" / "files"
     with reachable():
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for item in wanted:
+        for item in files:
             target = folder / item.name
             target.parent.mkdir(parents=True, exist_ok=True)
             _place(cache, item, target, link=link)
-        _trim(cache)
+        _evict(cache)
 
 
-def _listed(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
+def _requested_files(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
     with reading() as session:
@@ -977,55 +979,55 @@ def _listed(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
         return [_RequestedFile(*row) for row in session.execute(statement.order_by(table.name))]
 
 
-def _place(cache: Path, wanted: _RequestedFile, target: Path, *, link: bool) -> None:
+def _place(cache: Path, file: _RequestedFile, target: Path, *, link: bool) -> None:
     """Place one file into the folder. If it was replaced or evicted in the meantime, read it again."""
-    one = wanted
+    current = file
     for _ in range(limits.FILE_CACHE_TRIES):
         try:
-            _put(_cached(cache, one), target, link=link)
+            _link_or_copy(_cached(cache, current), target, link=link)
             return
         except storage.MissingError:
-            found = _again(one)
+            found = _reread(current)
             if found is None:
                 return
-            one = found
+            current = found
         except FileNotFoundError:
             continue  # Evicted between the lookup and the link
-    raise ApiError("unavailable", f"`{wanted.name}` changes too often to be read.", {"reason": "storage"})
+    raise ApiError("unavailable", f"`{file.name}` changes too often to be read.", {"reason": "storage"})
 
 
-def _again(one: _RequestedFile) -> _RequestedFile | None:
+def _reread(file: _RequestedFile) -> _RequestedFile | None:
     """Return the current version of a file, or None if it was deleted or renamed. Raise `unavailable` if its content is
     missing although the row is unchanged."""
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
     with reading() as session:
         statement = select(*columns).where(
-            table.id == one.id, table.deleted_at.is_(None), table.name == one.name
+            table.id == file.id, table.deleted_at.is_(None), table.name == file.name
         )
         row = session.execute(statement).one_or_none()
     if row is None:
         return None
     now = _RequestedFile(*row)
-    if now.key == one.key:
+    if now.key == file.key:
         raise ApiError(
-            "unavailable", f"The bytes of `{one.name}` are not in the storage.", {"reason": "storage"}
+            "unavailable", f"The bytes of `{file.name}` are not in the storage.", {"reason": "storage"}
         )
     return now
 
 
-def _cached(cache: Path, one: _RequestedFile) -> Path:
+def _cached(cache: Path, requested: _RequestedFile) -> Path:
     """Return the file in the cache, fetching it if necessary. Raise storage.MissingError, unavailable or OSError."""
-    path = cache / one.sha256[:2] / one.sha256
+    path = cache / requested.sha256[:2] / requested.sha256
     with suppress(FileNotFoundError):
-        there = path.stat()
-        if there.st_size == one.size:
+        status = path.stat()
+        if status.st_size == requested.size:
             # Update the access time only: programs may rely on the modification time.
-            os.utime(path, ns=(int(clock.epoch() * 1e9), there.st_mtime_ns))
+            os.utime(path, ns=(int(clock.epoch() * 1e9), status.st_mtime_ns))
             return path
         path.unlink(missing_ok=True)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    content = pieces(one.key)
+    content = pieces(requested.key)
     digest = hashlib.sha256()
     handle, name = tempfile.mkstemp(prefix=".new-", dir=cache)
     try:
@@ -1034,8 +1036,10 @@ def _cached(cache: Path, one: _RequestedFile) -> Path:
                 digest.update(piece)
                 file.write(piece)
             os.fchmod(file.fileno(), _READ_ONLY)
-        if digest.hexdigest() != one.sha256:
-            raise ApiError("unavailable", f"The bytes of `{one.name}` are damaged.", {"reason": "storage"})
+        if digest.hexdigest() != requested.sha256:
+            raise ApiError(
+                "unavailable", f"The bytes of `{requested.name}` are damaged.", {"reason": "storage"}
+            )
         os.replace(name, path)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -1044,7 +1048,7 @@ def _cached(cache: Path, one: _RequestedFile) -> Path:
     return path
 
 
-def _put(path: Path, target: Path, *, link: bool) -> None:
+def _link_or_copy(path: Path, target: Path, *, link: bool) -> None:
     """Place the cached file into the folder under its name, replacing any existing file."""
     target.unlink(missing_ok=True)
     if link:
@@ -1052,13 +1056,13 @@ def _put(path: Path, target: Path, *, link: bool) -> None:
             os.link(path, target)
             return
         except OSError as error:
-            if error.errno not in _COPIED:
+            if error.errno not in _COPY_ERRORS:
                 raise
     shutil.copyfile(path, target)
     target.chmod(_READ_ONLY)
 
 
-def _trim(cache: Path) -> None:
+def _evict(cache: Path) -> None:
     """Evict the least recently used files until the cache is small enough. Return immediately if another process is
     doing this."""
     with (cache / "lock").open("w") as lock:
@@ -1067,17 +1071,17 @@ def _trim(cache: Path) -> None:
         except BlockingIOError:
             return
         now = clock.epoch()
-        for left in cache.glob(".new-*"):
+        for leftover in cache.glob(".new-*"):
             with suppress(FileNotFoundError):
-                if now - left.stat().st_mtime > _ABANDONED_SECONDS:
-                    left.unlink()
-        held = []
+                if now - leftover.stat().st_mtime > _ABANDONED_SECONDS:
+                    leftover.unlink()
+        entries = []
         for path in cache.glob("??/*"):
             with suppress(FileNotFoundError):
-                told = path.stat()
-                held.append((told.st_atime_ns, told.st_size, path))
-        total = sum(size for _, size, _ in held)
-        for _, size, path in sorted(held):
+                status = path.stat()
+                entries.append((status.st_atime_ns, status.st_size, path))
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
             if total <= limits.FILE_CACHE_BYTES:
                 return
             path.unlink(missing_ok=True)

@@ -63,20 +63,20 @@ LIST: Final = "files/list.html"
 
 
 def folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = None) -> Response:
-    """The page of a folder, or of what a search finds in it: folders, files, what they take, and how to send more.
-    `error`: what was wrong with an upload."""
-    here = services.prefix_of(query.folder).rstrip("/")
+    """Return the page of a folder or of a search in it: folders, files, storage used, and the upload form. `error`: of
+    an upload."""
+    path = services.prefix_of(query.folder).rstrip("/")
     searching = bool((query.q or "").strip())
     page = services.listing(
         actor,
         cursor=query.cursor,
         limit=query.limit,
         q=query.q,
-        folder=here,
+        folder=path,
         sort=query.sort or "name",
         flat=searching,
     )
-    inner = [] if searching or query.cursor else services.folders(actor, here)
+    inner = [] if searching or query.cursor else services.folders(actor, path)
     used = services.usage(actor.workspace_id)
     may_share = services.may_change_shared(actor)
     sent = multipart.form_of(request) if request.method == "POST" else None
@@ -86,44 +86,44 @@ def folder(actor: Actor, query: Any, as_dict: AsDict, error: ApiError | None = N
         template=LIST,
         block="list",
         query=query,
-        here=here,
-        crumbs=[(one, names.last_part(one)) for one in names.folders_of(f"{here}/x")] if here else [],
+        here=path,
+        crumbs=[(one, names.last_part(one)) for one in names.folders_of(f"{path}/x")] if path else [],
         folders=inner,
         used=used,
         may_share=may_share,
         most=limits.MAX_WORKSPACE_FILES_BYTES,
         most_of_one=limits.MAX_UPLOAD_BYTES,
-        snippets=_calls(here),
-        form=UPLOAD.draw({"folder": here}, sent=sent, error=error, without=without, focus=""),
+        snippets=_upload_samples(path),
+        form=UPLOAD.draw({"folder": path}, sent=sent, error=error, without=without, focus=""),
     )
 
 
 def again(actor: Actor, error: ApiError) -> Response:
-    """The page of the folder with what was wrong with an upload; for a script only what was wrong."""
+    """Return the page of the folder with the error of an upload; for a script only the error."""
     if "HX-Request" in request.headers:
         return problem(error)
-    asked = multipart.form_of(request).get("folder", "")[: limits.MAX_FILE_NAME_CHARS].replace("\0", "")
-    return make_response(folder(actor, FileQuery(folder=asked or None), as_dict, error))
+    folder_name = multipart.form_of(request).get("folder", "")[: limits.MAX_FILE_NAME_CHARS].replace("\0", "")
+    return make_response(folder(actor, FileQuery(folder=folder_name or None), as_dict, error))
 
 
 @route(pages_bp, "/workspace/file/<workspace_file_id>", scope="read", hidden=True, programs=False)
 def show(actor: Actor, workspace_file_id: str) -> Response:
-    """One file: what is known of it, and the head of its content."""
+    """Return the page of a file, with a preview of its content."""
     if not names.is_id(workspace_file_id):
         raise services.missing(workspace_file_id)
     file = services.find(actor, workspace_file_id)
     data = as_dict(file)
-    here = file.name.rpartition("/")[0]
+    parent = file.name.rpartition("/")[0]
     return reply(
         data,
         template="files/show.html",
         last=names.last_part(file.name),
         crumbs=[(one, names.last_part(one)) for one in names.folders_of(file.name)],
-        here=here,
+        here=parent,
         may_change=actor.can("write", file.team_id)
         and (bool(file.project_id) or services.may_change_shared(actor)),
         head=services.head(file),
-        snippets=_calls_of(data),
+        snippets=_download_samples(data),
     )
 
 
@@ -132,10 +132,10 @@ def removed(count: int) -> str:
     return "1 deleted file was" if count == 1 else f"{count:,} deleted files were"
 
 
-def _calls(here: str) -> list[tuple[str, str]]:
+def _upload_samples(path: str) -> list[tuple[str, str]]:
     """Return code samples for uploading a file to a folder: (language, text)."""
     url = f"{snippets.origin()}/workspace/files"
-    name = f"{here}/customers.csv" if here else "customers.csv"
+    name = f"{path}/customers.csv" if path else "customers.csv"
     curl = snippets.curl("POST", url, {}).partition(" \\\n  -H 'Content-Type")[0]
     python = snippets.python("POST", url, then="print(answer.json()['id'])")
     sent = f'"{url}", data={{"name": {name!r}}}, files={{"file": open("customers.csv", "rb")}}'
@@ -145,7 +145,7 @@ def _calls(here: str) -> list[tuple[str, str]]:
     ]
 
 
-def _calls_of(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _download_samples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return code samples for downloading a file: (language, text)."""
     url = f"{snippets.origin()}/workspace/files/{quote(data['name'], safe='/')}"
     last = names.last_part(data["name"])
@@ -210,7 +210,7 @@ _INERT: Final = frozenset(
 BYTES: Final = "application/octet-stream"
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9._ ()-]", re.ASCII)
 # Should a browser ever show one: nothing in it runs, and it belongs to no origin.
-_ASIDE: Final = "sandbox; default-src 'none'"
+_SANDBOX_POLICY: Final = "sandbox; default-src 'none'"
 
 
 class FileOut(Output):
@@ -283,7 +283,7 @@ def upload(actor: Actor) -> Response:
             name,
             sent.stream,
             content_type=sent.mimetype,
-            check=_expected,
+            check=_check_preconditions,
             shared=multipart.is_shared(request),
             purged=purged,
         )
@@ -298,9 +298,9 @@ def upload(actor: Actor) -> Response:
     if purged:
         message += f". To make room, {removed(len(purged))} removed for good"
     scripted = "HX-Request" in request.headers  # it shows what it did itself
-    gone = [{"id": one.id, "name": one.name, "size": one.size} for one in purged]
-    shown = {**as_dict(last), "purged": gone}
-    return reply(shown, status=201, see=see, flashed=None if scripted else message, headers=headers)
+    purged_items = [{"id": one.id, "name": one.name, "size": one.size} for one in purged]
+    data = {**as_dict(last), "purged": purged_items}
+    return reply(data, status=201, see=see, flashed=None if scripted else message, headers=headers)
 
 
 @route(
@@ -330,7 +330,7 @@ def sent(actor: Actor, file: WorkspaceFile) -> Response:
     headers = {
         "Content-Type": file.content_type if file.content_type in _INERT else BYTES,
         "Content-Disposition": attachment(names.last_part(file.name)),
-        "Content-Security-Policy": _ASIDE,
+        "Content-Security-Policy": _SANDBOX_POLICY,
         "Accept-Ranges": "bytes",
         "ETag": services.tag(file),
         "Repr-Digest": f"sha-256=:{digest}:",  # RFC 9530
@@ -366,13 +366,13 @@ def attachment(name: str) -> str:
 def delete(actor: Actor, name: str) -> Response:
     """Delete a file by its name or ID. It can be restored for 30 days."""
     file = services.find(actor, name, "write", lock=True)
-    _expected(file)
-    gone = services.delete(actor, file)
+    _check_preconditions(file)
+    deleted = services.delete(actor, file)
     if g.face == "person":  # the category of the message contains the URL of its Undo button
-        back = url_for("workspace_files.restore", workspace_file_id=gone.id)
-        flash(f"{names.last_part(gone.name)} deleted", back)
-    folder = gone.name.rpartition("/")[0]
-    return reply(as_dict(gone), see=url_for("workspace_files.index", folder=folder or None))
+        restore_url = url_for("workspace_files.restore", workspace_file_id=deleted.id)
+        flash(f"{names.last_part(deleted.name)} deleted", restore_url)
+    folder = deleted.name.rpartition("/")[0]
+    return reply(as_dict(deleted), see=url_for("workspace_files.index", folder=folder or None))
 
 
 @route(
@@ -391,10 +391,10 @@ def restore(actor: Actor, workspace_file_id: str) -> Response:
     return reply(as_dict(back), see=see, headers={"ETag": services.tag(back)})
 
 
-def _expected(file: WorkspaceFile | None) -> None:
+def _check_preconditions(file: WorkspaceFile | None) -> None:
     """Raise `version_conflict` if If-Match or If-None-Match require another state (RFC 9110, 13.1): see `upload`."""
-    told = {"etag": services.tag(file) if file else None}
+    details = {"etag": services.tag(file) if file else None}
     if request.headers.get("If-Match") and (file is None or not request.if_match.contains(file.sha256)):
-        raise ApiError("version_conflict", details=told)
+        raise ApiError("version_conflict", details=details)
     if request.headers.get("If-None-Match") and file and request.if_none_match.contains_weak(file.sha256):
-        raise ApiError("version_conflict", "A file of this name is there already.", told)
+        raise ApiError("version_conflict", "A file of this name is there already.", details)

@@ -46,8 +46,8 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
     try:
         with opened(file, limits.FILE_PREVIEW_SHEET_BYTES, limits.FILE_PREVIEW_STRINGS_BYTES) as book:
             sheet = next(iter(book.worksheets))
-            most = {"max_row": limits.FILE_PREVIEW_ROWS + 2, "max_col": limits.FILE_PREVIEW_COLUMNS + 1}
-            rows = [[cell(value) for value in row] for row in sheet.iter_rows(**most, values_only=True)]
+            bounds = {"max_row": limits.FILE_PREVIEW_ROWS + 2, "max_col": limits.FILE_PREVIEW_COLUMNS + 1}
+            rows = [[cell(value) for value in row] for row in sheet.iter_rows(**bounds, values_only=True)]
     except MemberTooLargeError:
         return {"note": "The workbook unpacks to too much for a preview."}
     except MemoryError:
@@ -56,8 +56,8 @@ def first_rows(file: IO[bytes]) -> dict[str, Any]:
         return {"note": "The workbook cannot be read: it is damaged, protected, or no XLSX."}
     while rows and not any(rows[-1]):
         rows.pop()
-    wide = max((place + 1 for row in rows for place, text in enumerate(row) if text), default=0)
-    return {"rows": [row[:wide] for row in rows]}
+    width = max((index + 1 for row in rows for index, text in enumerate(row) if text), default=0)
+    return {"rows": [row[:width] for row in rows]}
 
 
 def cell(value: Any) -> str:
@@ -96,19 +96,19 @@ class _LimitedArchive(zipfile.ZipFile):
     def open(self, name: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
         """Open a member as a file that raises `MemberTooLargeError` beyond its limit."""
         path = name if isinstance(name, str) else name.filename
-        most = limits.FILE_PREVIEW_PART_BYTES
+        limit = limits.FILE_PREVIEW_PART_BYTES
         if "sharedstrings" in path.casefold():
-            most = self._strings
+            limit = self._strings
         elif "worksheets/" in path.casefold():
-            most = self._sheet
-        return _Bounded(super().open(name, "r"), most)
+            limit = self._sheet
+        return _Bounded(super().open(name, "r"), limit)
 
 
 class _Bounded(io.RawIOBase):
     """A stream that raises `MemberTooLargeError` beyond its limit."""
 
-    def __init__(self, source: Any, most: int) -> None:
-        self._source, self._left = source, most
+    def __init__(self, source: Any, limit: int) -> None:
+        self._source, self._remaining = source, limit
 
     def readable(self) -> bool:
         """Return True."""
@@ -116,9 +116,9 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes."""
-        data = self._source.read(min(len(buffer), self._left + 1))
-        self._left -= len(data)
-        if self._left < 0:
+        data = self._source.read(min(len(buffer), self._remaining + 1))
+        self._remaining -= len(data)
+        if self._remaining < 0:
             raise MemberTooLargeError
         buffer[: len(data)] = data
         return len(data)

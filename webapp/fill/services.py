@@ -54,18 +54,18 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> FillResult:
     database), those of connections.
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
-    wanted = _wanted(actor, connection, ask)
+    entities = _tables_to_fill(actor, connection, ask)
     require(actor, "push")
     name = f"All tables of {connection.name}"[: limits.MAX_NAME_CHARS]
-    requested = _requested(connection, wanted, ask)
-    limited = _limited_by_identity(connection, wanted, requested)
+    requested = _row_counts(connection, entities, ask)
+    limited = _limited_by_identity(connection, entities, requested)
     requested |= {table: number for table, (number, _) in limited.items()}
-    made = tables.create(
+    created = tables.create(
         actor, connection_id, [*requested], max(requested.values(), default=ask.rows), ask.existing
     )
     listed = [
         {"template_id": one["id"], "count": requested[table], "name": table}
-        for table, one in made.by_table.items()
+        for table, one in created.by_table.items()
     ]
     dataset = datasets.create(actor, name=name, templates=listed, seed=ask.seed)
     counts = rows.possible_counts(actor, datasets.get(actor, dataset["id"]))
@@ -73,7 +73,7 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> FillResult:
         listed = [{**one, "count": max(1, counts[one["template_id"]][0])} for one in listed]
         locked = datasets.get(actor, dataset["id"], "write", lock=True)
         dataset = datasets.change(actor, locked, {"templates": listed})
-    told = [
+    results = [
         {
             "table": one["name"],
             "template_id": one["template_id"],
@@ -89,10 +89,10 @@ def draft(actor: Actor, connection_id: str, ask: FillInput) -> FillResult:
             "message": "It has no rows, and each table gets as many rows as it has.",
             "hint": "",
         }
-        for one in wanted
+        for one in entities
         if one.name not in requested
     ]
-    return FillResult(connection_id, dataset, told, made.report, [*empty, *made.skipped])
+    return FillResult(connection_id, dataset, results, created.report, [*empty, *created.skipped])
 
 
 _PER_LEVEL: Final = (
@@ -100,29 +100,29 @@ _PER_LEVEL: Final = (
 )
 
 
-def _requested(connection: Connection, wanted: list[Entity], ask: FillInput) -> dict[str, int]:
-    """How many rows each table gets, by name; tables that get none are left out.
+def _row_counts(connection: Connection, entities: list[Entity], ask: FillInput) -> dict[str, int]:
+    """Return how many rows each table gets, by name, without the tables that get none.
 
     Errors: validation_error (`nothing_to_fill`), those of connections.
     """
     if ask.row_counts == "equal":
-        return {one.name: ask.rows for one in wanted}
-    there = inspection.counts(connection, [one.name for one in wanted], limits.FETCH_SECONDS)
-    most = limits.ENTERPRISE_MAX.rows_per_generation
+        return {one.name: ask.rows for one in entities}
+    existing = inspection.counts(connection, [one.name for one in entities], limits.FETCH_SECONDS)
+    maximum = limits.ENTERPRISE_MAX.rows_per_generation
     if ask.row_counts == "existing":
-        found = {one.name: min(most, there[one.name]) for one in wanted if there.get(one.name)}
+        found = {one.name: min(maximum, existing[one.name]) for one in entities if existing.get(one.name)}
         if not found:
             text = "No table has rows, and each table gets as many rows as it has."
             hint = "Give the number of rows per table."
             raise validation_error([Fault("row_counts", "nothing_to_fill", text, hint)])
         return found
-    largest = max(there.values(), default=0)
-    levels = _levels(wanted)
+    largest = max(existing.values(), default=0)
+    levels = _levels(entities)
     return {
-        one.name: max(1, round(ask.rows * there[one.name] / largest))
-        if there.get(one.name)
+        one.name: max(1, round(ask.rows * existing[one.name] / largest))
+        if existing.get(one.name)
         else max(1, ask.rows // _PER_LEVEL ** levels[one.name])
-        for one in wanted
+        for one in entities
     }
 
 
@@ -130,26 +130,26 @@ _SMALL_BITS: Final = 16
 
 
 def _limited_by_identity(
-    connection: Connection, wanted: Sequence[Entity], requested: Mapping[str, int]
+    connection: Connection, entities: Sequence[Entity], requested: Mapping[str, int]
 ) -> dict[str, tuple[int, str]]:
-    """How many rows tables can get whose identity column is too small for the requested number, and why not more.
+    """Return how many rows tables can get whose identity column is too small for the requested number, and why.
     Errors: those of connections."""
     limits_by_table: dict[str, tuple[int, str]] = {}
-    for entity in wanted:
+    for entity in entities:
         for column in entity.fields:
             if column.generated != "identity" or not column.bits or column.bits > _SMALL_BITS:
                 continue
-            most: int = 2 ** (column.bits if column.unsigned else column.bits - 1) - 1
-            if requested.get(entity.name, 0) * _HEADROOM > most:
-                limits_by_table[entity.name] = most, column.name
+            maximum: int = 2 ** (column.bits if column.unsigned else column.bits - 1) - 1
+            if requested.get(entity.name, 0) * _HEADROOM > maximum:
+                limits_by_table[entity.name] = maximum, column.name
     if not limits_by_table:
         return {}
-    there = inspection.counts(connection, [*limits_by_table], limits.FETCH_SECONDS)
+    existing = inspection.counts(connection, [*limits_by_table], limits.FETCH_SECONDS)
     found = {}
-    for table, (most, name) in limits_by_table.items():
-        left = max(1, most - there.get(table, 0))
-        if left < requested[table]:
-            found[table] = left, f'Its column "{name}" can only count to {most:,}.'
+    for table, (maximum, name) in limits_by_table.items():
+        available = max(1, maximum - existing.get(table, 0))
+        if available < requested[table]:
+            found[table] = available, f'Its column "{name}" can only count to {maximum:,}.'
     return found
 
 
@@ -159,14 +159,14 @@ _HEADROOM: Final = (
 
 
 def _levels(entities: Sequence[Entity]) -> dict[str, int]:
-    """How many levels of tables refer to each table. A circle of tables counts as one level each."""
+    """Return how many levels of tables reference each table. In a circular reference each table counts as a level."""
     children: dict[str, set[str]] = {one.name: set() for one in entities}
     for one in entities:
         for relation in one.relations:
             if relation.entity in children and relation.entity != one.name:
                 children[relation.entity].add(one.name)
     levels = dict.fromkeys(children, 0)
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         higher = {
             name: max((levels[one] + 1 for one in below), default=0) for name, below in children.items()
         }
@@ -176,10 +176,10 @@ def _levels(entities: Sequence[Entity]) -> dict[str, int]:
     return levels
 
 
-_MOST_LEVELS: Final = 6  # chosen: more levels would leave a single row
+_MAX_LEVELS: Final = 6  # chosen: more levels would leave a single row
 
 
-def _wanted(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity]:
+def _tables_to_fill(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity]:
     if not KINDS[connection.type].can.sql:
         text = f"A connection of the type {connection.type} cannot be filled in one action."
         hint = "Create templates from its tables or operations, and push them."
@@ -198,19 +198,21 @@ def _wanted(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity
 
 
 def prepare(actor: Actor, drafted: FillResult, ask: FillInput) -> PreparedPush:
-    """The planned push of a drafted fill. Errors: those of `preparation.of_dataset`."""
-    return _prepared(actor, drafted.connection_id, drafted.dataset, ask)
+    """Return the planned push of a drafted fill. Errors: those of `preparation.of_dataset`."""
+    return _prepare_push(actor, drafted.connection_id, drafted.dataset, ask)
 
 
 def send_again(actor: Actor, connection_id: str, dataset_id: str, ask: FillInput) -> Push:
     """Queue the push of a fill that was planned before; commits. Errors: as of `send`, not_found."""
     dataset = datasets.show(datasets.get(actor, dataset_id, "push"))
-    return pushes.queue(actor, _prepared(actor, connection_id, dataset, ask), "dataset.push")
+    return pushes.queue(actor, _prepare_push(actor, connection_id, dataset, ask), "dataset.push")
 
 
-def _prepared(actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask: FillInput) -> PreparedPush:
+def _prepare_push(
+    actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask: FillInput
+) -> PreparedPush:
     names = [one["name"] for one in dataset["templates"] if one["name"]]
-    wanted = DatasetPushInput(
+    body = DatasetPushInput(
         connection_id=connection_id,
         targets={name: name for name in names},
         on_error=ask.on_error,
@@ -219,7 +221,7 @@ def _prepared(actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask:
         dry_run=ask.dry_run,
         skip_faulty_tables=True,
     )
-    return preparation.of_dataset(actor, dataset["id"], wanted)
+    return preparation.of_dataset(actor, dataset["id"], body)
 
 
 def send(actor: Actor, drafted: FillResult, ask: FillInput) -> Push:

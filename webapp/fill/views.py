@@ -104,8 +104,8 @@ def create(actor: Actor, connection_id: str, body: FillInput) -> Response:
     if body.dry_run:
         return reply(services.result(drafted, services.prepare(actor, drafted, body)), status=201)
     push = services.send(actor, drafted, body)
-    where = url_for("pushes.show", push_id=push.id)
-    return reply(services.result(drafted, push), status=201, headers={"Location": where})
+    address = url_for("pushes.show", push_id=push.id)
+    return reply(services.result(drafted, push), status=201, headers={"Location": address})
 
 
 class FormQuery(Query):
@@ -129,7 +129,7 @@ def form(actor: Actor, connection_id: str, query: FormQuery) -> Response:
 def plan(actor: Actor, connection_id: str) -> Response:
     """Create the templates and the dataset, and show what would be written."""
     instead_of = request.form.get("instead_of", "")
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "rows": request.form.get("rows") or None,
         "row_counts": request.form.get("row_counts", "equal"),
         "existing": request.form.get("existing", "add"),
@@ -137,9 +137,9 @@ def plan(actor: Actor, connection_id: str) -> Response:
     }
     try:
         FORM.check(request.form)
-        ask = parse(FillInput, {**given, "dry_run": True}, strict=False)
+        ask = parse(FillInput, {**values, "dry_run": True}, strict=False)
         drafted = services.draft(actor, connection_id, ask)
-        told = services.result(drafted, services.prepare(actor, drafted, ask))
+        result = services.result(drafted, services.prepare(actor, drafted, ask))
     except ApiError as error:
         if error.code in ("not_found", "forbidden"):
             raise
@@ -147,7 +147,7 @@ def plan(actor: Actor, connection_id: str) -> Response:
         return _page(actor, connection_id, sent, instead_of=instead_of, status=error.status)
     if instead_of:
         services.discard(actor, instead_of)
-    return _page(actor, connection_id, None, told=told)
+    return _page(actor, connection_id, None, planned=result)
 
 
 @route(
@@ -178,14 +178,14 @@ def _page(
     connection_id: str,
     form: Any,
     *,
-    told: dict[str, Any] | None = None,
+    planned: dict[str, Any] | None = None,
     instead_of: str = "",
     status: int = 200,
 ) -> Response:
     connection = connections.as_json(connections.get(actor, connection_id, "push"))
-    dataset = datasets.show(datasets.get(actor, told["dataset_id"])) if told else None
-    notes = {table["table"]: table["note"] for table in told["tables"]} if told else {}
-    for table in told["plan"]["tables"] if told else ():
+    dataset = datasets.show(datasets.get(actor, planned["dataset_id"])) if planned else None
+    notes = {table["table"]: table["note"] for table in planned["tables"]} if planned else {}
+    for table in planned["plan"]["tables"] if planned else ():
         if table["unchecked"]:
             notes[table["name"]] = f"{notes[table['name']]} {UNCHECKED}".strip()
         if not table["key_columns"]:
@@ -194,7 +194,7 @@ def _page(
         "fill/show.html",
         connection=connection,
         form=form,
-        told=told,
+        told=planned,
         notes=notes,
         dataset=dataset,
         instead_of=instead_of,

@@ -112,19 +112,19 @@ ACTIONS: Final = (
 def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
     """Return the results for a query, by kind; for an empty one the actions. With `>` in front, only actions.
 
-    The first search in the documentation reads all of it, so a page asks for it apart: `part` is `docs`, or `fast` for
-    everything else.
+    The first search in the documentation reads all of it, so a page requests it separately: `part` is `docs`, or
+    `fast` for everything else.
     """
     only_actions = q.lstrip().startswith(">")
     words = query_words(q)
-    named = bool(words) and not only_actions
+    has_words = bool(words) and not only_actions
     groups = []
-    if named and part != "docs":
+    if has_words and part != "docs":
         groups.append(Group("Objects", _objects(actor, q.strip(), words)))
     if part != "docs":
         actions = _actions(actor, words)
-        groups.append(Group("Actions", actions[:_FEW] if named else actions))
-    if named and part != "docs":
+        groups.append(Group("Actions", actions[:_FEW] if has_words else actions))
+    if has_words and part != "docs":
         types = [
             SearchResult(
                 f"/docs/reference/field-types#{found['name']}",
@@ -135,7 +135,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
             for found in catalogue.search(q)[:_FEW]
         ]
         groups.append(Group("Field types", tuple(types)))
-    if named and part != "fast":
+    if has_words and part != "fast":
         docs = [
             SearchResult(found.href, "book", found.heading, f"Docs: {found.page}")
             for found in documentation.search(app, q)
@@ -143,9 +143,12 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
         ][:_FEW]
         if not docs:
             ranked = ((rank(page.title, words), page) for page in pages.all_pages().values())
-            fits = sorted(((fit, page) for fit, page in ranked if fit is not None), key=lambda pair: pair[0])
+            matches = sorted(
+                ((score, page) for score, page in ranked if score is not None), key=lambda pair: pair[0]
+            )
             docs = [
-                SearchResult(page.href, "book", marked(page.title, words), "Docs") for _, page in fits[:_FEW]
+                SearchResult(page.href, "book", marked(page.title, words), "Docs")
+                for _, page in matches[:_FEW]
             ]
         groups.append(Group("Docs", tuple(docs)))
     return [group for group in groups if group.hits]
@@ -153,53 +156,55 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
 
 def query_words(q: str) -> list[str]:
     """Return the words of a query that are compared with names."""
-    return _words(q, _QUERY_WORDS)
+    return _distinct_words(q, _QUERY_WORDS)
 
 
-def _words(text: str, most: int) -> list[str]:
-    """Return the first `most` different words of a text in lower case."""
-    return list(dict.fromkeys(_WORDS.findall(text.casefold())))[:most]
+def _distinct_words(text: str, limit: int) -> list[str]:
+    """Return the first `limit` different words of a text in lower case."""
+    return list(dict.fromkeys(_WORDS.findall(text.casefold())))[:limit]
 
 
 def rank(name: str, words: Sequence[str]) -> int | None:
     """Return how well a name fits all words, 0 best; None if it does not. See the module."""
     low = name.casefold()
-    parts = _words(name, _NAME_WORDS)
+    parts = _distinct_words(name, _NAME_WORDS)
     worst = 0
     for word in words:
         if word in parts:
-            fit = 0
+            score = 0
         elif any(part.startswith(word) for part in parts):
-            fit = 1
+            score = 1
         elif word in low:
-            fit = 2
+            score = 2
         elif any(catalogue.nearly(word, part) or catalogue.nearly(word, part[: len(word)]) for part in parts):
-            fit = 3
+            score = 3
         else:
             return None
-        worst = max(worst, fit)
+        worst = max(worst, score)
     return worst
 
 
 def _objects(actor: Actor, text: str, words: Sequence[str]) -> tuple[SearchResult, ...]:
     selects = []
-    for place, (_, model, _, _) in enumerate(_OBJECTS):
+    for index, (_, model, _, _) in enumerate(_OBJECTS):
         table: Any = model
-        mine = tenancy.listing(actor, table).with_only_columns(
-            literal(place).label("kind"),
+        statement = tenancy.listing(actor, table).with_only_columns(
+            literal(index).label("kind"),
             table.id.label("id"),
             table.name.cast(String).label("name"),
             maintain_column_froms=True,
         )
         # Each in a subquery of its own: SQLite takes a LIMIT only at the end of a union.
-        lately = mine.order_by(table.id.desc()).limit(_RECENT).subquery()
-        named = mine.where(contains(table.name, text)).order_by(table.id.desc()).limit(_RECENT).subquery()
-        selects += [lately.select(), named.select()]
+        recent = statement.order_by(table.id.desc()).limit(_RECENT).subquery()
+        matching = (
+            statement.where(contains(table.name, text)).order_by(table.id.desc()).limit(_RECENT).subquery()
+        )
+        selects += [recent.select(), matching.select()]
     found: dict[str, tuple[int, int, str]] = {}
     for kind, object_id, name in db.session.execute(union_all(*selects)):
-        fit = rank(name, words)
-        if fit is not None:
-            found[object_id] = (fit, kind, name)
+        score = rank(name, words)
+        if score is not None:
+            found[object_id] = (score, kind, name)
     best = sorted(found.items(), key=lambda pair: (pair[1][0], len(pair[1][2]), pair[1][2].casefold()))
     return tuple(
         SearchResult(
@@ -217,18 +222,18 @@ def _actions(actor: Actor, words: Sequence[str]) -> tuple[SearchResult, ...]:
             for one in STARTERS.values()
         ),
     ]
-    may = [action for action in every if actor.can(action.scope)]
+    allowed = [action for action in every if actor.can(action.scope)]
     if not words:
-        return tuple(SearchResult(action.href, action.icon, escape(action.name), "") for action in may)
-    fits = []
-    for action in may:
-        fit = rank(action.name, words)
+        return tuple(SearchResult(action.href, action.icon, escape(action.name), "") for action in allowed)
+    matches = []
+    for action in allowed:
+        score = rank(action.name, words)
         more = rank(f"{action.name} {action.more}", words)
-        if fit is not None or more is not None:
-            fits.append((fit if fit is not None else 4 + (more or 0), action))
+        if score is not None or more is not None:
+            matches.append((score if score is not None else 4 + (more or 0), action))
     return tuple(
         SearchResult(action.href, action.icon, marked(action.name, words), "")
-        for _, action in sorted(fits, key=lambda pair: pair[0])
+        for _, action in sorted(matches, key=lambda pair: pair[0])
     )
 
 
@@ -237,6 +242,6 @@ def marked(name: str, words: Iterable[str]) -> Markup:
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     pieces = re.split(f"({pattern})", name, flags=re.IGNORECASE) if pattern else [name]
     return Markup("").join(
-        Markup("<mark>{}</mark>").format(piece) if place % 2 else escape(piece)
-        for place, piece in enumerate(pieces)
+        Markup("<mark>{}</mark>").format(piece) if index % 2 else escape(piece)
+        for index, piece in enumerate(pieces)
     )

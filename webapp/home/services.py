@@ -53,8 +53,8 @@ def steps_done(actor: Actor) -> dict[str, bool]:
         )
         for actions in _ACTIONS.values()
     ]
-    there = tenancy.listing(actor, Template).exists()
-    row = db.session.execute(select(there, *conditions)).one()
+    has_template = tenancy.listing(actor, Template).exists()
+    row = db.session.execute(select(has_template, *conditions)).one()
     return dict(zip(("see", *_ACTIONS), map(bool, row), strict=True))
 
 

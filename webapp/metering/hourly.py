@@ -31,7 +31,7 @@ _FOLD: Final = b"fold"
 
 # Set the counts apart under an id, unless some are apart already. KEYS: counts, counts set apart. ARGV: the id.
 # -> the counts that are ready to be moved, as HGETALL returns them.
-_APART: Final = """
+_SET_ASIDE: Final = """
 if redis.call('EXISTS', KEYS[2]) == 0 then
   if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
   redis.call('RENAME', KEYS[1], KEYS[2])
@@ -68,10 +68,10 @@ def add_rows(session: Session, entries: Iterable[Mapping[str, Any]]) -> None:
     for entry in entries:
         if rows := rows_of(entry):
             found[entry["workspace_id"], part_of(entry)] += rows
-    _add(session, [{**_row(*where), "rows": rows, "requests": 0} for where, rows in found.items()])
+    _upsert(session, [{**_hour_key(*target), "rows": rows, "requests": 0} for target, rows in found.items()])
 
 
-def _row(workspace_id: str, part: Part) -> dict[str, Any]:
+def _hour_key(workspace_id: str, part: Part) -> dict[str, Any]:
     hour, project, template, key, person = part
     return {
         "workspace_id": workspace_id,
@@ -83,7 +83,7 @@ def _row(workspace_id: str, part: Part) -> dict[str, Any]:
     }
 
 
-def _add(session: Session, rows: list[dict[str, Any]]) -> None:
+def _upsert(session: Session, rows: list[dict[str, Any]]) -> None:
     if not rows:
         return
     is_sqlite = session.get_bind().dialect.name == "sqlite"
@@ -110,33 +110,34 @@ def field_of(project_id: str | None, key_id: str | None, user_id: str | None) ->
 
 
 def fold_all() -> int:
-    """Take over the requests of every workspace. Returns of how many workspaces there were any."""
+    """Move the requests counted in Redis to the database, for every workspace. Return the number of workspaces that
+    had any."""
     client = redis_client()
     with reading() as session:
         workspaces = session.scalars(select(Workspace.id)).all()
-    with client.pipeline(transaction=False) as asked:
+    with client.pipeline(transaction=False) as pipeline:
         for workspace_id in workspaces:
             key = counts_key(workspace_id)
-            asked.exists(key, f"{key}:apart")
-        there = asked.execute()
-    return sum(_fold(client, one) for one, any_ in zip(workspaces, there, strict=True) if any_)
+            pipeline.exists(key, f"{key}:apart")
+        exists = pipeline.execute()
+    return sum(_fold(client, one) for one, any_ in zip(workspaces, exists, strict=True) if any_)
 
 
 def _fold(client: redis.Redis, workspace_id: str) -> bool:
-    """Take over the requests of one workspace, exactly once: counts that were set apart carry an id, and the database
-    knows the last one it has taken."""
+    """Move the requests of one workspace exactly once: counts that were set aside have an id, and the database stores
+    the last id that it has added."""
     key, apart = counts_key(workspace_id), f"{counts_key(workspace_id)}:apart"
-    flat = client.eval(_APART, 2, key, apart, ids.new("req"))
+    flat = client.eval(_SET_ASIDE, 2, key, apart, ids.new("req"))
     counts = dict(zip(flat[::2], flat[1::2], strict=True))
     fold = counts.pop(_FOLD, b"").decode()
     if not fold:
         return False
     with writing() as session:
-        held = session.get(UsageFold, workspace_id, with_for_update=True)
-        if held is None or held.fold != fold:
+        last_fold = session.get(UsageFold, workspace_id, with_for_update=True)
+        if last_fold is None or last_fold.fold != fold:
             session.merge(UsageFold(workspace_id=workspace_id, fold=fold))
-            rows = [_row(workspace_id, _asked(name.decode())) for name in counts]
-            _add(
+            rows = [_hour_key(workspace_id, _parse_part(name.decode())) for name in counts]
+            _upsert(
                 session,
                 [
                     {**row, "rows": 0, "requests": int(n)}
@@ -147,21 +148,23 @@ def _fold(client: redis.Redis, workspace_id: str) -> bool:
     return True
 
 
-def _asked(name: str) -> Part:
+def _parse_part(name: str) -> Part:
     hour, project, key, person = name.split("|")
     return (datetime.fromtimestamp(int(hour) * 3_600, UTC), project, "", key, person)
 
 
 def waiting(client: redis.Redis, workspace_id: str, fold: str) -> list[tuple[Part, int]]:
-    """Requests of a workspace that have not been moved yet; `fold` is the id of the last move."""
+    """Return the requests of a workspace that have not been moved yet; `fold` is the id of the last move."""
     key = counts_key(workspace_id)
-    with client.pipeline(transaction=False) as asked:
-        asked.hgetall(key)
-        asked.hgetall(f"{key}:apart")
-        counts, apart = asked.execute()
+    with client.pipeline(transaction=False) as pipeline:
+        pipeline.hgetall(key)
+        pipeline.hgetall(f"{key}:apart")
+        counts, apart = pipeline.execute()
     if apart.pop(_FOLD, b"").decode() == fold:
         apart = {}
-    return [(_asked(name.decode()), int(number)) for one in (counts, apart) for name, number in one.items()]
+    return [
+        (_parse_part(name.decode()), int(number)) for one in (counts, apart) for name, number in one.items()
+    ]
 
 
 def purge(session: Session, now: datetime) -> int:

@@ -30,21 +30,21 @@ def take(actor: Actor, *documents: Any) -> None:
 
 def check(actor: Actor, size: int = 0) -> None:
     """Check the quota. Error: quota_exceeded if the workspace cannot store `size` more bytes."""
-    most = limits.STORED_JSON_BYTES[actor.plan]
+    limit = limits.STORED_JSON_BYTES[actor.plan]
     redis, name = redis_client(), _name(actor.workspace_id)
-    kept = redis.get(name)
-    used = int(kept) if kept is not None else None
-    again = limits.STORED_JSON_AGAIN_SECONDS
-    if used is None or (used + size > most and redis.set(f"{name}:read", 1, nx=True, ex=again)):
+    cached = redis.get(name)
+    used = int(cached) if cached is not None else None
+    retry_seconds = limits.STORED_JSON_AGAIN_SECONDS
+    if used is None or (used + size > limit and redis.set(f"{name}:read", 1, nx=True, ex=retry_seconds)):
         used = stored(actor.workspace_id)
         redis.set(name, used, ex=limits.STORED_JSON_SECONDS)
-    if used + size > most:
+    if used + size > limit:
         text = (
             f"The templates, datasets and scenarios of the workspace, with all their versions and drafts, and the "
-            f"requests of its exports, pushes, runs and schedules can take at most {most // limits.MB:,} MB. Delete "
+            f"requests of its exports, pushes, runs and schedules can take at most {limit // limits.MB:,} MB. Delete "
             "some that you no longer need; they count until they leave the trash."
         )
-        raise ApiError("quota_exceeded", text, {"limit_bytes": most, "used_bytes": used})
+        raise ApiError("quota_exceeded", text, {"limit_bytes": limit, "used_bytes": used})
 
 
 def add(workspace_id: str, size: int) -> None:

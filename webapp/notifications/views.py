@@ -108,7 +108,7 @@ class WebhookPatch(WebhookInput):
 
 
 def _event_choices() -> list[SelectChoice]:
-    """The events, in one group for each kind of work."""
+    """Return the choices of events, in one group for each kind of work."""
     choices = [SelectChoice("*", "Everything")]
     for event in webhooks.ENDS:
         kind, _, end = event.partition(".")
@@ -217,7 +217,7 @@ class DeliveriesQuery(Query):
     status: Literal["pending", "delivered", "failed"] | None = None
 
 
-def _listed(actor: Actor, query: ListQuery, error: ApiError | None = None, **more: Any) -> Response:
+def _list_page(actor: Actor, query: ListQuery, error: ApiError | None = None, **more: Any) -> Response:
     data = webhooks.listing(actor, **query.model_dump()).as_dict(webhooks.as_json)
     if g.face == "program":
         return reply(data)
@@ -236,7 +236,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
 
     `q` searches descriptions.
     """
-    return _listed(actor, query)
+    return _list_page(actor, query)
 
 
 @route(
@@ -249,7 +249,7 @@ def index(actor: Actor, query: ListQuery) -> Response:
     status=201,
     idempotent=True,
     errors=("target_not_allowed", "conflict", "unavailable"),
-    on_fault=lambda actor, error: _listed(actor, ListQuery(), error=error),
+    on_fault=lambda actor, error: _list_page(actor, ListQuery(), error=error),
 )
 def create(actor: Actor, body: WebhookIn) -> Response:
     """Create a webhook. Only this response contains the signing secret."""
@@ -258,13 +258,13 @@ def create(actor: Actor, body: WebhookIn) -> Response:
     )
     data = webhooks.as_json(hook)
     if g.face == "program":
-        where = url_for(".show", webhook_id=hook.id)
-        return reply({**data, "secret": secret}, status=201, headers={"Location": where})
-    # Shown on this very page, never put into a redirect, a cookie or a second request.
-    return _listed(actor, ListQuery(), made=data, secret=secret, status=201)
+        address = url_for(".show", webhook_id=hook.id)
+        return reply({**data, "secret": secret}, status=201, headers={"Location": address})
+    # Only this page shows the secret: it is never in a redirect, a cookie or another request.
+    return _list_page(actor, ListQuery(), made=data, secret=secret, status=201)
 
 
-def _shown(
+def _detail_page(
     actor: Actor,
     webhook_id: str,
     query: DeliveriesQuery | None = None,
@@ -275,31 +275,34 @@ def _shown(
     data = webhooks.as_json(hook)
     if g.face == "program":
         return reply(data, tag=True)
-    asked = (query or DeliveriesQuery()).model_dump()
-    found = webhooks.deliveries(hook, **asked).as_dict(webhooks.delivery_json)
-    wrong = error is not None and CHANGED.sent_in(request.form)
+    filters = (query or DeliveriesQuery()).model_dump()
+    found = webhooks.deliveries(hook, **filters).as_dict(webhooks.delivery_json)
+    is_form_error = error is not None and CHANGED.sent_in(request.form)
     form = CHANGED.draw(
-        data, sent=request.form if wrong else None, error=error if wrong else None, id="settings-"
+        data,
+        sent=request.form if is_form_error else None,
+        error=error if is_form_error else None,
+        id="settings-",
     )
     return reply(
         data,
         template=SHOW,
         deliveries=found,
-        query=asked,
+        query=filters,
         form=form,
-        error=None if wrong else error,
+        error=None if is_form_error else error,
         **more,
     )
 
 
-def _shown_again(actor: Actor, error: ApiError, webhook_id: str, **_: Any) -> Response:
-    return _shown(actor, webhook_id, error=error)
+def _detail_page_with_error(actor: Actor, error: ApiError, webhook_id: str, **_: Any) -> Response:
+    return _detail_page(actor, webhook_id, error=error)
 
 
 @route(bp, ONE, scope="write", returns=WebhookOut)
 def show(actor: Actor, webhook_id: str) -> Response:
     """Get a webhook."""
-    return _shown(actor, webhook_id)
+    return _detail_page(actor, webhook_id)
 
 
 @route(
@@ -310,7 +313,7 @@ def show(actor: Actor, webhook_id: str) -> Response:
     body=WebhookPatch,
     returns=WebhookOut,
     errors=("version_conflict", "target_not_allowed"),
-    on_fault=_shown_again,
+    on_fault=_detail_page_with_error,
 )
 def change(actor: Actor, webhook_id: str, body: WebhookPatch) -> Response:
     """Change a webhook, or turn it on or off."""
@@ -353,10 +356,10 @@ def restore(actor: Actor, webhook_id: str) -> Response:
 def secret(actor: Actor, webhook_id: str) -> Response:
     """Create a new secret, which only this response contains. The previous secret also signs for one more day."""
     hook = webhooks.get(actor, webhook_id, lock=True)
-    made = webhooks.new_secret(actor, hook)
+    new_secret = webhooks.new_secret(actor, hook)
     if g.face == "program":
-        return reply({**webhooks.as_json(hook), "secret": made}, status=201)
-    return _shown(actor, webhook_id, secret=made, status=201)
+        return reply({**webhooks.as_json(hook), "secret": new_secret}, status=201)
+    return _detail_page(actor, webhook_id, secret=new_secret, status=201)
 
 
 @route(bp, f"{ONE}/test", ["POST"], scope="write", returns=DeliveryOut, status=201, errors=("unavailable",))
@@ -377,7 +380,7 @@ def test(actor: Actor, webhook_id: str) -> Response:
 def deliveries(actor: Actor, webhook_id: str, query: DeliveriesQuery) -> Response:
     """List the deliveries of the last 30 days, newest first."""
     if g.face == "person":
-        return _shown(actor, webhook_id, query)
+        return _detail_page(actor, webhook_id, query)
     hook = webhooks.get(actor, webhook_id)
     return reply(webhooks.deliveries(hook, **query.model_dump()).as_dict(webhooks.delivery_json))
 
@@ -396,7 +399,7 @@ def delivery(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
     scope="write",
     returns=DeliveryOut,
     errors=("conflict",),
-    on_fault=_shown_again,
+    on_fault=_detail_page_with_error,
 )
 def redeliver(actor: Actor, webhook_id: str, delivery_id: str) -> Response:
     """Send a delivery again, with the same `webhook-id` and body."""

@@ -129,33 +129,34 @@ def of_project(project_id: str) -> dict[str, set[str]]:
 
 
 def naming(model: Any, workspace_id: str, text: str) -> Select[Any]:
-    """A select of `id, name, team_id` of the live templates, datasets or scenarios of a workspace whose newest version
-    holds a text anywhere."""
+    """Return a select of `id, name, team_id` of the templates, datasets or scenarios of a workspace that are not
+    deleted and whose newest version contains a text."""
     version = _VERSIONS[model]
     owner = getattr(version, f"{word_of(model)}_id")
     stored = json.dumps(text)[1:-1]  # as encoded in a JSON column, which is ASCII
-    there: ColumnElement[bool] = cast(version.spec, Text).contains(stored, autoescape=True)
+    condition: ColumnElement[bool] = cast(version.spec, Text).contains(stored, autoescape=True)
     if model is Scenario:
-        there = or_(there, cast(Scenario.env, Text).contains(stored, autoescape=True))
+        condition = or_(condition, cast(Scenario.env, Text).contains(stored, autoescape=True))
     return (
         select(model.id, model.name, model.team_id)
         .join(version, owner == model.id)
         .where(model.workspace_id == workspace_id, model.deleted_at.is_(None))
-        .where(version.number == model.version, there)
+        .where(version.number == model.version, condition)
         .order_by(model.id)
     )
 
 
 def closed(start: Iterable[str], names: Mapping[str, set[str]]) -> set[str]:
-    """`start` with all that it names, and all that names it, and so on, among the keys of `names`."""
-    around: dict[str, set[str]] = {one: set() for one in names}
-    for one, named in names.items():
-        for other in named & names.keys():
-            around[one].add(other)
-            around[other].add(one)
+    """Return `start` and everything that is connected to it by references in either direction, among the keys of
+    `names`."""
+    neighbours: dict[str, set[str]] = {name: set() for name in names}
+    for name, references in names.items():
+        for reference in references & names.keys():
+            neighbours[name].add(reference)
+            neighbours[reference].add(name)
     found, waiting = set(start), list(start)
     while waiting:
-        fresh = around.get(waiting.pop(), set()) - found
+        fresh = neighbours.get(waiting.pop(), set()) - found
         found |= fresh
         waiting += fresh
     return found
@@ -191,7 +192,7 @@ def of(actor: Actor, object_id: str) -> tuple[Any, list[Dependent]]:
 # --- The kinds ----------------------------------------------------------------------------------------------
 
 
-def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Dependent]:
+def _unfinished(column: Any, object_id: str, *, blocks: bool) -> Iterator[Dependent]:
     """Find exports and pushes that have not finished."""
     model = column.class_
     name = Push.target if model is Push else Export.file_name
@@ -202,36 +203,40 @@ def _going(column: Any, object_id: str, *, blocks: bool) -> Iterator[Dependent]:
         yield Dependent(word_of(model), row[0], row[1] or row[0], "on its way", blocks, row[2])
 
 
-def _naming(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Dependent]:
+def _mentions(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Dependent]:
     rows = db.session.execute(naming(model, workspace_id, text).limit(limits.SHOWN_USES))
     for row in rows:
         yield Dependent(word_of(model), row.id, row.name, how, team_id=row.team_id)
 
 
 def _of_template(_actor: Actor, template: Template) -> Iterator[Dependent]:
-    here, mine = template.workspace_id, template.id
-    yield from _naming(Dataset, here, mine, "has it as a table")
-    yield from (one for one in _naming(Template, here, mine, "refers to it") if one.id != mine)
-    yield from _naming(Scenario, here, mine, "its program names it")
-    yield from _going(Push.template_id, mine, blocks=False)
-    yield from _going(Export.template_id, mine, blocks=False)
+    workspace_id, template_id = template.workspace_id, template.id
+    yield from _mentions(Dataset, workspace_id, template_id, "has it as a table")
+    yield from (
+        one for one in _mentions(Template, workspace_id, template_id, "refers to it") if one.id != template_id
+    )
+    yield from _mentions(Scenario, workspace_id, template_id, "its program names it")
+    yield from _unfinished(Push.template_id, template_id, blocks=False)
+    yield from _unfinished(Export.template_id, template_id, blocks=False)
 
 
 def _of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Dependent]:
-    yield from _naming(Scenario, dataset.workspace_id, dataset.id, "its program names it")
-    yield from _going(Push.dataset_id, dataset.id, blocks=False)
-    yield from _going(Export.dataset_id, dataset.id, blocks=False)
+    yield from _mentions(Scenario, dataset.workspace_id, dataset.id, "its program names it")
+    yield from _unfinished(Push.dataset_id, dataset.id, blocks=False)
+    yield from _unfinished(Export.dataset_id, dataset.id, blocks=False)
 
 
 def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Dependent]:
     if scenario.next_run_at is not None:
         yield Dependent("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
-    going = select(Run.id, Run.team_id).where(Run.scenario_id == scenario.id, Run.status.not_in(END_STATES))
-    for row in db.session.execute(going.limit(limits.SHOWN_USES)):
+    unfinished = select(Run.id, Run.team_id).where(
+        Run.scenario_id == scenario.id, Run.status.not_in(END_STATES)
+    )
+    for row in db.session.execute(unfinished.limit(limits.SHOWN_USES)):
         yield Dependent("run", row.id, scenario.name, "on its way", team_id=row.team_id)
     yield from (
         one
-        for one in _naming(Scenario, scenario.workspace_id, scenario.id, "its program names it")
+        for one in _mentions(Scenario, scenario.workspace_id, scenario.id, "its program names it")
         if one.id != scenario.id
     )
 
@@ -241,61 +246,61 @@ def of_connection(connection: Connection) -> list[Dependent]:
     block its deletion. Scenarios that name it, templates that were created from its tables, and references from other
     teams do not, because its team may not even see them."""
     team_id = connection.team_id
-    found = list(_going(Push.connection_id, connection.id, blocks=True))
-    ends = select(Endpoint.id, Endpoint.name, Endpoint.team_id).where(
+    found = list(_unfinished(Push.connection_id, connection.id, blocks=True))
+    endpoints = select(Endpoint.id, Endpoint.name, Endpoint.team_id).where(
         Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
     )
     found += [
         Dependent("endpoint", row.id, row.name, "sends over it", row.team_id == team_id, row.team_id)
-        for row in db.session.execute(ends)
+        for row in db.session.execute(endpoints)
     ]
     reading = set()
-    mark = orjson.dumps(connection.id)
+    quoted_id = orjson.dumps(connection.id)
     newest = naming(Template, connection.workspace_id, connection.id).add_columns(TemplateVersion.spec)
     for row in db.session.execute(newest):
-        said = [row.spec["fields"], row.spec.get("source")]
-        if mark in orjson.dumps(said):  # and not merely in its description
+        readers = [row.spec["fields"], row.spec.get("source")]
+        if quoted_id in orjson.dumps(readers):  # and not merely in its description
             reading.add(row.id)
             found.append(
                 Dependent("template", row.id, row.name, "reads from it", row.team_id == team_id, row.team_id)
             )
-    made = select(Template.id, Template.name, Template.team_id).where(
+    created = select(Template.id, Template.name, Template.team_id).where(
         Template.made_from_id == connection.id, Template.deleted_at.is_(None), Template.id.not_in(reading)
     )
-    for row in db.session.execute(made.order_by(Template.id).limit(limits.SHOWN_USES)):
+    for row in db.session.execute(created.order_by(Template.id).limit(limits.SHOWN_USES)):
         found.append(
             Dependent("template", row.id, row.name, "was created from one of its tables", team_id=row.team_id)
         )
-    found += _naming(Scenario, connection.workspace_id, connection.id, "its program names it")
+    found += _mentions(Scenario, connection.workspace_id, connection.id, "its program names it")
     return found
 
 
 def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Dependent]:
-    yield from _going(Push.endpoint_id, endpoint.id, blocks=True)
-    yield from _naming(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
+    yield from _unfinished(Push.endpoint_id, endpoint.id, blocks=True)
+    yield from _mentions(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
 
 
 def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependent]:
-    """Those of the file's project, or, of a shared file, of any."""
+    """Find the dependents of a file in its project, or of a shared file in all projects."""
 
-    def there(model: Any, text: str) -> Select[Any]:
+    def in_scope(model: Any, text: str) -> Select[Any]:
         found = naming(model, file.workspace_id, text)
         return found if file.project_id is None else found.where(model.project_id == file.project_id)
 
-    for row in db.session.execute(there(Template, file.name).add_columns(TemplateVersion.spec)):
+    for row in db.session.execute(in_scope(Template, file.name).add_columns(TemplateVersion.spec)):
         if (row.spec.get("source") or {}).get("file") == file.name:
             yield Dependent("template", row.id, row.name, "takes its rows from it", team_id=row.team_id)
         elif file.name in files_of(row.spec):
             yield Dependent("template", row.id, row.name, "reads values from it", team_id=row.team_id)
-    programs = there(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
+    programs = in_scope(Scenario, file.name.rpartition("/")[2]).limit(limits.SHOWN_USES)
     for row in db.session.execute(programs):
         yield Dependent("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
 
 
 def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Dependent]:
     name = secret.name or ""
-    for one in secrets.connections_using(secret.workspace_id, name):
-        yield Dependent("connection", one.id, one.name, "uses it", True)
+    for connection in secrets.connections_using(secret.workspace_id, name):
+        yield Dependent("connection", connection.id, connection.name, "uses it", True)
     statement = select(Scenario.id, Scenario.name, Scenario.secrets, Scenario.writable_secrets).where(
         Scenario.workspace_id == secret.workspace_id, Scenario.deleted_at.is_(None)
     )
@@ -313,12 +318,12 @@ def _of_project(actor: Actor, project: Project) -> Iterator[Dependent]:
             inside = inside.where(Connection.of_endpoint.is_(False))
         for row in db.session.execute(inside.order_by(model.id.desc()).limit(limits.SHOWN_USES)):
             yield Dependent(word_of(model), row.id, row.name, "is in it", team_id=project.team_id)
-    held = select(ApiKey.id, ApiKey.name).where(
+    keys = select(ApiKey.id, ApiKey.name).where(
         ApiKey.project_id == project.id, ApiKey.revoked_at.is_(None), ApiKey.run_id.is_(None)
     )
     if not actor.can("admin"):
-        held = held.where(ApiKey.created_by == actor.user_id)
-    for row in db.session.execute(held.order_by(ApiKey.id.desc()).limit(limits.SHOWN_USES)):
+        keys = keys.where(ApiKey.created_by == actor.user_id)
+    for row in db.session.execute(keys.order_by(ApiKey.id.desc()).limit(limits.SHOWN_USES)):
         yield Dependent("api_key", row.id, row.name, "works in it", team_id=project.team_id)
 
 
@@ -359,20 +364,20 @@ def move(
     forbidden (as for each single object), in_use with `related` objects that also have to be moved, or with unfinished
     runs; conflict for a file whose name exists in the project; validation_error.
     """
-    asked = [_one(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
-    moving = [one for one in asked if one.project_id != project.id]
+    requested = [_find_movable(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
+    moving = [one for one in requested if one.project_id != project.id]
     if related == "leave" and any(one.team_id != project.team_id for one in moving):
         text = "Related objects can be separated only within one team."
         hint = "Send take, or move the rest as well."
         raise validation_error([Fault("related", "not_allowed", text, hint)])
     if related != "leave":
-        rest = _rest(actor, moving)
+        rest = _related_objects(actor, moving)
         if rest and related == "refuse":
-            told = [_moved_entry(one) for one in rest]
-            names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in told[:3])
-            more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+            entries = [_moved_entry(one) for one in rest]
+            names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in entries[:3])
+            more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
             text = f"{names}{more} are related to it and must move as well."
-            raise ApiError("in_use", text, {"related": told})
+            raise ApiError("in_use", text, {"related": entries})
         moving += rest
     if len(moving) > limits.MAX_MOVED:
         text = f"You can move at most {limits.MAX_MOVED:,} objects in one request, not {len(moving):,}."
@@ -386,35 +391,35 @@ def move(
         raise ApiError("in_use", text, {"used_by": users})
     if any(isinstance(one, WorkspaceFile) for one in moving):
         files.lock(actor.workspace_id)
-    there = {"project_id": project.id, "team_id": project.team_id}
+    destination = {"project_id": project.id, "team_id": project.team_id}
     for one in moving:
         before = one.project_id
         if isinstance(one, WorkspaceFile):
             _check_name(one, project)
         if isinstance(one, Scenario):
-            db.session.execute(update(Run).where(Run.scenario_id == one.id).values(**there))
+            db.session.execute(update(Run).where(Run.scenario_id == one.id).values(**destination))
         if isinstance(one, Endpoint):
-            own = update(Connection).where(
+            connections = update(Connection).where(
                 Connection.id == one.connection_id, Connection.of_endpoint.is_(True)
             )
-            db.session.execute(own.values(**there))
+            db.session.execute(connections.values(**destination))
         one.project_id, one.team_id, one.updated_at = project.id, project.team_id, clock.now()
         db.session.flush()
         audit_log.record(
             actor, f"{word_of(type(one))}.move", one, join=True, name=one.name,
             project={"from": before, "to": project.id},
         )  # fmt: skip
-    told = [_moved_entry(one) for one in moving]
+    entries = [_moved_entry(one) for one in moving]
     db.session.commit()
-    return told
+    return entries
 
 
-def _one(actor: Actor, place: int, object_id: str) -> Any:
+def _find_movable(actor: Actor, index: int, object_id: str) -> Any:
     model = kind_of(object_id)
     if model is None:
         text = "This object is not in a project."
         hint = "Templates, datasets, connections, endpoints, scenarios and files do."
-        raise validation_error([Fault(f"objects[{place}]", "not_allowed", text, hint)])
+        raise validation_error([Fault(f"objects[{index}]", "not_allowed", text, hint)])
     found = tenancy.get(actor, model, object_id, "write", lock=True)
     if model is WorkspaceFile and found.project_id is None:
         files.require_shared(actor)
@@ -423,33 +428,33 @@ def _one(actor: Actor, place: int, object_id: str) -> Any:
     return found
 
 
-def _rest(actor: Actor, moving: Sequence[Any]) -> list[Any]:
+def _related_objects(actor: Actor, moving: Sequence[Any]) -> list[Any]:
     """Return the objects of the same projects that are related to these, locked."""
-    ids = {one.id for one in moving}
-    wanted: set[str] = set()
-    for project_id in sorted({one.project_id for one in moving}):
+    ids = {item.id for item in moving}
+    related_ids: set[str] = set()
+    for project_id in sorted({item.project_id for item in moving}):
         names = of_project(project_id)
-        wanted |= closed(ids & names.keys(), names)
+        related_ids |= closed(ids & names.keys(), names)
     rest = []
-    for object_id in sorted(wanted - ids):
-        one = tenancy.get(actor, kind_of(object_id), object_id, "write", lock=True)
-        if not (isinstance(one, Connection) and one.of_endpoint):
-            rest.append(one)
+    for object_id in sorted(related_ids - ids):
+        item = tenancy.get(actor, kind_of(object_id), object_id, "write", lock=True)
+        if not (isinstance(item, Connection) and item.of_endpoint):
+            rest.append(item)
     return rest
 
 
 def _check_name(file: WorkspaceFile, project: Project) -> None:
     """Check for duplicate names. Error: conflict if the project has a file or folder of that name."""
-    others = files.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
-    taken = db.session.scalar(select(WorkspaceFile.id).where(others, WorkspaceFile.name == file.name))
+    rivals = files.rivals(file.workspace_id, project.id) & (WorkspaceFile.id != file.id)
+    taken = db.session.scalar(select(WorkspaceFile.id).where(rivals, WorkspaceFile.name == file.name))
     if taken is not None:
         text = f"The project {project.name} has a file called `{file.name}`. Delete one of the two first."
         raise ApiError("conflict", text, {"name": file.name, "id": taken})
     files.refuse_clash(file.workspace_id, file.name, project.id)
 
 
-def _moved_entry(one: Any) -> dict[str, str]:
-    return {"type": word_of(type(one)), "id": one.id, "name": one.name}
+def _moved_entry(item: Any) -> dict[str, str]:
+    return {"type": word_of(type(item)), "id": item.id, "name": item.name}
 
 
 # --- Trash --------------------------------------------------------------------------------------------------
@@ -469,7 +474,7 @@ TRASH: Final[Mapping[str, tuple[Any, str]]] = {
 those of the present project; files and webhooks also those of no project."""
 
 _NAME: Final = "trash"
-_SAME: Final = timedelta(seconds=5)
+_SAME_TIME: Final = timedelta(seconds=5)
 """The trail's entry of a deletion is written in the same transaction, a moment later."""
 
 
@@ -483,7 +488,7 @@ def page(
 ) -> pagination.Page[dict[str, Any]]:
     """Return a page of objects that can be restored, latest first. Error: invalid_request for an invalid cursor."""
     now = clock.now()
-    parts = [_of(actor, kind, q, now) for kind in TRASH if type in (None, kind)]
+    parts = [_trash_statement(actor, kind, q, now) for kind in TRASH if type in (None, kind)]
     every = union_all(*parts).subquery()
     total = db.session.scalar(select(func.count()).select_from(every)) or 0
     statement = select(every)
@@ -499,7 +504,7 @@ def page(
     if len(rows) > limit:
         end = rows[limit - 1]
         following = pagination.cursor_of(_NAME, context, [end.deleted_at.isoformat(), end.id])
-    shown = rows[:limit]
+    visible = rows[:limit]
     # Who deleted each, according to the audit log. Separate queries, combined: each uses an index, which a planner may
     # not do for an OR.
     deletions = [
@@ -507,20 +512,20 @@ def page(
             AuditEntry.workspace_id == actor.workspace_id,
             AuditEntry.object_id == row.id,
             AuditEntry.at >= row.deleted_at,
-            AuditEntry.at < row.deleted_at + _SAME,
+            AuditEntry.at < row.deleted_at + _SAME_TIME,
             AuditEntry.action.like("%.delete"),
         )
-        for row in shown
+        for row in visible
     ]
-    who: dict[str, User] = {}
+    deleted_by: dict[str, User] = {}
     if deletions:
         found = union_all(*deletions).subquery()
         people = select(found.c.object_id, User).join(User, User.id == found.c.user_id)
-        who = {row[0]: row[1] for row in db.session.execute(people)}
-    return pagination.Page([_trash_entry(actor, row, who, now) for row in shown], following, total)
+        deleted_by = {row[0]: row[1] for row in db.session.execute(people)}
+    return pagination.Page([_trash_entry(actor, row, deleted_by, now) for row in visible], following, total)
 
 
-def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
+def _trash_statement(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
     model, _ = TRASH[kind]
     team = model.id if model is Team else getattr(model, "team_id", null())
     project = getattr(model, "project_id", null())
@@ -529,12 +534,12 @@ def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
     if model is Connection:
         statement = statement.where(Connection.of_endpoint.is_(False))
     if model is Webhook:  # those of the project with the write scope; for admins those of the workspace too
-        mine = Webhook.project_id == actor.project_id if actor.can("write", actor.team_id) else false()
-        seen = or_(mine, Webhook.project_id.is_(None)) if actor.can("admin") else mine
+        own_project = Webhook.project_id == actor.project_id if actor.can("write", actor.team_id) else false()
+        visible = or_(own_project, Webhook.project_id.is_(None)) if actor.can("admin") else own_project
         statement = select(Webhook).where(
             Webhook.workspace_id == actor.workspace_id,
             Webhook.deleted_at > now - timedelta(days=limits.RESTORE_DAYS),
-            seen,
+            visible,
         )
     name = Webhook.description if model is Webhook else model.name
     if q and q.strip():
@@ -550,9 +555,11 @@ def _of(actor: Actor, kind: str, q: str | None, now: datetime) -> Any:
     )
 
 
-def _trash_entry(actor: Actor, row: Row[Any], who: Mapping[str, User], now: datetime) -> dict[str, Any]:
-    gone = row.deleted_at + timedelta(days=limits.RESTORE_DAYS)
-    by, scope = who.get(row.id), TRASH[row.type][1]
+def _trash_entry(
+    actor: Actor, row: Row[Any], deleted_by: Mapping[str, User], now: datetime
+) -> dict[str, Any]:
+    expires = row.deleted_at + timedelta(days=limits.RESTORE_DAYS)
+    by, scope = deleted_by.get(row.id), TRASH[row.type][1]
     if row.type == "webhook" and row.project_id is None:
         scope = "admin"
     restorable = actor.can(scope, row.team_id) if scope == "write" else actor.can(scope)
@@ -566,7 +573,7 @@ def _trash_entry(actor: Actor, row: Row[Any], who: Mapping[str, User], now: date
         "deleted_at": clock.to_text(row.deleted_at),
         "deleted_by": by.id if by else None,
         "deleted_by_name": (by.name or by.email) if by else None,
-        "gone_at": clock.to_text(gone),
-        "days_left": max(0, (gone - now).days),
+        "gone_at": clock.to_text(expires),
+        "days_left": max(0, (expires - now).days),
         "restorable": restorable,
     }

@@ -150,22 +150,22 @@ def index(actor: Actor, query: TrashQuery) -> Response:
     The list contains objects of the project, and the workspace's shared files, projects and teams.
     """
     found = services.page(actor, type=query.type, q=query.q, cursor=query.cursor, limit=query.limit)
-    shown: dict[str, Any] = {
+    context: dict[str, Any] = {
         "query": query,
         "kinds": list(services.TRASH),
         "days": limits.RESTORE_DAYS,
         "restore_at": restore_address,
     }
-    return reply(found.as_dict(dict), template="trash.html", block="list", **shown)
+    return reply(found.as_dict(dict), template="trash.html", block="list", **context)
 
 
 @route(bp, "/used-by/<object_id>", scope="read", returns=UsesOut)
 def used_by(actor: Actor, object_id: str) -> Response:
     """List what uses a template, dataset, scenario, connection, endpoint, file, secret, project or team."""
-    found, told = services.of(actor, object_id)
-    items = told_uses(actor, told)
+    found, uses = services.of(actor, object_id)
+    items = told_uses(actor, uses)
     data = {"items": items, "total": len(items), "blocked": any(one["blocks"] for one in items)}
-    shown: dict[str, Any] = {}
+    context: dict[str, Any] = {}
     if g.face == "person":
         kind = services.word_of(type(found))
         scope = DELETED_WITH.get(kind, "write")
@@ -181,18 +181,18 @@ def used_by(actor: Actor, object_id: str) -> Response:
         may = actor.can(scope, getattr(found, "team_id", None)) if scope == "write" else actor.can(scope)
         if kind == "file" and found.project_id is None:
             may = may and files.may_change_shared(actor)
-        asked = {
+        confirmation = {
             "kind": kind,
             "name": found.name,
             "action": f"{action}?_method=DELETE",
             "may": may,
             "note": NOTES.get(kind, "It can be restored for 30 days."),
         }
-        shown = {"asked": asked, "address": object_address}
-    return reply(data, template="used_by.html", block="uses", **shown)
+        context = {"asked": confirmation, "address": object_address}
+    return reply(data, template="used_by.html", block="uses", **context)
 
 
-def _not_moved(actor: Actor, error: ApiError, project_id: str) -> Response:
+def _move_error_page(actor: Actor, error: ApiError, project_id: str) -> Response:
     """Render the page with the related objects and the choices."""
     related = error.details.get("related")
     if related is None:
@@ -200,13 +200,13 @@ def _not_moved(actor: Actor, error: ApiError, project_id: str) -> Response:
     project = tenancy.get(actor, Project, project_id, "write")
     ids = request.form.getlist("objects")
     first = tenancy.get(actor, services.kind_of(ids[0]), ids[0])
-    shown = {"error": error, "asked": ids, "project": project, "near": first.team_id == project.team_id}
-    return reply({"related": related}, template="move.html", address=object_address, **shown)
+    context = {"error": error, "asked": ids, "project": project, "near": first.team_id == project.team_id}
+    return reply({"related": related}, template="move.html", address=object_address, **context)
 
 
 @route(
     bp, "/projects/<project_id>/move", ["POST"], scope="write", body=MoveIn, returns=MovesOut,
-    errors=["in_use", "not_found", "validation_error"], on_fault=_not_moved,
+    errors=["in_use", "not_found", "validation_error"], on_fault=_move_error_page,
 )  # fmt: skip
 def move(actor: Actor, project_id: str, body: MoveIn) -> Response:
     """Move templates, datasets, connections, endpoints, scenarios and files to this project.

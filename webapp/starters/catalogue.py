@@ -51,13 +51,15 @@ def _field(name: str, kind: str, /, **more: Any) -> dict[str, Any]:
     }
 
 
-def _of(name: str, table: str, least: int, most: int, field: str = "id") -> dict[str, Any]:
-    """A reference to a table, with the number of rows for each of its rows."""
-    return _field(name, "reference", template_id=table, field=field, cardinality={"min": least, "max": most})
+def _child_of(name: str, table: str, minimum: int, maximum: int, field: str = "id") -> dict[str, Any]:
+    """Return a reference to a table, with the number of child rows for each of its rows."""
+    return _field(
+        name, "reference", template_id=table, field=field, cardinality={"min": minimum, "max": maximum}
+    )
 
 
-def _any(name: str, table: str, field: str = "id") -> dict[str, Any]:
-    """A reference to any row of a table."""
+def _reference(name: str, table: str, field: str = "id") -> dict[str, Any]:
+    """Return a reference to any row of a table."""
     return _field(name, "reference", template_id=table, field=field)
 
 
@@ -91,7 +93,7 @@ _SHOP = Starter(
             "orders",
             600,
             _field("id", "row_number"),
-            _of("customer_id", "customers", 0, 6),
+            _child_of("customer_id", "customers", 0, 6),
             _field("ordered_at", "datetime", min="-180d", max="now"),
             _field("status", "enum", values=["paid", "shipped", "open", "returned"], weights=[50, 30, 15, 5]),
             _field("channel", "enum", values=["web", "app", "store"], weights=[60, 30, 10]),
@@ -100,7 +102,7 @@ _SHOP = Starter(
         _table(
             "order_lines",
             1800,
-            _of("order_id", "orders", 1, 5),
+            _child_of("order_id", "orders", 1, 5),
             _field("line", "position_in_parent"),
             _field("sku", "sku"),
             _field("product", "product_name"),
@@ -122,7 +124,7 @@ _SHOP = Starter(
             "payments",
             600,
             _field("id", "uuid"),
-            _of("order_id", "orders", 1, 1),
+            _child_of("order_id", "orders", 1, 1),
             _field("method", "enum", values=["card", "invoice", "wallet"], weights=[70, 20, 10]),
             _field("card_type", "credit_card_type", group="card"),
             _field("card_number", "credit_card_number", group="card", sensitive=True),
@@ -155,7 +157,7 @@ _CRM = Starter(
             "contacts",
             240,
             _field("id", "row_number"),
-            _of("account_id", "accounts", 1, 6),
+            _child_of("account_id", "accounts", 1, 6),
             _field("first_name", "first_name"),
             _field("last_name", "last_name"),
             _field("email", "email", unique=True),
@@ -168,7 +170,7 @@ _CRM = Starter(
             "deals",
             160,
             _field("id", "row_number"),
-            _of("account_id", "accounts", 0, 5),
+            _child_of("account_id", "accounts", 0, 5),
             _field("title", "catch_phrase"),
             _field(
                 "stage",
@@ -193,7 +195,7 @@ _CRM = Starter(
             "activities",
             800,
             _field("id", "uuid"),
-            _any("contact_id", "contacts"),
+            _reference("contact_id", "contacts"),
             _field("kind", "enum", values=["call", "mail", "meeting", "note"], weights=[35, 40, 15, 10]),
             _field("at", "datetime", min="-90d", max="now"),
             _field("minutes", "number", min=1, max=90),
@@ -225,7 +227,7 @@ _PAYMENTS = Starter(
             "cards",
             220,
             _field("id", "row_number"),
-            _of("account_id", "accounts", 1, 2),
+            _child_of("account_id", "accounts", 1, 2),
             _field("number", "credit_card_number", group="card", sensitive=True),
             _field("type", "credit_card_type", group="card"),
             _field("expires", "card_expiry", group="card"),
@@ -236,7 +238,7 @@ _PAYMENTS = Starter(
             "transfers",
             3000,
             _field("id", "uuid"),
-            _of("account_id", "accounts", 0, 60),
+            _child_of("account_id", "accounts", 0, 60),
             _field("booked_at", "datetime", min="-60d", max="now"),
             _field(
                 "amount",
@@ -258,7 +260,7 @@ _PAYMENTS = Starter(
             "disputes",
             60,
             _field("id", "row_number"),
-            _any("transfer_id", "transfers"),
+            _reference("transfer_id", "transfers"),
             _field(
                 "reason",
                 "enum",
@@ -291,7 +293,7 @@ _HR = Starter(
             "employees",
             180,
             _field("id", "row_number"),
-            _of("team_id", "teams", 4, 26),
+            _child_of("team_id", "teams", 4, 26),
             _field("first_name", "first_name"),
             _field("last_name", "last_name"),
             _field("email", "company_email", unique=True),
@@ -305,7 +307,7 @@ _HR = Starter(
             "contracts",
             180,
             _field("id", "uuid"),
-            _of("employee_id", "employees", 1, 1),
+            _child_of("employee_id", "employees", 1, 1),
             _field(
                 "kind", "enum", values=["permanent", "fixed term", "working student"], weights=[80, 14, 6]
             ),
@@ -327,7 +329,7 @@ _HR = Starter(
             "leave",
             700,
             _field("id", "row_number"),
-            _of("employee_id", "employees", 0, 8),
+            _child_of("employee_id", "employees", 0, 8),
             _field("kind", "enum", values=["vacation", "sick", "parental", "unpaid"], weights=[70, 24, 4, 2]),
             _field("starts_on", "date", min="-365d", max="+60d"),
             _field("days", "number", min=1, max=20, distribution="lognormal", mean=4, stddev=3),
@@ -358,7 +360,7 @@ _IOT = Starter(
             "devices",
             60,
             _field("id", "row_number"),
-            _of("site_id", "sites", 3, 12),
+            _child_of("site_id", "sites", 3, 12),
             _field("serial", "character_sequence", mask="SN-^^####"),
             _field("mac", "mac_address", unique=True),
             _field("firmware", "semver"),
@@ -369,7 +371,7 @@ _IOT = Starter(
         _table(
             "readings",
             6000,
-            _of("device_id", "devices", 60, 140),
+            _child_of("device_id", "devices", 60, 140),
             _field("number", "position_in_parent"),
             _field("at", "datetime", min="-1d", max="now"),
             _field(
@@ -406,7 +408,7 @@ _SAP = Starter(
         _table(
             "A_BusinessPartnerAddress",
             140,
-            _of("BusinessPartner", "A_BusinessPartner", 1, 3, "BusinessPartner"),
+            _child_of("BusinessPartner", "A_BusinessPartner", 1, 3, "BusinessPartner"),
             _field("AddressID", "sequence", start=20_000, pad=10),
             _field("StreetName", "street_name"),
             _field("HouseNumber", "street_number"),
@@ -418,7 +420,7 @@ _SAP = Starter(
         _table(
             "A_BusinessPartnerBank",
             110,
-            _of("BusinessPartner", "A_BusinessPartner", 0, 2, "BusinessPartner"),
+            _child_of("BusinessPartner", "A_BusinessPartner", 0, 2, "BusinessPartner"),
             _field("BankIdentification", "position_in_parent"),
             _field("BankCountryKey", "constant", value="DE"),
             _field("BankName", "bank_name"),
@@ -430,7 +432,7 @@ _SAP = Starter(
         _table(
             "A_BusinessPartnerRole",
             180,
-            _of("BusinessPartner", "A_BusinessPartner", 1, 3, "BusinessPartner"),
+            _child_of("BusinessPartner", "A_BusinessPartner", 1, 3, "BusinessPartner"),
             _field(
                 "BusinessPartnerRole",
                 "enum",

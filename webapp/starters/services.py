@@ -63,14 +63,14 @@ def create(actor: Actor, starter: Starter) -> dict[str, Any]:
                 if name := options.get("template_id"):  # of a table that was created before
                     options = {**options, "template_id": ids[name]}
                 fields.append({**field, "options": options})
-            made = templates.create(
+            template = templates.create(
                 actor,
                 name=f"{starter.name}/{table['name']}",
                 description=table["description"],
                 quantity=table["quantity"],
                 fields=fields,
             )
-            ids[table["name"]] = made["id"]
+            ids[table["name"]] = template["id"]
         return datasets.create(
             actor,
             name=starter.name,

@@ -59,14 +59,14 @@ class Storage:
     """One store. Safe over threads."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._held: tuple[int, Any] | None = None
+        self._create = make
+        self._cached: tuple[int, Any] | None = None
 
     @property
     def _store(self) -> Any:
-        if self._held is None or self._held[0] != os.getpid():
-            self._held = (os.getpid(), self._make())
-        return self._held[1]
+        if self._cached is None or self._cached[0] != os.getpid():
+            self._cached = (os.getpid(), self._create())
+        return self._cached[1]
 
     def put(self, key: str, chunks: Iterable[bytes | memoryview]) -> int:
         """Store a stream under a key, in place of what was there. Returns its bytes.
@@ -132,13 +132,13 @@ class Storage:
         )
 
     def walk(self) -> Iterator[Stored]:
-        """Every file of the store, in no order; any number of them."""
+        """Yield every file of the storage, in no particular order."""
         import obstore
 
         with _errors():
             for batch in obstore.list(self._store):
-                for one in batch:
-                    yield Stored(one["path"], int(one["size"]), one.get("e_tag"))
+                for item in batch:
+                    yield Stored(item["path"], int(item["size"]), item.get("e_tag"))
 
     def delete(self, key: str) -> None:
         """Remove a file; it need not be there."""
@@ -212,8 +212,8 @@ def _local(folder: Path) -> Any:
 def _s3(url: str, options: dict[str, str]) -> Any:
     from obstore.store import S3Store
 
-    known = {name.removeprefix("AWS_").lower(): value for name, value in options.items()}
-    config: Any = {"endpoint" if name == "endpoint_url" else name: value for name, value in known.items()}
+    settings = {name.removeprefix("AWS_").lower(): value for name, value in options.items()}
+    config: Any = {"endpoint" if name == "endpoint_url" else name: value for name, value in settings.items()}
     client: ClientConfig = {"timeout": f"{limits.STORAGE_TIMEOUT_SECONDS}s"}
     if config.get("endpoint", "").startswith("http://"):
         client["allow_http"] = True

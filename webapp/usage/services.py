@@ -110,27 +110,27 @@ def history(
         raise ApiError("invalid_request", "`from` must be before `to`.", {"from": clock.to_text(start)})
     if step is None:
         step = "hour" if end - start <= 2 * _DAY else "day"
-    length, most = (_HOUR, limits.USAGE_MAX_HOURS) if step == "hour" else (_DAY, limits.USAGE_MAX_DAYS)
-    first, last = _begin(start, step), _begin(end, step)
+    length, maximum = (_HOUR, limits.USAGE_MAX_HOURS) if step == "hour" else (_DAY, limits.USAGE_MAX_DAYS)
+    first, last = _step_start(start, step), _step_start(end, step)
     if last < end:
         last += length
     number = (last - first) // length
-    if number > most:
+    if number > maximum:
         hint = "Use steps of a day, or a shorter range." if step == "hour" else "Use a shorter range."
-        raise ApiError("invalid_request", f"These are {number:,} {step}s; at most {most}. {hint}")
-    steps = {first + place * length: Sum() for place in range(number)}
+        raise ApiError("invalid_request", f"These are {number:,} {step}s; at most {maximum}. {hint}")
+    steps = {first + index * length: Sum() for index in range(number)}
     found = History(first, last, step, by, Sum(), steps, [])
-    parts = _parts(actor, found)
+    parts = _counts_by_part(actor, found)
     for part, amount in parts.items():
         hour = part[0]
         found.sum.add(amount.rows, amount.requests)
-        found.steps[_begin(hour, found.step)].add(amount.rows, amount.requests)
+        found.steps[_step_start(hour, found.step)].add(amount.rows, amount.requests)
     if by is not None:
-        _share(actor, found, by, parts)
+        _add_shares(actor, found, by, parts)
     return found
 
 
-def _begin(at: datetime, step: Step) -> datetime:
+def _step_start(at: datetime, step: Step) -> datetime:
     hour = hourly.hour_of(at)
     return hour if step == "hour" else hour.replace(hour=0)
 
@@ -138,10 +138,10 @@ def _begin(at: datetime, step: Step) -> datetime:
 # --- What was counted ---------------------------------------------------------------------------------------
 
 
-def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
+def _counts_by_part(actor: Actor, found: History) -> dict[Part, Sum]:
     """Return all counts in a range, by hour and dimension."""
     parts: dict[Part, Sum] = defaultdict(Sum)
-    reach = None if actor.workspace_role else {one.id for one in tenancy.projects_of(actor)}
+    visible = None if actor.workspace_role else {one.id for one in tenancy.projects_of(actor)}
     with Session(db.engine, autoflush=False) as session:
         # One snapshot: entries that are sealed in the meantime are counted once.
         options: dict[str, Any] = {READS: True}
@@ -154,8 +154,8 @@ def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
             UsageHour.hour < found.end,
         )
         for row in session.execute(statement):
-            hour, project, template, key, person, rows, asked = row
-            parts[hour, project, template, key, person].add(rows, asked)
+            hour, project, template, key, person, rows, request_count = row
+            parts[hour, project, template, key, person].add(rows, request_count)
         pending = select(AuditPending.entry_id).where(AuditPending.workspace_id == actor.workspace_id)
         columns = (
             AuditEntry.at,
@@ -181,21 +181,21 @@ def _parts(actor: Actor, found: History) -> dict[Part, Sum]:
     return {
         part: amount
         for part, amount in parts.items()
-        if found.start <= part[0] < found.end and (reach is None or part[1] in reach)
+        if found.start <= part[0] < found.end and (visible is None or part[1] in visible)
     }
 
 
 # --- Whose they are -----------------------------------------------------------------------------------------
 
 
-def _share(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum]) -> None:
-    place = _PLACES[by]
+def _add_shares(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum]) -> None:
+    position = _PLACES[by]
     shares: dict[str, Share] = {}
     for part, amount in parts.items():
-        name = str(part[place])
+        name = str(part[position])
         share = shares.setdefault(name, Share(name, ""))
         share.sum.add(amount.rows, amount.requests)
-        share.steps.setdefault(_begin(part[0], found.step), Sum()).add(amount.rows, amount.requests)
+        share.steps.setdefault(_step_start(part[0], found.step), Sum()).add(amount.rows, amount.requests)
     ranked = sorted(shares.values(), key=lambda one: (-one.sum.rows, -one.sum.requests, one.id))
     found.shares, rest = ranked[: limits.USAGE_PARTS], ranked[limits.USAGE_PARTS :]
     ids = [one.id for one in found.shares if one.id]
@@ -212,12 +212,12 @@ def _share(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum]) -> N
         share.name = names.get(share.id, "") if share.id else ""
     if rest:
         found.others = len(rest)
-        last = Share("", f"{len(rest)} others")
+        remainder = Share("", f"{len(rest)} others")
         for one in rest:
-            last.sum.add(one.sum.rows, one.sum.requests)
+            remainder.sum.add(one.sum.rows, one.sum.requests)
             for at, amount in one.steps.items():
-                last.steps.setdefault(at, Sum()).add(amount.rows, amount.requests)
-        found.shares.append(last)
+                remainder.steps.setdefault(at, Sum()).add(amount.rows, amount.requests)
+        found.shares.append(remainder)
 
 
 def storage(actor: Actor) -> dict[str, dict[str, int]]:

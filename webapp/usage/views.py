@@ -151,15 +151,15 @@ def usage(actor: Actor, query: Any) -> Response:
     """
     person = g.face == "person"
     start, end = getattr(query, "from"), query.to
-    named = query.range or (("7d" if person else "24h") if start is None else None)
-    if start is None and named is not None:
-        start = (end or clock.now()) - RANGES[named]
+    range_name = query.range or (("7d" if person else "24h") if start is None else None)
+    if start is None and range_name is not None:
+        start = (end or clock.now()) - RANGES[range_name]
     by: services.By | None = query.by or ("template" if person else None)
     found = services.history(actor, by=by, step=query.step, start=start, end=end)
     gauges = quotas.gauges(actor, g.rate_limit)
     data = {
         "plan": actor.plan,
-        **{name: _rate(gauge) for name, gauge in gauges.items()},
+        **{name: _gauge_data(gauge) for name, gauge in gauges.items()},
         "rows_per_generation": actor.limits.rows_per_generation,
         "near": [name for name, gauge in gauges.items() if gauge.near],
         "storage": services.storage(actor),
@@ -170,26 +170,26 @@ def usage(actor: Actor, query: Any) -> Response:
             "end": clock.to_text(found.end),
             "rows": found.sum.rows,
             "requests": found.sum.requests,
-            "steps": _steps(found.steps),
+            "steps": _step_list(found.steps),
             "shares": [
                 {
                     "id": one.id,
                     "name": one.name,
                     "rows": one.sum.rows,
                     "requests": one.sum.requests,
-                    "steps": _steps(one.steps),
+                    "steps": _step_list(one.steps),
                 }
                 for one in found.shares
             ],
         },
     }
-    shown: dict[str, Any] = {}
+    context: dict[str, Any] = {}
     if person:
-        shown = {"charts": [_chart(found, unit) for unit in ("rows", "requests")], "shades": _SHADES}
-    return reply(data, template="usage.html", query=query, by=by, range=named, **shown)
+        context = {"charts": [_chart(found, unit) for unit in ("rows", "requests")], "shades": _SHADES}
+    return reply(data, template="usage.html", query=query, by=by, range=range_name, **context)
 
 
-def _rate(gauge: Gauge) -> dict[str, Any]:
+def _gauge_data(gauge: Gauge) -> dict[str, Any]:
     return {
         "limit": gauge.limit,
         "used": gauge.used,
@@ -200,7 +200,7 @@ def _rate(gauge: Gauge) -> dict[str, Any]:
     }
 
 
-def _steps(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
+def _step_list(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
     return [
         {"start": clock.to_text(at), "rows": one.rows, "requests": one.requests}
         for at, one in sorted(steps.items())
@@ -211,39 +211,39 @@ def _steps(steps: dict[datetime, Sum]) -> list[dict[str, Any]]:
 
 
 def _chart(found: History, unit: str) -> dict[str, Any]:
-    """A chart of bars: one bar a step, the largest shares on top of one another in it."""
-    most = max((getattr(one, unit) for one in found.steps.values()), default=0)
-    wide = _WIDTH / max(1, len(found.steps))
+    """Return a bar chart with one bar per step, in which the largest shares are stacked."""
+    maximum = max((getattr(one, unit) for one in found.steps.values()), default=0)
+    bar_width = _WIDTH / max(1, len(found.steps))
     bars = []
-    told_apart = found.shares and not (unit == "requests" and found.by == "template")  # they belong to none
-    for place, (at, sums) in enumerate(found.steps.items()):
-        whole = getattr(sums, unit)
-        named = [getattr(one.steps.get(at, Sum()), unit) for one in found.shares[:_SHADES]]
-        values = [*named, whole - sum(named)] if told_apart else [whole]
+    is_split = found.shares and not (unit == "requests" and found.by == "template")  # they belong to none
+    for index, (at, sums) in enumerate(found.steps.items()):
+        total = getattr(sums, unit)
+        shown_values = [getattr(one.steps.get(at, Sum()), unit) for one in found.shares[:_SHADES]]
+        values = [*shown_values, total - sum(shown_values)] if is_split else [total]
         parts, base = [], float(_HEIGHT)
         for shade, value in enumerate(values):  # bottom up
-            # Rows that were given back in a later hour than they were taken in make it negative.
-            if value <= 0 or most <= 0:
+            # Rows that were returned in a later hour than they were counted make it negative.
+            if value <= 0 or maximum <= 0:
                 continue
-            tall = max(1.5, _HEIGHT * value / most)
-            base -= tall
+            height = max(1.5, _HEIGHT * value / maximum)
+            base -= height
             y = round(max(0.0, base), 2)
-            parts.append({"shade": min(shade, _SHADES), "y": y, "height": round(tall, 2)})
+            parts.append({"shade": min(shade, _SHADES), "y": y, "height": round(height, 2)})
         bars.append(
             {
-                "x": round(place * wide, 2),
-                "width": round(max(1.0, wide - min(4.0, wide / 4)), 2),
+                "x": round(index * bar_width, 2),
+                "width": round(max(1.0, bar_width - min(4.0, bar_width / 4)), 2),
                 "at": at,
-                "value": whole,
+                "value": total,
                 "parts": parts,
             }
         )
     return {
         "unit": unit,
-        "most": most,
+        "most": maximum,
         "total": getattr(found.sum, unit),
         "bars": bars,
         "width": _WIDTH,
         "height": _HEIGHT,
-        "every": max(1, round(len(bars) / 8)),  # as many labels as there is room for
+        "every": max(1, round(len(bars) / 8)),  # so that the labels fit
     }

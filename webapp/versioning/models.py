@@ -11,7 +11,7 @@ from webapp import limits
 from webapp.model_base import JSON_DOC, Base, Created, InProject, SoftDeleted, Updated, reference
 
 
-def _maker() -> MappedColumn[Any]:
+def _creator() -> MappedColumn[Any]:
     return reference("users.id", nullable=True, ondelete="SET NULL", index=False)
 
 
@@ -28,7 +28,7 @@ class Versioned(Updated, SoftDeleted, InProject, Base):
     @declared_attr
     def created_by(cls) -> Mapped[str | None]:
         """The user who created it."""
-        return _maker()
+        return _creator()
 
 
 class Version(Created, Base):
@@ -46,4 +46,4 @@ class Version(Created, Base):
     @declared_attr
     def created_by(cls) -> Mapped[str | None]:
         """The user who created this version."""
-        return _maker()
+        return _creator()

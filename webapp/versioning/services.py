@@ -61,17 +61,17 @@ def told(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, Any]]:
 
 
 def refuse(actor: Actor, uses: Iterable[Dependent], what: str) -> None:
-    """Return `in_use` if some of the dependents block a deletion; those that the actor may not see are only counted."""
+    """Raise `in_use` if some of the dependents block a deletion; those that the actor may not see are only counted."""
     blocking = told(actor, (one for one in uses if one.blocks))
     if not blocking:
         return
     users = [{key: one[key] for key in ("type", "id", "name")} for one in blocking]
     names = [f'{one["type"]} "{one["name"]}"' for one in users if one["name"] is not None][:3]
     more = len(users) - len(names)
-    shown = ", ".join(names) + (f" and {more} more" if names and more else "")
-    shown = shown or f"{more} {'object' if more == 1 else 'objects'} in other teams"
+    names_text = ", ".join(names) + (f" and {more} more" if names and more else "")
+    names_text = names_text or f"{more} {'object' if more == 1 else 'objects'} in other teams"
     raise ApiError(
-        "in_use", f"{shown} {'uses' if len(users) == 1 else 'use'} this {what}.", {"used_by": users}
+        "in_use", f"{names_text} {'uses' if len(users) == 1 else 'use'} this {what}.", {"used_by": users}
     )
 
 
@@ -93,9 +93,9 @@ def of(actor: Actor, found: Any) -> list[Dependent]:
 _ID: Final = re.compile(rb"(?:tpl|dst|scn|con|end)_[0-9A-Za-z]{26}")
 
 
-def named_in(said: Any) -> set[str]:
+def named_in(value: Any) -> set[str]:
     """Return the ids anywhere in a JSON value."""
-    return {found.decode() for found in _ID.findall(orjson.dumps(said))}
+    return {found.decode() for found in _ID.findall(orjson.dumps(value))}
 
 
 # Deleting objects and restoring them within 30 days.
@@ -191,14 +191,14 @@ class Kind(Generic[H, V]):
         return tenancy.get(actor, self.head, object_id, scope, lock=lock, deleted=deleted)
 
     def version_of(self, head: H, number: int | None = None) -> V:
-        """One version; the newest for None. Error: not_found."""
-        wanted = head.version if number is None else number
+        """Return one version, or the newest for None. Error: not_found."""
+        requested = head.version if number is None else number
         found = None
-        if 1 <= wanted <= head.version:
-            statement = select(self.version).where(self._owner == head.id, self.version.number == wanted)
+        if 1 <= requested <= head.version:
+            statement = select(self.version).where(self._owner == head.id, self.version.number == requested)
             found = db.session.scalar(statement)
         if found is None:
-            raise self.no_version(head.id, wanted)
+            raise self.no_version(head.id, requested)
         return found
 
     def no_version(self, object_id: str, number: int) -> Exception:
@@ -289,9 +289,9 @@ class Kind(Generic[H, V]):
         which generates the same rows; commits. `pins` replace those of the version; `columns` as for `save`. Error:
         not_found."""
         old = self.version_of(head, number)
-        kept = old.pins if pins is None else pins
+        new_pins = old.pins if pins is None else pins
         return self.save(
-            actor, head, old.spec, kept, "restore_version", clock.now(), columns, restored=number
+            actor, head, old.spec, new_pins, "restore_version", clock.now(), columns, restored=number
         )
 
     def delete(self, actor: Actor, head: H) -> dict[str, Any]:

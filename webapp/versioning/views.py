@@ -71,32 +71,32 @@ def declare_list(
     def index(actor: Actor, query: SortedQuery) -> Response:
         page = kind.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
         ids = [one["id"] for one in page.items]
-        shown: dict[str, Any] = {"runs": last_runs(actor, ids)} if g.face == "person" else {}
-        return reply(page.as_dict(dict), template=f"{many}/list.html", block="list", query=query, **shown)
+        context: dict[str, Any] = {"runs": last_runs(actor, ids)} if g.face == "person" else {}
+        return reply(page.as_dict(dict), template=f"{many}/list.html", block="list", query=query, **context)
 
 
 def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output]) -> None:
     """Declare how one of a kind is deleted, and restored."""
-    one, name = f"/{bp.name}/<{kind.name}_id>", kind.name
+    path, name = f"/{bp.name}/<{kind.name}_id>", kind.name
 
     @route(
-        bp, one, ["DELETE"], scope="write", returns=returns, errors=CONFLICTS,
+        bp, path, ["DELETE"], scope="write", returns=returns, errors=CONFLICTS,
         summary=f"Delete a {name}. It can be restored for 30 days.",
     )  # fmt: skip
     def delete(actor: Actor, **address: Any) -> Response:
-        gone = kind.delete(actor, matched(actor, kind, address[f"{name}_id"]))
+        deleted = kind.delete(actor, matched(actor, kind, address[f"{name}_id"]))
         if g.face == "person":  # the category of the message contains the URL of its Undo button
-            flash(f"{name.title()} {gone['name']} deleted", url_for(".restore", **address))
-        return reply(gone, see=url_for(".index"))
+            flash(f"{name.title()} {deleted['name']} deleted", url_for(".restore", **address))
+        return reply(deleted, see=url_for(".index"))
 
     @route(
-        bp, f"{one}/restore", ["POST"], scope="write", returns=returns,
+        bp, f"{path}/restore", ["POST"], scope="write", returns=returns,
         summary=f"Restore a {name}.",
     )  # fmt: skip
     def restore(actor: Actor, **address: Any) -> Response:
         head = kind.get(actor, address[f"{name}_id"], "write", lock=True, deleted=True)
-        back = kind.restore(actor, head)
-        return reply(back, see=url_for(".show", **address), tag=True)
+        restored = kind.restore(actor, head)
+        return reply(restored, see=url_for(".show", **address), tag=True)
 
 
 def declare_versions(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output], *, restores: str) -> None:

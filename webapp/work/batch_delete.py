@@ -43,18 +43,18 @@ def rows(model: type[Base], condition: Any, turn: TimeBudget, batch: int = limit
     table = model.__table__
     assert isinstance(table, Table)
     key = table.primary_key.columns
-    done = 0
+    total = 0
     while not turn.over:
         with writing() as session:
-            gone = _remove(session, model, list(key), condition, batch)
-        done += gone
-        if gone < batch:
-            return done
+            deleted = _delete_batch(session, model, list(key), condition, batch)
+        total += deleted
+        if deleted < batch:
+            return total
         time.sleep(limits.DRAIN_PAUSE_SECONDS)
-    return done
+    return total
 
 
-def _remove(session: Session, model: type[Base], key: list[Any], condition: Any, batch: int) -> int:
+def _delete_batch(session: Session, model: type[Base], key: list[Any], condition: Any, batch: int) -> int:
     if len(key) == 1:
         chosen = select(key[0]).where(condition).limit(batch)
         statement = delete(model).where(key[0].in_(chosen))
@@ -62,13 +62,13 @@ def _remove(session: Session, model: type[Base], key: list[Any], condition: Any,
         found = session.execute(select(*key).where(condition).order_by(*key).limit(batch)).all()
         if not found:
             return 0
-        same = found[0][:-1]
-        last = [item[-1] for item in found if item[:-1] == same]
-        fixed = [column == value for column, value in zip(key[:-1], same, strict=True)]
-        statement = delete(model).where(*fixed, key[-1].between(last[0], last[-1]), condition)
-        gone = changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
+        prefix = found[0][:-1]
+        numbers = [item[-1] for item in found if item[:-1] == prefix]
+        conditions = [column == value for column, value in zip(key[:-1], prefix, strict=True)]
+        statement = delete(model).where(*conditions, key[-1].between(numbers[0], numbers[-1]), condition)
+        deleted = changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
         # Fewer than a full batch because another push or table begins: there is more.
-        return batch if len(found) == batch or len(last) < len(found) else gone
+        return batch if len(found) == batch or len(numbers) < len(found) else deleted
     return changed_rows(session.execute(statement, execution_options={"synchronize_session": False}))
 
 

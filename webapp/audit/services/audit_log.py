@@ -27,7 +27,7 @@ from webapp.model_base import Base
 
 _KEY: Final = "rowsmith.audit"
 _TOUCHES: Final = "rowsmith.touches"
-_making = threading.Lock()
+_creation_lock = threading.Lock()
 
 
 def record(
@@ -109,7 +109,7 @@ class GroupWriter:
         assert isinstance(table, Table)
         statement = insert(table).compile(dialect=engine.dialect, column_keys=columns)
         self._sql = str(statement)
-        self._row = _row_maker(engine, list(statement.positiontup or columns), statement.positional)
+        self._row = _row_converter(engine, list(statement.positiontup or columns), statement.positional)
         self._connection: PoolProxiedConnection | None = None
 
     @property
@@ -135,21 +135,21 @@ class GroupWriter:
     def close(self) -> None:
         """Return the connection to the pool."""
         with self._lock:
-            self._let_go()
+            self._disconnect()
 
     def _commit(self, batch: list[_Pending]) -> None:
         rows = [self._row(pending.entry) for pending in batch]
-        held = self._connection is not None
+        reused = self._connection is not None
         try:
             try:
                 self._insert(rows)
             except Exception:
-                self._let_go()
-                if not held:
+                self._disconnect()
+                if not reused:
                     raise
                 self._insert(rows)  # the database was restarted, or cut an idle connection
         except Exception as error:
-            self._let_go()
+            self._disconnect()
             if len(batch) > 1:  # one bad entry must not take the others with it
                 for pending in batch:
                     self._commit([pending])
@@ -178,26 +178,26 @@ class GroupWriter:
         finally:
             cursor.close()
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             with contextlib.suppress(Exception):  # it may be broken already
                 connection.rollback()
                 if self._engine.dialect.name == "sqlite":
                     connection.execute("PRAGMA temp_store = DEFAULT")
-            with contextlib.suppress(Exception):  # likewise
+            with contextlib.suppress(Exception):  # it may be broken already
                 connection.close()
 
 
-def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
+def _row_converter(engine: Engine, names: list[str], positional: bool) -> Callable[[Mapping[str, Any]], Any]:
     """Return a function that converts an entry for the database driver: times and JSON have bind processors."""
     table = AuditEntry.__table__
-    turned: dict[str, Callable[[Any], Any]] = {}
+    processors: dict[str, Callable[[Any], Any]] = {}
     for name in names:
-        turn = table.c[name].type.dialect_impl(engine.dialect).bind_processor(engine.dialect)
-        if turn is not None:
-            turned[name] = turn
-    if (slow := turned.get("details")) is not None:  # orjson, except for integers of more than 64 bits
+        processor = table.c[name].type.dialect_impl(engine.dialect).bind_processor(engine.dialect)
+        if processor is not None:
+            processors[name] = processor
+    if (slow := processors.get("details")) is not None:  # orjson, except for integers of more than 64 bits
 
         def details(value: Any) -> Any:
             try:
@@ -205,11 +205,13 @@ def _row_maker(engine: Engine, names: list[str], positional: bool) -> Callable[[
             except TypeError:
                 return slow(value)
 
-        turned["details"] = details
-    turns = [(name, turned.get(name)) for name in names]
+        processors["details"] = details
+    converters = [(name, processors.get(name)) for name in names]
 
     def row(entry: Mapping[str, Any]) -> Any:
-        values = [entry[name] if turn is None else turn(entry[name]) for name, turn in turns]
+        values = [
+            entry[name] if processor is None else processor(entry[name]) for name, processor in converters
+        ]
         return tuple(values) if positional else dict(zip(names, values, strict=True))
 
     return row
@@ -229,7 +231,7 @@ def writer() -> GroupWriter:
     app = current_app
     found: GroupWriter | None = app.extensions.get(_KEY)
     if found is None or not found.usable:
-        with _making:
+        with _creation_lock:
             found = app.extensions.get(_KEY)
             if found is None or not found.usable:
                 found = app.extensions[_KEY] = GroupWriter(db.engine)
@@ -253,8 +255,8 @@ def close(app: Flask) -> None:
 
 MASK: Final = "********"
 _NAMES: Final = ("name", "template_id", "id")  # the name of a list item is the first of these keys
-_SAME: Final = ("id", "template_id", "name")  # and these keys identify it
-_QUIET: Final = frozenset({"warnings", "updated_at", "version", "created_at"})
+_IDENTITY: Final = ("id", "template_id", "name")  # and these keys identify it
+_IGNORED: Final = frozenset({"warnings", "updated_at", "version", "created_at"})
 
 
 def between(
@@ -262,49 +264,51 @@ def between(
 ) -> dict[str, Any]:
     """Return the changes between two states as they are shown: secrets are masked in both. `sent`: the requested
     change; a secret in it that differs from the mask was replaced."""
-    out: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key in dict.fromkeys([*before, *after]):
-        if key in _QUIET:
+        if key in _IGNORED:
             continue
         old, new = before.get(key), after.get(key)
-        given = sent.get(key) if sent is not None else None
+        requested = sent.get(key) if sent is not None else None
         if old != new:
-            out[key] = _told(key, old, new, given)
-        elif secrets := _secrets(new, given):
-            out[key] = {"from": MASK, "to": MASK} if secrets == [""] else {"changed": secrets}
-        if len(out) >= limits.AUDIT_CHANGES:
+            result[key] = _difference(key, old, new, requested)
+        elif secrets := _new_secrets(new, requested):
+            result[key] = {"from": MASK, "to": MASK} if secrets == [""] else {"changed": secrets}
+        if len(result) >= limits.AUDIT_CHANGES:
             break
-    return out
+    return result
 
 
-def _told(key: str, old: Any, new: Any, given: Any) -> Any:
+def _difference(key: str, old: Any, new: Any, requested: Any) -> Any:
     if key == "code":
-        return {"lines": {"from": _lines(old), "to": _lines(new)}}
+        return {"lines": {"from": _line_count(old), "to": _line_count(new)}}
     if _is_parts(old) and _is_parts(new) and (old or new):
-        return _parts(old or [], new or [])
+        return _compare_parts(old or [], new or [])
     if isinstance(old, Mapping) or isinstance(new, Mapping):
         old, new = (one if isinstance(one, Mapping) else {} for one in (old, new))
         changed = {name for name in {*old, *new} if old.get(name) != new.get(name)} | set(
-            _secrets(new, given)
+            _new_secrets(new, requested)
         )
         return {"changed": sorted(str(name) for name in changed)[: limits.AUDIT_CHANGES]}
-    return {"from": _short(old), "to": _short(new)}
+    return {"from": _shortened(old), "to": _shortened(new)}
 
 
-def _secrets(shown: Any, given: Any, path: str = "") -> list[str]:
+def _new_secrets(masked: Any, requested: Any, path: str = "") -> list[str]:
     """Return the paths of new secrets below a value; [""] if the value itself is one."""
-    if isinstance(shown, str) and MASK in shown:  # also within a connection string
-        return [path] if given is not None and MASK not in str(given) else []
-    if isinstance(shown, Mapping) and isinstance(given, Mapping):
+    if isinstance(masked, str) and MASK in masked:  # also within a connection string
+        return [path] if requested is not None and MASK not in str(requested) else []
+    if isinstance(masked, Mapping) and isinstance(requested, Mapping):
         return [
             one
-            for name in shown
-            for one in _secrets(shown[name], given.get(name), f"{path}.{name}" if path else str(name))
+            for name in masked
+            for one in _new_secrets(
+                masked[name], requested.get(name), f"{path}.{name}" if path else str(name)
+            )
         ]
     return []
 
 
-def _lines(text: Any) -> int:
+def _line_count(text: Any) -> int:
     return len(str(text or "").splitlines())
 
 
@@ -316,34 +320,40 @@ def _is_parts(value: Any) -> bool:
     )
 
 
-def _parts(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Names of the fields (or tables) that were added, removed, changed, or only moved."""
-    same = next((key for key in _SAME if all(key in one for one in [*old, *new])), None)
-    if same is None:
+def _compare_parts(
+    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """Return the names of the fields (or tables) that were added, removed, changed, or only moved."""
+    identity = next((key for key in _IDENTITY if all(key in one for one in [*old, *new])), None)
+    if identity is None:
         return {"changed": []}
-    before, after = {one[same]: one for one in old}, {one[same]: one for one in new}
-    told = {
+    before, after = {one[identity]: one for one in old}, {one[identity]: one for one in new}
+    result = {
         "added": [_label(after[key]) for key in after if key not in before],
         "removed": [_label(before[key]) for key in before if key not in after],
         "changed": [_label(after[key]) for key in after if key in before and after[key] != before[key]],
     }
-    stay = [key for key in after if key in before]
-    stayed = [key for key in before if key in after]
-    told["moved"] = [_label(after[now]) for now, was in zip(stay, stayed, strict=True) if now != was]
-    return {key: names[: limits.AUDIT_CHANGES] for key, names in told.items() if names}
+    order_after = [key for key in after if key in before]
+    order_before = [key for key in before if key in after]
+    result["moved"] = [
+        _label(after[current])
+        for current, previous in zip(order_after, order_before, strict=True)
+        if current != previous
+    ]
+    return {key: names[: limits.AUDIT_CHANGES] for key, names in result.items() if names}
 
 
 def _label(part: Mapping[str, Any]) -> str:
-    return _cut(str(next((part[key] for key in _NAMES if part.get(key)), "")))
+    return _truncated(str(next((part[key] for key in _NAMES if part.get(key)), "")))
 
 
-def _short(value: Any) -> Any:
+def _shortened(value: Any) -> Any:
     if isinstance(value, str):
-        return _cut(value)
+        return _truncated(value)
     if isinstance(value, list | tuple):
-        return [_short(one) for one in value[: limits.AUDIT_CHANGES]]
+        return [_shortened(one) for one in value[: limits.AUDIT_CHANGES]]
     return value
 
 
-def _cut(text: str) -> str:
+def _truncated(text: str) -> str:
     return text if len(text) <= limits.AUDIT_VALUE_CHARS else text[: limits.AUDIT_VALUE_CHARS - 1] + "…"

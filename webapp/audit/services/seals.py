@@ -100,10 +100,12 @@ def unpacked(links: bytes) -> list[tuple[str, bytes]]:
     """Return the links of a seal in order: `(entry id, hash)`. ValueError for an invalid length."""
     if len(links) % _LINK:
         raise ValueError("not a whole number of links")
-    return [(_id(links[at : at + 16]), links[at + 16 : at + _LINK]) for at in range(0, len(links), _LINK)]
+    return [
+        (_entry_id(links[at : at + 16]), links[at + 16 : at + _LINK]) for at in range(0, len(links), _LINK)
+    ]
 
 
-def _id(raw: bytes) -> str:
+def _entry_id(raw: bytes) -> str:
     return _PREFIX + ids.ulid(int.from_bytes(raw[:6], "big"), raw[6:])
 
 
@@ -111,128 +113,129 @@ COLUMNS: Final = tuple(getattr(AuditEntry, name) for name in FIELDS)
 _ANCHOR_BYTES: Final = 4_096
 
 
-def seal_all(now: datetime, most: int = limits.AUDIT_SEALS_PER_TURN) -> int:
-    """Seal the pending entries of every workspace, in at most `most` seals. Returns the number of seals."""
+def seal_all(now: datetime, maximum: int = limits.AUDIT_SEALS_PER_TURN) -> int:
+    """Seal the pending entries of every workspace, in at most `maximum` seals. Returns the number of seals."""
     with reading() as session:
-        waiting = session.scalars(select(AuditPending.workspace_id).distinct()).all()
-    made = 0
-    for workspace_id in waiting:
-        if made >= most:
+        workspace_ids = session.scalars(select(AuditPending.workspace_id).distinct()).all()
+    count = 0
+    for workspace_id in workspace_ids:
+        if count >= maximum:
             break
-        made += seal(workspace_id, now, most - made)
-    return made
+        count += seal(workspace_id, now, maximum - count)
+    return count
 
 
-def seal(workspace_id: str, now: datetime, most: int = limits.AUDIT_SEALS_PER_TURN) -> int:
-    """Seal what is pending of one workspace, in at most `most` seals, and keep its head apart. Returns how many."""
-    made, after = 0, ""
-    while made < most:
+def seal(workspace_id: str, now: datetime, maximum: int = limits.AUDIT_SEALS_PER_TURN) -> int:
+    """Seal the pending entries of one workspace, in at most `maximum` seals, and save its head in the storage. Return
+    the number of seals."""
+    count, after = 0, ""
+    while count < maximum:
         with reading() as session:
-            waiting = select(AuditPending.entry_id).where(
+            statement = select(AuditPending.entry_id).where(
                 AuditPending.workspace_id == workspace_id, AuditPending.entry_id > after
             )
-            waiting = waiting.order_by(AuditPending.entry_id).limit(limits.AUDIT_SEAL_ENTRIES)
-            pending = session.scalars(waiting).all()
-            entries = _entries(session, workspace_id, pending)
+            statement = statement.order_by(AuditPending.entry_id).limit(limits.AUDIT_SEAL_ENTRIES)
+            pending = session.scalars(statement).all()
+            entries = _read_entries(session, workspace_id, pending)
             head = session.get(AuditHead, workspace_id)
-            known: set[str] = set()
+            sealed: set[str] = set()
             latest = None
             if head is not None:
-                known = _sealed_before(session, head, [one["id"] for one in entries])
-                last = (AuditSeal.workspace_id == workspace_id, AuditSeal.number == head.number)
-                latest = session.scalar(select(AuditSeal.last_at).where(*last))
+                sealed = _sealed_before(session, head, [one["id"] for one in entries])
+                conditions = (AuditSeal.workspace_id == workspace_id, AuditSeal.number == head.number)
+                latest = session.scalar(select(AuditSeal.last_at).where(*conditions))
         if not pending:
             break
         after = pending[-1]
-        fresh = [one for one in entries if one["id"] not in known]
-        if not _sealed(workspace_id, head, fresh, known, now, latest):
+        fresh = [one for one in entries if one["id"] not in sealed]
+        if not _write_seal(workspace_id, head, fresh, sealed, now, latest):
             break
-        made += bool(fresh)
-    if made:
+        count += bool(fresh)
+    if count:
         keep_head(workspace_id)
-    return made
+    return count
 
 
-def _entries(session: Session, workspace_id: str, wanted: Sequence[str]) -> list[Mapping[str, Any]]:
+def _read_entries(session: Session, workspace_id: str, entry_ids: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return the existing entries by id. A missing one was deleted: it stays pending, and `verify` reports it."""
-    found = read(session, workspace_id, [one for one in wanted if is_linkable(one)])
+    found = read(session, workspace_id, [one for one in entry_ids if is_linkable(one)])
     return [found[one] for one in sorted(found)]
 
 
-def read(session: Session, workspace_id: str, wanted: Sequence[str]) -> dict[str, Mapping[Any, Any]]:
+def read(session: Session, workspace_id: str, entry_ids: Sequence[str]) -> dict[str, Mapping[Any, Any]]:
     """Return entries in their hashed form, by id. Their items are accessible by column and by name, hence `Any`."""
-    statement = select(*COLUMNS).where(named(workspace_id, wanted))
+    statement = select(*COLUMNS).where(named(workspace_id, entry_ids))
     return {row["id"]: row for row in session.execute(statement).mappings()}
 
 
-def named(workspace_id: str, wanted: Sequence[str]) -> ColumnElement[bool]:
-    """Entries of a workspace by their ids. The workspace is in a function, which uses no index: SQLite would go
-    by it, through all that the workspace has, instead of by the ids."""
-    return and_(AuditEntry.id.in_(wanted), func.coalesce(AuditEntry.workspace_id, "") == workspace_id)
+def named(workspace_id: str, entry_ids: Sequence[str]) -> ColumnElement[bool]:
+    """Return the condition for entries of a workspace by id. The workspace column is in a function, so that SQLite uses
+    the index of the ids and not the one of the workspace, which would read all its entries."""
+    return and_(AuditEntry.id.in_(entry_ids), func.coalesce(AuditEntry.workspace_id, "") == workspace_id)
 
 
-def _sealed_before(session: Session, head: AuditHead, wanted: list[str]) -> set[str]:
-    """Those that a seal has already: a table that was filled again, row by row, notes all its entries as pending."""
-    old = {one for one in wanted if one <= head.last_id}
-    if not old:
+def _sealed_before(session: Session, head: AuditHead, entry_ids: list[str]) -> set[str]:
+    """Return the ids that already have a seal: if a table was restored row by row, all its entries are pending."""
+    candidates = {one for one in entry_ids if one <= head.last_id}
+    if not candidates:
         return set()
     statement = select(AuditSeal.links).where(
         AuditSeal.workspace_id == head.workspace_id,
         AuditSeal.links.is_not(None),
-        AuditSeal.first_id <= max(old),
-        AuditSeal.last_id >= min(old),
+        AuditSeal.first_id <= max(candidates),
+        AuditSeal.last_id >= min(candidates),
     )
     found: set[str] = set()
     for links in session.scalars(statement):
-        found |= old & {name for name, _ in unpacked(links or b"")}
+        found |= candidates & {name for name, _ in unpacked(links or b"")}
     return found
 
 
-def _sealed(
+def _write_seal(
     workspace_id: str,
     head: AuditHead | None,
     entries: list[Mapping[str, Any]],
-    known: set[str],
+    sealed: set[str],
     now: datetime,
     latest: datetime | None,
 ) -> bool:
     """Write one seal. Return False if another sweeper has written it in the meantime."""
-    made = None
+    new_seal = None
     if entries:
         digest, links = bytes.fromhex(head.hash if head else GENESIS), []
         for entry in entries:
             digest = link(digest, entry)
             links.append(packed(entry["id"], digest))
-        seen = max(entry["at"] for entry in entries)
-        said = {
+        newest = max(entry["at"] for entry in entries)
+        values = {
             "workspace_id": workspace_id,
             "number": (head.number if head else 0) + 1,
             "count": len(entries),
             "first_id": entries[0]["id"],
             "last_id": entries[-1]["id"],
-            "last_at": max(seen, latest) if latest else seen,
+            "last_at": max(newest, latest) if latest else newest,
             "previous": head.hash if head else GENESIS,
             "chain": digest.hex(),
             "sealed_at": now,
         }
-        made = AuditSeal(**said, hash=seal_hash(said), links=b"".join(links))
+        new_seal = AuditSeal(**values, hash=seal_hash(values), links=b"".join(links))
     try:
         with writing() as session:
-            held = session.get(AuditHead, workspace_id, with_for_update=True)
-            if (held.number if held else 0) != (head.number if head else 0):
+            locked_head = session.get(AuditHead, workspace_id, with_for_update=True)
+            if (locked_head.number if locked_head else 0) != (head.number if head else 0):
                 return False
-            if made is not None:
-                session.add(made)
-                if held is None:
-                    held = AuditHead(workspace_id=workspace_id, removed=0)
-                    session.add(held)
-                held.number, held.hash = made.number, made.hash
-                held.last_id = max(held.last_id or "", made.last_id)
+            if new_seal is not None:
+                session.add(new_seal)
+                if locked_head is None:
+                    locked_head = AuditHead(workspace_id=workspace_id, removed=0)
+                    session.add(locked_head)
+                locked_head.number, locked_head.hash = new_seal.number, new_seal.hash
+                locked_head.last_id = max(locked_head.last_id or "", new_seal.last_id)
                 hourly.add_rows(session, entries)
-            done = [one["id"] for one in entries] + sorted(known)
+            entry_ids = [one["id"] for one in entries] + sorted(sealed)
             session.execute(
                 delete(AuditPending).where(
-                    AuditPending.workspace_id == workspace_id, AuditPending.entry_id.in_(done)
+                    AuditPending.workspace_id == workspace_id, AuditPending.entry_id.in_(entry_ids)
                 )
             )
     except IntegrityError:
@@ -255,8 +258,8 @@ def kept_head(workspace_id: str) -> dict[str, Any] | None:
     except storage.MissingError:
         return None
     try:
-        said = json.loads(raw)
-        return {"number": int(said["number"]), "hash": str(said["hash"])}
+        data = json.loads(raw)
+        return {"number": int(data["number"]), "hash": str(data["hash"])}
     except (ValueError, KeyError, TypeError):
         return {"number": 0, "hash": "unreadable"}
 
@@ -266,14 +269,14 @@ def keep_head(workspace_id: str, *, anew: bool = False) -> bool:
     needs attention. `anew`: overwrite it in any case."""
     with reading() as session:
         head = session.get(AuditHead, workspace_id)
-        kept = None if anew else kept_head(workspace_id)
+        saved = None if anew else kept_head(workspace_id)
         if head is None or not head.number:
             return False
-        if kept is not None and not holds(session, workspace_id, kept["number"], kept["hash"]):
+        if saved is not None and not holds(session, workspace_id, saved["number"], saved["hash"]):
             log.error("the trail of %s does not hold the head that is kept of it: audit verify", workspace_id)
             return False
-        said = {"number": head.number, "hash": head.hash, "sealed_at": clock.to_text(clock.now())}
-    storage.of(current_app).put(anchor_key(workspace_id), [json.dumps(said).encode()])
+        data = {"number": head.number, "hash": head.hash, "sealed_at": clock.to_text(clock.now())}
+    storage.of(current_app).put(anchor_key(workspace_id), [json.dumps(data).encode()])
     return True
 
 
@@ -290,25 +293,27 @@ def holds(session: Session, workspace_id: str, number: int, hash: str) -> bool:
 
 def days_kept(workspace: Workspace) -> int:
     """Return how many days a workspace keeps its entries: its setting, within the limits of its plan."""
-    least, most = limits.AUDIT_DAYS[workspace.plan]
-    said = workspace.settings.get("audit_retention_days")
-    return most if said is None else min(max(int(said), least), most)
+    minimum, maximum = limits.AUDIT_DAYS[workspace.plan]
+    setting = workspace.settings.get("audit_retention_days")
+    return maximum if setting is None else min(max(int(setting), minimum), maximum)
 
 
-def remove_old(now: datetime, most: int = limits.AUDIT_REMOVED_PER_TURN) -> int:
+def remove_old(now: datetime, maximum: int = limits.AUDIT_REMOVED_PER_TURN) -> int:
     """Remove entries that are older than their workspaces keep them: whole seals, from the beginning. The seals stay,
-    without their links. Returns of how many seals, at most `most`."""
+    without their links. Return the number of seals, at most `maximum`."""
     with reading() as session:
         workspaces = session.scalars(select(Workspace)).all()
-    done = 0
+    removed = 0
     for workspace in workspaces:
-        if done >= most:
+        if removed >= maximum:
             break
-        done += _remove(workspace, now - timedelta(days=days_kept(workspace)), most - done, now)
-    return done
+        removed += _remove_seals(
+            workspace, now - timedelta(days=days_kept(workspace)), maximum - removed, now
+        )
+    return removed
 
 
-def _remove(workspace: Workspace, before: datetime, most: int, now: datetime) -> int:
+def _remove_seals(workspace: Workspace, before: datetime, maximum: int, now: datetime) -> int:
     with writing() as session:
         head = session.get(AuditHead, workspace.id, with_for_update=True)
         if head is None:
@@ -318,37 +323,37 @@ def _remove(workspace: Workspace, before: datetime, most: int, now: datetime) ->
             .where(
                 AuditSeal.workspace_id == workspace.id,
                 AuditSeal.number > head.removed,
-                AuditSeal.number <= head.removed + most,
+                AuditSeal.number <= head.removed + maximum,
                 AuditSeal.last_at < before,
             )
             .order_by(AuditSeal.number)
         )
-        old = session.scalars(statement).all()
-        if not old:
+        seals = session.scalars(statement).all()
+        if not seals:
             return 0
-        head.removed, head.removed_until = old[-1].number, old[-1].last_at
-        session.flush()  # from here on the database lets them go
-        gone = 0
-        for one in old:
-            names = [name for name, _ in unpacked(one.links or b"")]
-            gone += changed_rows(session.execute(delete(AuditEntry).where(named(workspace.id, names))))
-        numbers = [one.number for one in old]
+        head.removed, head.removed_until = seals[-1].number, seals[-1].last_at
+        session.flush()  # from here on the triggers allow their deletion
+        removed = 0
+        for seal in seals:
+            names = [name for name, _ in unpacked(seal.links or b"")]
+            removed += changed_rows(session.execute(delete(AuditEntry).where(named(workspace.id, names))))
+        numbers = [seal.number for seal in seals]
         session.execute(
             update(AuditSeal)
             .where(AuditSeal.workspace_id == workspace.id, AuditSeal.number.in_(numbers))
             .values(links=None, removed_at=now)
             .execution_options(synchronize_session=False)
         )
-        told = {
+        details = {
             "seals": [numbers[0], numbers[-1]],
-            "entries": gone,
+            "entries": removed,
             "until": clock.to_text(head.removed_until),
         }
-        session.add(_entry(workspace.id, "audit.remove", now, told))
+        session.add(_new_entry(workspace.id, "audit.remove", now, details))
     return len(numbers)
 
 
-def _entry(workspace_id: str, action: str, now: datetime, details: dict[str, Any]) -> AuditEntry:
+def _new_entry(workspace_id: str, action: str, now: datetime, details: dict[str, Any]) -> AuditEntry:
     return AuditEntry(
         id=ids.new("aud"),
         at=now,
@@ -365,7 +370,7 @@ def anchor_anew(workspace_id: str, now: datetime) -> None:
     record an entry about it."""
     before = kept_head(workspace_id)
     with writing() as session:
-        session.add(_entry(workspace_id, "audit.anchor", now, {"before": before}))
+        session.add(_new_entry(workspace_id, "audit.anchor", now, {"before": before}))
     seal(workspace_id, now)
     keep_head(workspace_id, anew=True)
 
@@ -383,8 +388,8 @@ def let_go(session: Session, workspace_id: str, now: datetime) -> None:
 def forget(session: Session) -> None:
     """Delete the heads of workspaces that no longer exist, their copies in storage, and pending marks of entries that
     were written after the deletion."""
-    gone = select(AuditHead.workspace_id).where(AuditHead.workspace_id.not_in(select(Workspace.id)))
-    for workspace_id in session.scalars(gone).all():
+    orphaned = select(AuditHead.workspace_id).where(AuditHead.workspace_id.not_in(select(Workspace.id)))
+    for workspace_id in session.scalars(orphaned).all():
         storage.of(current_app).delete(anchor_key(workspace_id))
         session.execute(delete(AuditPending).where(AuditPending.workspace_id == workspace_id))
         session.execute(delete(AuditHead).where(AuditHead.workspace_id == workspace_id))
@@ -417,13 +422,13 @@ class Report:
     misfits: list[Mismatch] = field(default_factory=list)
 
 
-def verify(workspace_id: str, kept: dict[str, Any] | None = None) -> Report:
-    """Verify the whole chain of a workspace in one snapshot. `kept`: a head `{number, hash}` that was saved elsewhere,
+def verify(workspace_id: str, saved: dict[str, Any] | None = None) -> Report:
+    """Verify the whole chain of a workspace in one snapshot. `saved`: a head `{number, hash}` that was saved elsewhere,
     in addition to the one in storage. At most `limits.AUDIT_FAULTS` errors are reported."""
     report = Report(workspace_id)
-    heads = [head for head in (kept_head(workspace_id), kept) if head is not None]
+    heads = [head for head in (kept_head(workspace_id), saved) if head is not None]
     with Session(db.engine, autoflush=False) as session:
-        # All of it as of one moment, while others write and retention removes.
+        # One snapshot, although other processes write entries and retention removes them.
         options: dict[str, Any] = {READS: True}
         if db.engine.dialect.name != "sqlite":
             options["isolation_level"] = "REPEATABLE READ"
@@ -445,13 +450,15 @@ class _Chain:
 
     def misfits(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
         """All that does not fit, in order."""
-        yield from self._seals()
-        yield from self._end(heads)
-        yield from self._others()
+        yield from self._check_seals()
+        yield from self._check_end(heads)
+        yield from self._unsealed_entries()
 
-    def _seals(self) -> Iterator[Mismatch]:
-        own = AuditSeal.workspace_id == self._workspace_id
-        numbers = self._session.scalars(select(AuditSeal.number).where(own).order_by(AuditSeal.number)).all()
+    def _check_seals(self) -> Iterator[Mismatch]:
+        condition = AuditSeal.workspace_id == self._workspace_id
+        numbers = self._session.scalars(
+            select(AuditSeal.number).where(condition).order_by(AuditSeal.number)
+        ).all()
         previous, expected = GENESIS, 1
         for number in numbers:
             seal = self._session.get_one(AuditSeal, (self._workspace_id, number))
@@ -460,7 +467,7 @@ class _Chain:
                 yield Mismatch(expected, "", f"Seal {expected} is missing; the next one is {number}.")
             elif seal.previous != previous:
                 yield Mismatch(number, "", f"Seal {number} does not continue the previous seal.")
-            yield from self._entries(seal)
+            yield from self._check_entries(seal)
             if seal.hash != seal_hash({name: getattr(seal, name) for name in SEALED}):
                 yield Mismatch(number, "", f"Seal {number} was changed.")
             previous, expected = seal.hash, number + 1
@@ -468,7 +475,7 @@ class _Chain:
             self._report.seals += 1
         self._report.head = f"{expected - 1}:{previous}" if numbers else ""
 
-    def _entries(self, seal: AuditSeal) -> Iterator[Mismatch]:
+    def _check_entries(self, seal: AuditSeal) -> Iterator[Mismatch]:
         if seal.removed_at is not None and seal.links is None:
             self._report.removed += seal.count
             if seal.number > self._removed:
@@ -484,37 +491,41 @@ class _Chain:
             yield Mismatch(
                 seal.number, "", f"Seal {seal.number} names {len(links)} entries and not {seal.count}."
             )
-        there = read(self._session, self._workspace_id, [name for name, _ in links])
+        entries = read(self._session, self._workspace_id, [name for name, _ in links])
         digest = bytes.fromhex(seal.previous)
-        for name, told in links:
-            entry = there.get(name)
+        for name, expected in links:
+            entry = entries.get(name)
             self._report.entries += entry is not None
             if entry is None:
                 yield Mismatch(seal.number, name, "This entry is missing: it was deleted.")
-            elif link(digest, entry) != told:
+            elif link(digest, entry) != expected:
                 yield Mismatch(
                     seal.number, name, "This entry is not what was sealed: it or its place was changed."
                 )
             elif self._latest is not None and entry["at"] < self._latest - _LATE:
                 at, latest = clock.to_text(entry["at"]), clock.to_text(self._latest)
                 yield Mismatch(seal.number, name, f"This entry is of {at} and was added after {latest}.")
-            digest = told
+            digest = expected
         if digest.hex() != seal.chain:
             yield Mismatch(seal.number, "", f"The hashes in seal {seal.number} were changed.")
 
-    def _end(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
+    def _check_end(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
         """Check that nothing was cut off: the chain reaches its head and includes every stored head."""
         head = self._head
         number, hash = self._report.head.split(":") if self._report.head else ("0", "")
-        last = int(number)
-        if (head.number if head else 0, head.hash if head else "") != (last, hash):
+        last_number = int(number)
+        if (head.number if head else 0, head.hash if head else "") != (last_number, hash):
             yield Mismatch(
-                last, "", f"The chain ends at seal {last}; its head is seal {head.number if head else 0}."
+                last_number,
+                "",
+                f"The chain ends at seal {last_number}; its head is seal {head.number if head else 0}.",
             )
-        for kept in heads:
-            if not holds(self._session, self._workspace_id, kept["number"], kept["hash"]):
+        for saved in heads:
+            if not holds(self._session, self._workspace_id, saved["number"], saved["hash"]):
                 yield Mismatch(
-                    last, "", f"The chain does not hold the head that was kept, seal {kept['number']}."
+                    last_number,
+                    "",
+                    f"The chain does not hold the head that was kept, seal {saved['number']}.",
                 )
         if head is None or not head.removed:
             return
@@ -525,34 +536,34 @@ class _Chain:
             .order_by(AuditEntry.at.desc(), AuditEntry.id.desc())
             .limit(1)
         )
-        said = self._session.scalar(statement) or {}
-        if (said.get("seals") or [0, 0])[1] != head.removed:
+        details = self._session.scalar(statement) or {}
+        if (details.get("seals") or [0, 0])[1] != head.removed:
             message = (
                 f"Entries up to seal {head.removed} are gone, and no entry says that retention removed them."
             )
             yield Mismatch(head.removed, "", message)
 
-    def _others(self) -> Iterator[Mismatch]:
+    def _unsealed_entries(self) -> Iterator[Mismatch]:
         """Return entries without a seal: those of the last seconds are pending, others were not written by Rowsmith."""
-        own = AuditEntry.workspace_id == self._workspace_id
+        condition = AuditEntry.workspace_id == self._workspace_id
         noted = select(AuditPending.entry_id).where(AuditPending.workspace_id == self._workspace_id)
         pending = set(self._session.scalars(noted))
-        there = set(self._session.scalars(noted.join(AuditEntry, AuditEntry.id == AuditPending.entry_id)))
-        self._report.unsealed = len(there)
-        for name in sorted(pending - there):
+        existing = set(self._session.scalars(noted.join(AuditEntry, AuditEntry.id == AuditPending.entry_id)))
+        self._report.unsealed = len(existing)
+        for name in sorted(pending - existing):
             yield Mismatch(0, name, "This entry is missing: it was deleted before it was sealed.")
-        total = self._session.scalar(select(func.count()).select_from(AuditEntry).where(own)) or 0
-        if total == self._report.entries + len(there):
+        total = self._session.scalar(select(func.count()).select_from(AuditEntry).where(condition)) or 0
+        if total == self._report.entries + len(existing):
             return
-        sealed = self._sealed()
+        sealed = self._sealed_ids()
         names = self._session.scalars(
-            select(AuditEntry.id).where(own).order_by(AuditEntry.id).execution_options(yield_per=5_000)
+            select(AuditEntry.id).where(condition).order_by(AuditEntry.id).execution_options(yield_per=5_000)
         )
         for name in names:
             if name not in pending and name not in sealed:
                 yield Mismatch(0, name, "This entry is in no seal: it was not written by the service.")
 
-    def _sealed(self) -> set[str]:
+    def _sealed_ids(self) -> set[str]:
         statement = select(AuditSeal.links).where(
             AuditSeal.workspace_id == self._workspace_id, AuditSeal.links.is_not(None)
         )

@@ -79,61 +79,63 @@ class SearchPage:
 _NAMED: Final = ("name", "file_name", "target")  # columns that name an object, the first that its table has
 
 
-def page(actor: Actor, wanted: EntryFilter, cursor: str | None, limit: int) -> SearchPage:
-    """A page of the entries, newest first. Errors: forbidden, invalid_request (the cursor)."""
+def page(actor: Actor, filters: EntryFilter, cursor: str | None, limit: int) -> SearchPage:
+    """Return a page of the entries, newest first. Errors: forbidden, invalid_request (the cursor)."""
     require(actor, "admin")
-    base, others = _conditions(actor.workspace_id, wanted)
-    said = {name: getattr(wanted, name) for name in EntryFilter.__slots__}
-    given = json.dumps({name: value for name, value in said.items() if value is not None}, default=str)
-    context = f"{actor.workspace_id} {given}"
+    base, unindexed = _conditions(actor.workspace_id, filters)
+    values = {name: getattr(filters, name) for name in EntryFilter.__slots__}
+    description = json.dumps(
+        {name: value for name, value in values.items() if value is not None}, default=str
+    )
+    context = f"{actor.workspace_id} {description}"
     if cursor:
         last, last_id = pagination.read_cursor(_NAME, context, cursor)
         at = datetime.fromisoformat(str(last))
-        same = and_(AuditEntry.at == at, AuditEntry.id < str(last_id))
-        base = [*base, or_(AuditEntry.at < at, same)]
-    bound = _bound(base) if others else None
-    whole = [*base, *others, *([AuditEntry.at >= bound] if bound is not None else [])]
+        tie = and_(AuditEntry.at == at, AuditEntry.id < str(last_id))
+        base = [*base, or_(AuditEntry.at < at, tie)]
+    bound = _bound(base) if unindexed else None
+    conditions = [*base, *unindexed, *([AuditEntry.at >= bound] if bound is not None else [])]
     order = (AuditEntry.at.desc(), AuditEntry.id.desc())
-    rows = list(db.session.scalars(select(AuditEntry).where(*whole).order_by(*order).limit(limit + 1)))
+    rows = list(db.session.scalars(select(AuditEntry).where(*conditions).order_by(*order).limit(limit + 1)))
     following, until = None, None
     if len(rows) > limit:
         following = pagination.cursor_of(_NAME, context, [rows[limit - 1].at.isoformat(), rows[limit - 1].id])
     elif bound is not None:  # there may be more beyond what was looked through
         following, until = pagination.cursor_of(_NAME, context, [bound.isoformat(), ""]), bound
-    total, exact = _total(actor.workspace_id, wanted)
+    total, exact = _total(actor.workspace_id, filters)
     return SearchPage(rows[:limit], following, total, exact, until)
 
 
 def _conditions(
-    workspace_id: str, wanted: EntryFilter
+    workspace_id: str, filters: EntryFilter
 ) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
     """Return conditions that use an index, and conditions on the entries found, which no database uses another
     index for."""
-    leading = next((name for name in _LEADING if getattr(wanted, name) is not None), None)
+    leading = next((name for name in _LEADING if getattr(filters, name) is not None), None)
     base: list[ColumnElement[bool]] = [AuditEntry.workspace_id == workspace_id]
-    others: list[ColumnElement[bool]] = []
+    unindexed: list[ColumnElement[bool]] = []
     for name, column in _LEADING.items():
-        value = getattr(wanted, name)
+        value = getattr(filters, name)
         if name == leading:
             base.append(column == value)
         elif value is not None:
-            others.append(func.coalesce(column, "") == value)
-    if wanted.since is not None:
-        base.append(AuditEntry.at >= wanted.since)
-    if wanted.until is not None:
-        base.append(AuditEntry.at < wanted.until)
-    if wanted.rows_min is not None:
-        others.append(AuditEntry.rows >= wanted.rows_min)
-    if wanted.rows_max is not None:
-        others.append(AuditEntry.rows <= wanted.rows_max)
-    if (wanted.q or "").strip():
-        others.append(pagination.contains(AuditEntry.action, (wanted.q or "").strip()))
-    if text := (wanted.text or "").strip():
+            unindexed.append(func.coalesce(column, "") == value)
+    if filters.since is not None:
+        base.append(AuditEntry.at >= filters.since)
+    if filters.until is not None:
+        base.append(AuditEntry.at < filters.until)
+    if filters.rows_min is not None:
+        unindexed.append(AuditEntry.rows >= filters.rows_min)
+    if filters.rows_max is not None:
+        unindexed.append(AuditEntry.rows <= filters.rows_max)
+    if (filters.q or "").strip():
+        unindexed.append(pagination.contains(AuditEntry.action, (filters.q or "").strip()))
+    if text := (filters.text or "").strip():
         # Details are JSON text, in which non-ASCII characters may be escaped.
         details: Any = cast(AuditEntry.details, Text)
         forms = dict.fromkeys((json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]))
-        others.append(or_(*(pagination.contains(details, one) for one in forms)))
-    return base, others
+        unindexed.append(or_(*(pagination.contains(details, one) for one in forms)))
+    return base, unindexed
 
 
 def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
@@ -142,11 +144,11 @@ def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
     return db.session.scalar(statement.limit(1))
 
 
-def _total(workspace_id: str, wanted: EntryFilter) -> tuple[int, bool]:
+def _total(workspace_id: str, filters: EntryFilter) -> tuple[int, bool]:
     """Count the entries: within the time window if there is one, and up to the maximum."""
-    base, others = _conditions(workspace_id, wanted)
-    bound = _bound(base) if others else None
-    within = [*base, *others, *([AuditEntry.at >= bound] if bound is not None else [])]
+    base, unindexed = _conditions(workspace_id, filters)
+    bound = _bound(base) if unindexed else None
+    within = [*base, *unindexed, *([AuditEntry.at >= bound] if bound is not None else [])]
     counted = select(AuditEntry.at).where(*within).limit(limits.AUDIT_COUNTED + 1).subquery()
     total = db.session.scalar(select(func.count()).select_from(counted)) or 0
     return min(total, limits.AUDIT_COUNTED), bound is None and total <= limits.AUDIT_COUNTED
@@ -155,19 +157,19 @@ def _total(workspace_id: str, wanted: EntryFilter) -> tuple[int, bool]:
 # --- All of it ----------------------------------------------------------------------------------------------
 
 
-def every(workspace_id: str, wanted: EntryFilter) -> Iterator[list[AuditEntry]]:
+def every(workspace_id: str, filters: EntryFilter) -> Iterator[list[AuditEntry]]:
     """Yield all entries, oldest first, in batches, each read in a separate short transaction."""
     app = application()
-    base, others = _conditions(workspace_id, wanted)
-    chosen = select(AuditEntry).where(*base, *others).order_by(AuditEntry.at, AuditEntry.id).limit(_BATCH)
+    base, unindexed = _conditions(workspace_id, filters)
+    chosen = select(AuditEntry).where(*base, *unindexed).order_by(AuditEntry.at, AuditEntry.id).limit(_BATCH)
 
     def batches() -> Iterator[list[AuditEntry]]:
         last: AuditEntry | None = None
         while True:
             statement: Select[Any] = chosen
             if last is not None:
-                same = and_(AuditEntry.at == last.at, AuditEntry.id > last.id)
-                statement = chosen.where(or_(AuditEntry.at > last.at, same))
+                tie = and_(AuditEntry.at == last.at, AuditEntry.id > last.id)
+                statement = chosen.where(or_(AuditEntry.at > last.at, tie))
             with app.app_context(), reading() as session:
                 rows = list(session.scalars(statement))
             if not rows:
@@ -188,8 +190,10 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
     found = {}
     for one in db.session.scalars(select(User).where(User.id.in_(people))):
         found[one.id] = one.name or one.email
-    own = (ApiKey.workspace_id == workspace_id, ApiKey.id.in_(keys))
-    found |= {row.id: row.name for row in db.session.execute(select(ApiKey.id, ApiKey.name).where(*own))}
+    condition = (ApiKey.workspace_id == workspace_id, ApiKey.id.in_(keys))
+    found |= {
+        row.id: row.name for row in db.session.execute(select(ApiKey.id, ApiKey.name).where(*condition))
+    }
     if any(one["object_id"] == workspace_id for one in entries):
         found[workspace_id] = db.session.get_one(Workspace, workspace_id).name
     # The objects of those kinds whose table has a name or a file name.
@@ -198,13 +202,13 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
     for entry in entries:
         if entry["object_id"]:
             ids.setdefault(str(entry["object_type"]).replace("_", ""), set()).add(entry["object_id"])
-    for kind, wanted in ids.items():
+    for kind, object_ids in ids.items():
         table = tables.get("workspacefile" if kind == "file" else kind)
-        named = next((name for name in _NAMED if table is not None and name in table.c), None)
-        if table is None or named is None or "workspace_id" not in table.c:
+        name_column = next((name for name in _NAMED if table is not None and name in table.c), None)
+        if table is None or name_column is None or "workspace_id" not in table.c:
             continue
-        objects = select(table.c.id, table.c[named]).where(
-            table.c.workspace_id == workspace_id, table.c.id.in_(wanted)
+        objects = select(table.c.id, table.c[name_column]).where(
+            table.c.workspace_id == workspace_id, table.c.id.in_(object_ids)
         )
         found |= {row[0]: row[1] for row in db.session.execute(objects) if row[1]}
     return found
@@ -213,16 +217,16 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
 def choices(actor: Actor) -> dict[str, list[tuple[str, str]]]:
     """Return the choices of the filters, as `(value, text)`: kinds of objects, users, keys and projects, as many as the
     longest page has of each."""
-    most = limits.PAGE_LIMIT_MAX
+    limit = limits.PAGE_LIMIT_MAX
     members = select(Membership.user_id).where(Membership.workspace_id == actor.workspace_id)
-    people = db.session.scalars(select(User).where(User.id.in_(members)).order_by(User.name).limit(most))
-    own = select(ApiKey).where(ApiKey.workspace_id == actor.workspace_id, ApiKey.run_id.is_(None))
-    keys = db.session.scalars(own.order_by(ApiKey.id.desc()).limit(most))
+    people = db.session.scalars(select(User).where(User.id.in_(members)).order_by(User.name).limit(limit))
+    statement = select(ApiKey).where(ApiKey.workspace_id == actor.workspace_id, ApiKey.run_id.is_(None))
+    keys = db.session.scalars(statement.order_by(ApiKey.id.desc()).limit(limit))
     return {
         "kinds": [(kind, kind.replace("_", " ")) for kind in KINDS],
         "people": [(one.id, one.name or one.email) for one in people],
         "keys": [(one.id, one.name) for one in keys],
-        "projects": [(one.id, one.name) for one in tenancy.projects_of(actor)[:most]],
+        "projects": [(one.id, one.name) for one in tenancy.projects_of(actor)[:limit]],
     }
 
 

@@ -51,11 +51,11 @@ def as_json(dataset: Dataset, version: DatasetVersion) -> dict[str, Any]:
     }
 
 
-def _tally(dataset: Dataset, spec: Spec) -> None:
+def _set_table_count(dataset: Dataset, spec: Spec) -> None:
     dataset.table_count = len(spec["templates"])
 
 
-KIND: Final = versioning.Kind(Dataset, DatasetVersion, as_json, _tally)
+KIND: Final = versioning.Kind(Dataset, DatasetVersion, as_json, _set_table_count)
 listing, get, show, versions, version_of = KIND.listing, KIND.get, KIND.show, KIND.versions, KIND.version_of
 restore_version, delete, restore = KIND.restore_version, KIND.delete, KIND.restore
 
@@ -78,11 +78,11 @@ def create(
     spec = {
         "name": name,
         "description": description,
-        "templates": _tables(templates),
+        "templates": _stored_tables(templates),
         "seed": seed or rows.new_seed(),
         "anchor": clock.to_text(anchor),
     }
-    ready, pins = _checked(actor, spec)
+    ready, pins = _validated(actor, spec)
     dataset = Dataset(**tenancy.here(actor), created_by=actor.user_id, created_at=moment)
     return KIND.save(actor, dataset, ready, pins, "create", moment)
 
@@ -98,11 +98,11 @@ def change(
     validation_error."""
     before = version_of(dataset).spec
     spec = {key: changes.get(key, before[key]) for key in CHANGEABLE}
-    spec["templates"] = _tables(spec["templates"])
+    spec["templates"] = _stored_tables(spec["templates"])
     spec["seed"] = spec["seed"] or rows.new_seed()
     if "anchor" in changes:
         spec["anchor"] = clock.to_text(changes["anchor"])
-    ready, pins = _checked(actor, spec)
+    ready, pins = _validated(actor, spec)
     return KIND.save(actor, dataset, ready, pins, "change", clock.now(), columns)
 
 
@@ -110,7 +110,7 @@ def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
     """Pin the newest versions of a locked dataset's templates; commits. Does nothing if they are pinned already. Error:
     validation_error for a deleted template."""
     newest = version_of(dataset)
-    ready, pins = _checked(actor, {key: newest.spec[key] for key in CHANGEABLE})
+    ready, pins = _validated(actor, {key: newest.spec[key] for key in CHANGEABLE})
     if pins == newest.pins:
         db.session.commit()
         return as_json(dataset, newest)
@@ -129,11 +129,11 @@ def known_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[
 
 
 def look_up_templates(
-    actor: Actor, wanted: Sequence[Any], scope: str | None = None
+    actor: Actor, template_ids: Sequence[Any], scope: str | None = None
 ) -> tuple[dict[str, Template], list[Fault]]:
     """Return the templates of a dataset's tables by id, and a fault for each that is missing or named twice."""
     statement = select(Template).where(
-        Template.id.in_([one for one in wanted if isinstance(one, str) and "\0" not in one]),
+        Template.id.in_([one for one in template_ids if isinstance(one, str) and "\0" not in one]),
         Template.workspace_id == actor.workspace_id,
         Template.deleted_at.is_(None),
     )
@@ -144,16 +144,16 @@ def look_up_templates(
         and (scope is None or actor.can(scope, template.team_id))
     }
     faults = []
-    for place, template_id in enumerate(wanted):
-        path = f"templates[{place}].template_id"
+    for index, template_id in enumerate(template_ids):
+        path = f"templates[{index}].template_id"
         if not isinstance(template_id, str) or not template_id:
             continue  # the model reports it
         if template_id not in found:
             text = "There is no such template here."
             hint = "It may have been deleted: restore it, or remove it from the dataset."
             faults.append(Fault(path, "unknown_template", text, hint))
-        elif template_id in wanted[:place]:
-            text = f"templates[{wanted.index(template_id)}] is this template already."
+        elif template_id in template_ids[:index]:
+            text = f"templates[{template_ids.index(template_id)}] is this template already."
             faults.append(Fault(path, "duplicate", text, "A dataset has each template once."))
     return found, faults
 
@@ -169,21 +169,21 @@ def fields_of(numbers: Mapping[str, int]) -> relations.Templates:
     return {one: found[one] for one in numbers if one in found}
 
 
-def _tables(templates: Sequence[Any]) -> list[dict[str, Any]]:
+def _stored_tables(templates: Sequence[Any]) -> list[dict[str, Any]]:
     return [{key: one.get(key) for key in ("template_id", "count", "name")} for one in templates]
 
 
-def _checked(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _validated(actor: Actor, spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a spec in its stored form, and its pins. Error: `validation_error` with all errors."""
     found = known_templates(actor, spec)
     pinned = {one["template_id"]: found[one["template_id"]].version for one in spec["templates"]}
     names = {one["template_id"]: one["name"] or found[one["template_id"]].name for one in spec["templates"]}
-    places = {one: place for place, one in enumerate(names)}
+    positions = {one: index for index, one in enumerate(names)}
     warnings = []
     for edge in relations.edges(fields_of(pinned)):
         if edge.parent_template_id in names:
             continue
-        path = f"templates[{places[edge.child_template_id]}]"
+        path = f"templates[{positions[edge.child_template_id]}]"
         text = f"{names[edge.child_template_id]}.{edge.child_field} refers to a template that is not in this dataset."
         hint = "Add that template, so that its rows are there too."
         warnings.append(Fault(path, "outside_reference", text, hint).as_dict())
@@ -225,9 +225,9 @@ def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
 
 
 def names(found: dict[str, Any]) -> dict[str, str]:
-    """The names of the templates that a diff speaks of, by id."""
-    told = [one["template_id"] for part in found["templates"].values() for one in part]
-    statement = select(Template.id, Template.name).where(Template.id.in_(told))
+    """Return the names of the templates in a diff, by id."""
+    template_ids = [one["template_id"] for part in found["templates"].values() for one in part]
+    statement = select(Template.id, Template.name).where(Template.id.in_(template_ids))
     return {row[0]: row[1] for row in db.session.execute(statement)}
 
 

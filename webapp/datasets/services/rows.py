@@ -59,20 +59,22 @@ class Member:
 
 def members(spec: Mapping[str, Any], pinned: Mapping[str, int]) -> list[Member]:
     """Return the tables of a dataset's stored spec, in its order; `pinned` are template versions by id."""
-    wanted = [one["template_id"] for one in spec["templates"]]
-    versions = select(TemplateVersion).where(TemplateVersion.template_id.in_(wanted))
-    related_templates.check_size(versions.where(TemplateVersion.number.in_({pinned[one] for one in wanted})))
-    statement = select(Template.id, Template.name).where(Template.id.in_(wanted))
+    template_ids = [one["template_id"] for one in spec["templates"]]
+    versions = select(TemplateVersion).where(TemplateVersion.template_id.in_(template_ids))
+    related_templates.check_size(
+        versions.where(TemplateVersion.number.in_({pinned[one] for one in template_ids}))
+    )
+    statement = select(Template.id, Template.name).where(Template.id.in_(template_ids))
     names = {row[0]: row[1] for row in db.session.execute(statement)}
     return [
         Member(
-            place,
+            index,
             one["template_id"],
             pinned[one["template_id"]],
             one["name"] or names.get(one["template_id"], "rows"),
             one["count"],
         )
-        for place, one in enumerate(spec["templates"])
+        for index, one in enumerate(spec["templates"])
     ]
 
 
@@ -147,21 +149,23 @@ def preview(
                 source = sources.opened(actor, source, whole=False)
         count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
         # A table has no rows if its parents have no children.
-        few = min(count, limits.PREVIEW_ROWS)
+        row_count = min(count, limits.PREVIEW_ROWS)
         if member.count is not None:
-            few = _as_many_as_possible(actor, replace(member, count=few), found, seed)[0] or few
-        wanted = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update={"count": few})
+            row_count = _possible_rows(actor, replace(member, count=row_count), found, seed)[0] or row_count
+        requested = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update={"count": row_count})
         with placed(member):
-            recipe = external_values.recipe(actor, source, wanted, fetch=fetch, anchored=wanted.now is None)
+            recipe = external_values.recipe(
+                actor, source, requested, fetch=fetch, anchored=requested.now is None
+            )
             warnings += external_values.warnings(source, recipe)
-            shown, records = generate.shown(actor, recipe, recipe.count, records)
-            recipe = replace(recipe, count=shown)
-            warnings += generate.cut_warnings(recipe, wanted)
-            made = recipe.open().whole(left)
-        left -= len(made)
-        looks.append(Look(member, made, count))
-        told = generate.capacity_warnings(replace(recipe, source=replace(source, quantity=count)))
-        warnings += [{**one, "path": f"templates[{member.place}].{one['path']}"} for one in told]
+            fitting_rows, records = generate.shown(actor, recipe, recipe.count, records)
+            recipe = replace(recipe, count=fitting_rows)
+            warnings += generate.cut_warnings(recipe, requested)
+            rows = recipe.open().whole(left)
+        left -= len(rows)
+        looks.append(Look(member, rows, count))
+        capacity = generate.capacity_warnings(replace(recipe, source=replace(source, quantity=count)))
+        warnings += [{**one, "path": f"templates[{member.place}].{one['path']}"} for one in capacity]
     return Preview(looks, seed, warnings)
 
 
@@ -172,18 +176,18 @@ def sample(
     outside are those that are stored. Errors: validation_error, those of connections."""
     source = _source(member, found)
     with placed(member):
-        said = source.plan.spec.source
+        source_spec = source.plan.spec.source
         if (
-            said is not None and said.file is not None
+            source_spec is not None and source_spec.file is not None
         ):  # a file of the workspace is read without an explicit fetch
             source = sources.opened(actor, source, whole=False)
         rows = member.count or (source.quantity if source.plan.taken is None else source.count(None))
-        wanted = GenerateInput(seed=spec["seed"], now=_now(spec, DatasetPreviewInput()))
-        wanted = wanted.model_copy(update={"count": min(rows, count)})
-        recipe = external_values.recipe(actor, source, wanted, fetch=False, anchored=wanted.now is None)
-        shown, _ = generate.shown(actor, recipe, recipe.count)
-        made: list[dict[str, Any]] = orjson.loads(replace(recipe, count=shown).open().whole())
-    return made
+        requested = GenerateInput(seed=spec["seed"], now=_now(spec, DatasetPreviewInput()))
+        requested = requested.model_copy(update={"count": min(rows, count)})
+        recipe = external_values.recipe(actor, source, requested, fetch=False, anchored=requested.now is None)
+        fitting_rows, _ = generate.shown(actor, recipe, recipe.count)
+        result: list[dict[str, Any]] = orjson.loads(replace(recipe, count=fitting_rows).open().whole())
+    return result
 
 
 def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
@@ -217,7 +221,7 @@ def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]
     for member in sorted(found, key=lambda one: place[one.template_id]):
         known = [replace(one, count=counts.get(one.template_id, (one.count, ""))[0]) for one in found]
         try:
-            counts[member.template_id] = _as_many_as_possible(actor, member, known, version.spec["seed"])
+            counts[member.template_id] = _possible_rows(actor, member, known, version.spec["seed"])
         except ApiError as error:
             if error.code not in _OF_ONE_TABLE:
                 raise
@@ -225,13 +229,13 @@ def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]
     return counts
 
 
-def _only_too_many(error: ApiError) -> bool:
-    """Whether a table's only fault is that it has fewer possible rows than requested."""
+def _is_only_excess(error: ApiError) -> bool:
+    """Return whether a table's only fault is that it has fewer possible rows than requested."""
     faults = error.details.get("fields", ())
     return bool(faults) and all(fault["code"] == "not_enough_values" for fault in faults)
 
 
-def _as_many_as_possible(
+def _possible_rows(
     actor: Actor | None, member: Member, members: Sequence[Member], seed: str
 ) -> tuple[int, str]:
     """Return how many rows a table can have, up to the requested number, and why not more. Errors: validation_error,
@@ -239,21 +243,21 @@ def _as_many_as_possible(
     with processor_time.of_one_table():
         one_row = GenerateInput(count=1, seed=seed)
         recipe = external_values.recipe(actor, _source(member, members), one_row, fetch=False)
-        wanted = member.count or 1
-        why = _too_many(recipe, wanted)
-        if not why:
-            return wanted, ""
-        low, high = 0, wanted  # `low` rows are possible, `high` are not
+        requested = member.count or 1
+        reason = _excess_reason(recipe, requested)
+        if not reason:
+            return requested, ""
+        low, high = 0, requested  # `low` rows are possible, `high` are not
         while high - low > 1:
             middle = (low + high) // 2
-            if _too_many(recipe, middle):
+            if _excess_reason(recipe, middle):
                 high = middle
             else:
                 low = middle
-        return low, why
+        return low, reason
 
 
-def _too_many(recipe: Recipe, count: int) -> str:
+def _excess_reason(recipe: Recipe, count: int) -> str:
     """Return why a recipe cannot have this many rows; "" if it can."""
     try:
         recipe.bound.check(0, count)
@@ -301,7 +305,7 @@ class Bundle:
         return f"{generation_rows.file_stem(self.name)}.{self.extension}"
 
     def pins(self) -> dict[str, Any]:
-        """The stored pins that are needed to produce the same bytes again."""
+        """Return the pins to store, with which the same bytes can be generated again."""
         tables = [
             {
                 **recipe.pins.to_json(),
@@ -313,7 +317,7 @@ class Bundle:
             }
             for member, recipe in zip(self.members, self.recipes, strict=True)
         ]
-        kept = {
+        result = {
             "seed": self.seed,
             "now": clock.to_text(self.now),
             "engine": self.recipes[0].pins.engine,
@@ -323,7 +327,7 @@ class Bundle:
             "tables": tables,
         }
         snapshot = external_values.snapshot_of_all(recipe.pins for recipe in self.recipes)
-        return kept if snapshot is None else {**kept, "snapshot": snapshot}
+        return result if snapshot is None else {**result, "snapshot": snapshot}
 
     def open(self) -> Stream:
         """Generate the first block; the rest is generated on demand. Error: `validation_error` for values that this
@@ -337,9 +341,9 @@ class Bundle:
         kind = packed(self.format)
         titles = [member.name for member in self.members]  # a workbook names its sheets itself
         if self.format.name == "sql":
-            titles = _distinct([generation_rows.slug(name) for name in titles])
+            titles = _distinct_names([generation_rows.slug(name) for name in titles])
         elif self.format.name != "xlsx":
-            titles = _distinct([generation_rows.file_stem(name) for name in titles])
+            titles = _distinct_names([generation_rows.file_stem(name) for name in titles])
         tables = [
             Table(title, recipe.bound.schema, recipe.options)
             for title, recipe in zip(titles, self.recipes, strict=True)
@@ -384,7 +388,7 @@ def headers(stored: Mapping[str, Any]) -> dict[str, str]:
     vocabulary is set if all tables have the same."""
     words = {one["vocabulary"] for one in stored["tables"]}
     found = {"X-Dataset-Version": str(stored["version"])}
-    shared = _pins_of(stored["tables"][0]).headers()
+    shared = _stored_pins(stored["tables"][0]).headers()
     del shared["X-Template-Version"]
     if len(words) > 1:
         del shared["X-Vocabulary"]
@@ -418,21 +422,21 @@ def bundle(
     fields = datasets.fields_of({one.template_id: one.version for one in found})
     edges = relations.among(relations.edges(fields), list(fields))
     if isinstance(by, Actor):
-        place = {one: at for at, one in enumerate(relations.order(list(fields), edges).template_ids)}
-        found = sorted(found, key=lambda one: place[one.template_id])
+        position = {one: index for index, one in enumerate(relations.order(list(fields), edges).template_ids)}
+        found = sorted(found, key=lambda one: position[one.template_id])
     found = list(found)
-    kept, recipes, notes = [], [], {}
-    for at, member in enumerate(found):
+    included, recipes, notes = [], [], {}
+    for index, member in enumerate(found):
         try:
             try:
-                recipe = _recipe(member, found, seed, now, ask, by if isinstance(by, Actor) else by[at])
+                recipe = _recipe(member, found, seed, now, ask, by if isinstance(by, Actor) else by[index])
             except ApiError as error:
-                if not isinstance(by, Actor) or not _only_too_many(error):
+                if not isinstance(by, Actor) or not _is_only_excess(error):
                     raise
-                count, notes[member.name] = _as_many_as_possible(by, member, found, seed)
+                count, notes[member.name] = _possible_rows(by, member, found, seed)
                 if not count:
                     raise
-                found[at] = member = replace(member, count=count)
+                found[index] = member = replace(member, count=count)
                 recipe = _recipe(member, found, seed, now, ask, by)
         except ApiError as error:
             if skipped is None or error.code not in _OF_ONE_TABLE:
@@ -440,13 +444,13 @@ def bundle(
             skipped[member.name] = error
         else:
             recipes.append(recipe)
-            kept.append(member)
+            included.append(member)
     if not recipes:
         raise validation_error(
             [Fault("templates", "nothing_to_make", "No table of this dataset can be generated.")]
         )
-    left = relations.among(edges, [one.template_id for one in kept])
-    return Bundle(name, *version, seed, now, kept, recipes, _keys(kept, fields, left), notes)
+    remaining = relations.among(edges, [one.template_id for one in included])
+    return Bundle(name, *version, seed, now, included, recipes, _keys(included, fields, remaining), notes)
 
 
 def _recipe(
@@ -466,11 +470,11 @@ def _recipe(
             else external_values.pinned(source, by)
         )
     count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
-    wanted = ask.of_table(count).model_copy(update={"seed": seed, "now": now})
+    requested = ask.of_table(count).model_copy(update={"seed": seed, "now": now})
     with placed(member):
         if isinstance(by, Actor):
-            return external_values.recipe(by, source, wanted, keep=True, anchored=now is None)
-        return generation_rows.recipe(source, wanted, present=clock.now(), pins=by, anchored=now is None)
+            return external_values.recipe(by, source, requested, keep=True, anchored=now is None)
+        return generation_rows.recipe(source, requested, present=clock.now(), pins=by, anchored=now is None)
 
 
 def of_version(
@@ -489,28 +493,28 @@ def of_version(
 
 
 def again(stored: Mapping[str, Any], ask: Mapping[str, Any], kind: str) -> Bundle:
-    """The bundle of stored pins: the same bytes, however the dataset and its templates have changed."""
-    wanted = DatasetExportInput.model_validate_json(orjson.dumps({**ask, "format": kind}))
+    """Return the bundle of stored pins: the same bytes, even if the dataset or its templates have changed since."""
+    requested = DatasetExportInput.model_validate_json(orjson.dumps({**ask, "format": kind}))
     tables = stored["tables"]
     found = [
         Member(one["place"], one["template_id"], one["version"], one["name"], one["count"]) for one in tables
     ]
-    pins = [_pins_of(one) for one in tables]
+    pins = [_stored_pins(one) for one in tables]
     now = timestamps.parse(stored["now"]) if stored["now"] else None
     version = (stored["dataset_id"], stored["version"])
-    return bundle(stored["name"], version, found, stored["seed"], now, wanted, pins)
+    return bundle(stored["name"], version, found, stored["seed"], now, requested, pins)
 
 
-def _pins_of(table: Mapping[str, Any]) -> Pins:
-    """The pins of one stored table."""
+def _stored_pins(table: Mapping[str, Any]) -> Pins:
+    """Return the pins of one stored table."""
     return Pins.from_json({key: value for key, value in table.items() if key in Pins.__dataclass_fields__})
 
 
 def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[relations.Edge]) -> Keys:
     """Return the keys of the tables, for formats that support them: references to unique fields."""
-    place = {one.template_id: at for at, one in enumerate(found)}
+    position = {one.template_id: at for at, one in enumerate(found)}
     stored = {one: dict(relations.walk(fields[one])) for one in fields}
-    sound = [
+    unique_references = [
         edge
         for edge in edges
         if (field := stored[edge.parent_template_id].get(edge.parent_field))
@@ -519,26 +523,26 @@ def _keys(found: Sequence[Member], fields: relations.Templates, edges: Sequence[
     primary = [
         relations.primary_key(
             fields[one.template_id],
-            [e.parent_field for e in sound if e.parent_template_id == one.template_id],
+            [e.parent_field for e in unique_references if e.parent_template_id == one.template_id],
         )
         for one in found
     ]
-    made = [
-        Relation(place[e.child_template_id], e.child_field, place[e.parent_template_id], e.parent_field)
-        for e in sound
+    foreign = [
+        Relation(position[e.child_template_id], e.child_field, position[e.parent_template_id], e.parent_field)
+        for e in unique_references
     ]
-    return Keys(primary, made)
+    return Keys(primary, foreign)
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def _distinct_names(names: Sequence[str]) -> list[str]:
     """Return the names, with a number if a previous name is equal except for case."""
     taken: set[str] = set()
-    made = []
+    result = []
     for name in names:
-        free, number = name, 1
-        while free.casefold() in taken:
+        candidate, number = name, 1
+        while candidate.casefold() in taken:
             number += 1
-            free = f"{name}_{number}"
-        taken.add(free.casefold())
-        made.append(free)
-    return made
+            candidate = f"{name}_{number}"
+        taken.add(candidate.casefold())
+        result.append(candidate)
+    return result

@@ -111,16 +111,16 @@ versioned_routes.declare_refresh(
 )  # fmt: skip
 def create(actor: Actor, body: DatasetIn) -> Response:
     """Create a dataset."""
-    made = datasets.create(actor, **_given(body))
-    where = url_for("datasets.show", dataset_id=made["id"])
-    return reply(made, status=201, see=where, tag=True, headers={"Location": where})
+    dataset = datasets.create(actor, **_values(body))
+    address = url_for("datasets.show", dataset_id=dataset["id"])
+    return reply(dataset, status=201, see=address, tag=True, headers={"Location": address})
 
 
-def _given(body: DatasetIn | DatasetPatch, *, unset: bool = True) -> dict[str, Any]:
-    given = body.model_dump(exclude_unset=not unset)
-    if "templates" in given:
-        given["templates"] = [table.model_dump() for table in body.templates]
-    return given
+def _values(body: DatasetIn | DatasetPatch, *, unset: bool = True) -> dict[str, Any]:
+    values = body.model_dump(exclude_unset=not unset)
+    if "templates" in values:
+        values["templates"] = [table.model_dump() for table in body.templates]
+    return values
 
 
 @route(bp, "/datasets/<dataset_id>", scope="read", returns=DatasetOut)
@@ -144,7 +144,7 @@ def show(actor: Actor, dataset_id: str) -> Response:
 def change(actor: Actor, dataset_id: str, body: DatasetPatch) -> Response:
     """Change a dataset, which creates a new version with the newest versions of its templates."""
     dataset = versioned_routes.matched(actor, datasets.KIND, dataset_id)
-    changed = datasets.change(actor, dataset, _given(body, unset=False))
+    changed = datasets.change(actor, dataset, _values(body, unset=False))
     return reply(changed, see=url_for("datasets.show", dataset_id=dataset_id), tag=True)
 
 
@@ -165,10 +165,10 @@ def diff(actor: Actor, dataset_id: str, number: int, query: OtherQuery) -> Respo
     """Get the changes from one version to another (default: the newest)."""
     dataset = datasets.get(actor, dataset_id)
     found = datasets.between(dataset, number, query.to or dataset.version)
-    shown: dict[str, Any] = {}
+    context: dict[str, Any] = {}
     if g.face == "person":
-        shown = {"name": dataset.name, "names": datasets.names(found)}
-    return reply(found, template="datasets/diff.html", block="diff", **shown)
+        context = {"name": dataset.name, "names": datasets.names(found)}
+    return reply(found, template="datasets/diff.html", block="diff", **context)
 
 
 @route(
@@ -186,7 +186,7 @@ def preview(actor: Actor, dataset_id: str, body: DatasetPreviewInput) -> Respons
     version = datasets.version_of(datasets.get(actor, dataset_id))
     datasets.known_templates(actor, version.spec)
     members = datasets_rows.members(version.spec, version.pins["templates"])
-    made = datasets_rows.preview(version.spec, members, body, actor, fetch=True)
+    result = datasets_rows.preview(version.spec, members, body, actor, fetch=True)
     program = g.face == "program"
     tables = [
         {
@@ -195,6 +195,6 @@ def preview(actor: Actor, dataset_id: str, body: DatasetPreviewInput) -> Respons
             "rows": orjson.Fragment(look.rows) if program else orjson.loads(look.rows),
             "count": look.count,
         }
-        for look in made.looks
+        for look in result.looks
     ]
-    return reply({"tables": tables, "seed": made.seed, "warnings": made.warnings[: limits.MAX_FAULTS]})
+    return reply({"tables": tables, "seed": result.seed, "warnings": result.warnings[: limits.MAX_FAULTS]})

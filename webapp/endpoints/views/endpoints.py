@@ -114,16 +114,18 @@ def index(actor: Actor, query: EndpointQuery) -> Response:
     return reply(page.as_dict(services.as_json), template="endpoints/list.html", block="list", query=query)
 
 
-def _more(actor: Actor, error: ApiError, said: Any) -> ApiError:
+def _more_errors(actor: Actor, error: ApiError, submitted: Any) -> ApiError:
     def check(body: EndpointIn) -> None:
         services.preview(actor, body.given())
 
-    return with_more(error, said, EndpointIn, check)
+    return with_more(error, submitted, EndpointIn, check)
 
 
-def _more_of_change(actor: Actor, error: ApiError, said: Any, endpoint_id: str) -> ApiError:
+def _more_errors_of_change(actor: Actor, error: ApiError, submitted: Any, endpoint_id: str) -> ApiError:
     found = connections.get_endpoint(actor, endpoint_id, "write")
-    return with_more(error, said, EndpointChange, lambda body: services.check(actor, found, body.given()))
+    return with_more(
+        error, submitted, EndpointChange, lambda body: services.check(actor, found, body.given())
+    )
 
 
 @route(
@@ -135,13 +137,13 @@ def _more_of_change(actor: Actor, error: ApiError, said: Any, endpoint_id: str) 
     returns=EndpointOut,
     status=201,
     idempotent=True,
-    more_faults=_more,
+    more_faults=_more_errors,
 )
 def create(actor: Actor, body: EndpointIn) -> Response:
     """Create an endpoint, with its own URL or on a REST connection."""
-    made = services.create(actor, body.given())
-    where = url_for(".show", endpoint_id=made.id)
-    return reply(services.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
+    endpoint = services.create(actor, body.given())
+    address = url_for(".show", endpoint_id=endpoint.id)
+    return reply(services.as_json(endpoint), status=201, see=address, tag=True, headers={"Location": address})
 
 
 @route(bp, ONE, scope="read", returns=EndpointOut)
@@ -156,7 +158,7 @@ def show(actor: Actor, endpoint_id: str) -> Response:
 
 @route(
     bp, ONE, ["PATCH"], scope="write", body=EndpointChange, returns=EndpointOut, errors=("version_conflict",),
-    more_faults=_more_of_change,
+    more_faults=_more_errors_of_change,
 )  # fmt: skip
 def change(actor: Actor, endpoint_id: str, body: EndpointChange) -> Response:
     """Change an endpoint. A secret sent back as `********` is kept."""

@@ -74,54 +74,59 @@ class NewQuery(Query):
 class Form:
     """The form of an endpoint: `texts` are its plain inputs; the others come from the model of REST settings."""
 
-    def __init__(self, given: Mapping[str, Any], formdata: Any = None) -> None:
-        said = {name: value for name, value in given.items() if value is not None}
-        source = formdata if formdata is not None else said
+    def __init__(self, values: Mapping[str, Any], formdata: Any = None) -> None:
+        settings = {name: value for name, value in values.items() if value is not None}
+        source = formdata if formdata is not None else settings
         self.texts = {name: str(source.get(name) or "") for name in _OWN}
         names = [name for name in REQUEST if name != "path"]
-        self.request = SettingsForm(RequestTemplate, said, formdata=formdata, name="", names=names)
-        self.auth = SettingsForm(RestSettings, said, formdata=formdata, name="", names=["auth"])
-        self.sending = SettingsForm(RestSettings, said, formdata=formdata, name="", names=SENDING)
+        self.request = SettingsForm(RequestTemplate, settings, formdata=formdata, name="", names=names)
+        self.auth = SettingsForm(RestSettings, settings, formdata=formdata, name="", names=["auth"])
+        self.sending = SettingsForm(RestSettings, settings, formdata=formdata, name="", names=SENDING)
 
     def body(self) -> dict[str, Any]:
         """Return the input as the body of `PATCH /endpoints/{id}`. Empty inputs are removed."""
         texts, found = self.texts, {**self.request.values(), **self.sending.values()}
-        made: dict[str, Any] = {name: found.get(name) for name in (*REQUEST, *SENDING) if name != "path"}
-        made["name"] = texts["name"].strip()
+        result: dict[str, Any] = {name: found.get(name) for name in (*REQUEST, *SENDING) if name != "path"}
+        result["name"] = texts["name"].strip()
         if texts["connection_id"]:
-            return {**made, "connection_id": texts["connection_id"], "path": texts["path"].strip()}
+            return {**result, "connection_id": texts["connection_id"], "path": texts["path"].strip()}
         auth = self.auth.values().get("auth", {"type": "none"})
         return {
-            **made,
+            **result,
             "url": texts["url"].strip(),
             "auth": auth,
             "environment": texts["environment"] or "dev",
         }
 
-    def placed(self, told: list[dict[str, Any]]) -> dict[str, str]:
+    def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
         """Return the errors by the name of their input."""
-        plain = {
+        own = {
             one["path"]: str(one["message"]) if self.texts[one["path"]].strip() else "This is needed."
-            for one in told
+            for one in faults
             if one["path"] in _OWN
         }
-        return {**plain, **self.request.placed(told), **self.auth.placed(told), **self.sending.placed(told)}
+        return {
+            **own,
+            **self.request.placed(faults),
+            **self.auth.placed(faults),
+            **self.sending.placed(faults),
+        }
 
 
 def _page(
     actor: Actor, form: Form, endpoint: Endpoint | None, error: ApiError | None = None, block: str = ""
 ) -> Response:
     """Render the form, or only its block with the request."""
-    told = list(error.details.get("fields", ())) if error else []
-    faults = form.placed(told)
+    errors = list(error.details.get("fields", ())) if error else []
+    faults = form.placed(errors)
     context = {
         "form": form,
         "texts": form.texts,
         "endpoint": services.as_json(endpoint) if endpoint else None,
         "faults": faults,
         "error": error,
-        "others": [one for one in told if not form.placed([one])],
-        **_example(actor, form),
+        "others": [one for one in errors if not form.placed([one])],
+        **_example_requests(actor, form),
     }
     if block:
         return Response(render_block(PAGE, block, **context))
@@ -129,13 +134,13 @@ def _page(
     chosen = form.texts["connection_id"]
     if chosen and chosen not in {one.id for one in listed}:
         listed = [*listed, connections.get(actor, chosen)]
-    known = [connections.as_json(one) for one in listed]
-    on = [(one["id"], f"On {one['name']} ({brief(one['settings']['base_url'])})") for one in known]
-    plain = PLAIN.draw(form.texts, choices={"connection_id": [("", "Its own"), *on]})
+    data = [connections.as_json(one) for one in listed]
+    choices = [(one["id"], f"On {one['name']} ({brief(one['settings']['base_url'])})") for one in data]
+    plain = PLAIN.draw(form.texts, choices={"connection_id": [("", "Its own"), *choices]})
     plain["connection_id"].render_kw |= {"hx-post": request.path, "hx-vals": '{"do": "draw"}'}
     others = [f"{one['message']} {one.get('hint') or ''}".strip() for one in context["others"]]
     context |= {
-        "connections": known,
+        "connections": data,
         "templates": list(templates.listing(actor, limit=limits.PAGE_LIMIT_MAX).items),
         "plain": plain,
         "places": places((plain, form.request, form.auth, form.sending), faults),
@@ -144,40 +149,46 @@ def _page(
     return Response(render_template(PAGE, **context), error.status if error else 200, mimetype="text/html")
 
 
-def _example(actor: Actor, form: Form) -> dict[str, Any]:
+def _example_requests(actor: Actor, form: Form) -> dict[str, Any]:
     """Return the request for the first row of the selected template, and its fields."""
     template_id = form.texts["template_id"]
     if not template_id:
         return {"requests": [], "fields": [], "trouble": None}
     try:
-        shown = templates.show(tenancy.get(actor, Template, template_id, "read"))
-        fields = [one["name"] for one in shown["fields"] if not one.get("hidden")]
+        template = templates.show(tenancy.get(actor, Template, template_id, "read"))
+        fields = [one["name"] for one in template["fields"] if not one.get("hidden")]
     except ApiError as error:
         return {"requests": [], "fields": [], "trouble": error}
     try:
-        sent = services.requests(actor, parse(EndpointIn, _named(form), strict=False).given(), template_id)
+        requests = services.requests(
+            actor, parse(EndpointIn, _body_with_name(form), strict=False).given(), template_id
+        )
     except ApiError as error:
         return {"requests": [], "fields": fields, "trouble": error}
-    return {"requests": sent, "fields": fields, "trouble": None}
+    return {"requests": requests, "fields": fields, "trouble": None}
 
 
-def _given(actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[str, Any]) -> dict[str, Any]:
+def _parsed_form(
+    actor: Actor, form: Form, model: type[EndpointChange], body: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the input of the form. Error: validation_error, with all errors together."""
     try:
         return parse(model, body, strict=False).given()
     except ApiError as error:
-        wrong = {one["path"].partition(".")[0] for one in error.details.get("fields", ())}
-        rest = {name: value for name, value in _named(form).items() if name not in wrong}
+        invalid_names = {one["path"].partition(".")[0] for one in error.details.get("fields", ())}
+        valid = {name: value for name, value in _body_with_name(form).items() if name not in invalid_names}
         try:
-            fit = parse(EndpointChange, rest, strict=False).given()
-            services.preview(actor, services.unmasked(fit))
+            parsed = parse(EndpointChange, valid, strict=False).given()
+            services.preview(actor, services.unmasked(parsed))
         except ApiError as other:
-            told = other.details.get("fields", ())
-            error.details["fields"] += [one for one in told if one["path"].partition(".")[0] not in wrong]
+            faults = other.details.get("fields", ())
+            error.details["fields"] += [
+                one for one in faults if one["path"].partition(".")[0] not in invalid_names
+            ]
         raise error from None
 
 
-def _named(form: Form) -> dict[str, Any]:
+def _body_with_name(form: Form) -> dict[str, Any]:
     """Return the input of the form. A name is not required to see the request."""
     body = form.body()
     return {**body, "name": body["name"] or "example"}
@@ -203,10 +214,10 @@ def create(actor: Actor) -> Response:
     if request.form.get("do") == "draw":
         return _page(actor, form, None)
     try:
-        made = services.create(actor, _given(actor, form, EndpointIn, form.body()))
+        endpoint = services.create(actor, _parsed_form(actor, form, EndpointIn, form.body()))
     except ApiError as error:
         return _page(actor, form, None, error)
-    return see_other(url_for("endpoints.show", endpoint_id=made.id))
+    return see_other(url_for("endpoints.show", endpoint_id=endpoint.id))
 
 
 @route(bp, ONE, scope="write", programs=False, hidden=True, reads=False)
@@ -228,7 +239,7 @@ def change(actor: Actor, endpoint_id: str) -> Response:
     if body.get("connection_id"):
         del body["connection_id"]  # the connection cannot be changed
     try:
-        services.change(actor, found, _given(actor, form, EndpointChange, body))
+        services.change(actor, found, _parsed_form(actor, form, EndpointChange, body))
     except ApiError as error:
         return _page(actor, form, found, error)
     return see_other(url_for("endpoints.show", endpoint_id=endpoint_id))
@@ -244,8 +255,8 @@ def example(actor: Actor) -> Response:
 def by_program(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return code examples for the API."""
     base = snippets.origin()
-    here = {"endpoint_id": endpoint["id"]}
-    push, rows = {**here, "count": 100}, {**here, "rows": [{"id": 1}]}
+    reference = {"endpoint_id": endpoint["id"]}
+    push, rows = {**reference, "count": 100}, {**reference, "rows": [{"id": 1}]}
     return [
         ("Push a template there", snippets.curl("POST", f"{base}/templates/tpl_…/push", push)),
         ("Send your own rows", snippets.curl("POST", f"{base}/export/rest", rows)),

@@ -42,20 +42,20 @@ MAIL_KIND: Final = "work"
 def tell(now: Callable[[], datetime] = clock.now) -> int:
     """Create notifications about finished work, and return the number of jobs. Called by the notifier; several
     processes can call it concurrently."""
-    told = 0
+    count = 0
     for kind, model in webhooks.MODELS.items():
         ended = select(model.id).where(model.noticed_at.is_(None), model.status.in_(END_STATES))
         with reading() as session:
             found = session.scalars(ended.order_by(model.id).limit(limits.COURIER_BATCH)).all()
         for work_id in found:
             try:
-                told += _told(kind, model, work_id, now())
+                count += _notify(kind, model, work_id, now())
             except Exception:  # one failure must not block the others; it is retried
                 log.exception("notification of %s %s could not be sent", kind, work_id)
-    return told
+    return count
 
 
-def _told(kind: str, model: Any, work_id: str, now: datetime) -> bool:
+def _notify(kind: str, model: Any, work_id: str, now: datetime) -> bool:
     # The counts must be final: the process that ended the work may have died before updating them.
     with reading() as session:
         work = session.get_one(model, work_id)
@@ -85,11 +85,11 @@ def _told(kind: str, model: Any, work_id: str, now: datetime) -> bool:
                     created_at=now,
                     next_at=now,
                 )
-                told = webhooks.shown(kind, work)
-                delivery.body = webhooks.body(delivery, work.workspace_id, work.project_id, told)
+                details = webhooks.shown(kind, work)
+                delivery.body = webhooks.body(delivery, work.workspace_id, work.project_id, details)
                 session.add(delivery)
         try:
-            _to_starter(session, kind, work, now)
+            _mail_creator(session, kind, work, now)
         except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
             log.warning("%s %s: no mail: %s", kind, work_id, error.message)
     return True
@@ -98,14 +98,14 @@ def _told(kind: str, model: Any, work_id: str, now: datetime) -> bool:
 # --- E-mail to the user who started the work ------------------------------------------------------------------------
 
 
-def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
+def _mail_creator(session: Session, kind: str, work: Any, now: datetime) -> None:
     if not mail.configured() or work.created_by is None:
         return
     choice = _choice(session, work.created_by)
-    took = (work.finished_at or now) - work.created_at
-    bad = work.status in ("failed", "timed_out") or bool(kind == "push" and work.failed + work.unknown)
-    wants = choice.mail == "always" or (choice.mail == "failed" and bad)
-    if not wants or took <= timedelta(minutes=choice.minutes) or _of_a_run(session, work.key_id):
+    duration = (work.finished_at or now) - work.created_at
+    has_failed = work.status in ("failed", "timed_out") or bool(kind == "push" and work.failed + work.unknown)
+    is_wanted = choice.mail == "always" or (choice.mail == "failed" and has_failed)
+    if not is_wanted or duration <= timedelta(minutes=choice.minutes) or _is_from_run(session, work.key_id):
         return
     user = session.get(User, work.created_by)
     if user is None or user.disabled_at is not None:
@@ -120,23 +120,23 @@ def _to_starter(session: Session, kind: str, work: Any, now: datetime) -> None:
     if not session.scalar(memberships):
         return
     since = now - timedelta(hours=1)
-    lately = select(func.count()).where(
+    recent = select(func.count()).where(
         Mail.user_id == user.id, Mail.created_at > since, Mail.kind == MAIL_KIND
     )
-    count = session.scalar(lately) or 0
+    count = session.scalar(recent) or 0
     if count >= limits.NOTICE_MAILS_PER_HOUR:
         return
     letter = _letter(session, kind, work, user, last=count + 1 == limits.NOTICE_MAILS_PER_HOUR)
     mail.post(session, letter, workspace_id=work.workspace_id, user_id=user.id, about=work.id)
 
 
-def _of_a_run(session: Session, key_id: str | None) -> bool:
+def _is_from_run(session: Session, key_id: str | None) -> bool:
     """Return whether a scenario run started it, which has its own e-mail."""
     key = session.get(ApiKey, key_id) if key_id else None
     return key is not None and key.run_id is not None
 
 
-_WORDS: Final = {
+_OUTCOMES: Final = {
     "completed": "is complete",
     "failed": "has failed",
     "cancelled": "was cancelled",
@@ -145,9 +145,9 @@ _WORDS: Final = {
 
 
 def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> mail.Letter:
-    what, page = _named(session, kind, work)
-    how = _how(kind, work)
-    lines = [f"{what} {how}."]
+    subject, page = _subject_and_path(session, kind, work)
+    outcome = _outcome_text(kind, work)
+    lines = [f"{subject} {outcome}."]
     # The meaning of the error code: the message itself may include data from a target.
     code = work.error.get("code", "") if work.error else ""
     if kind == "run" and code in run_completion.CODES:
@@ -171,7 +171,7 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> m
         kind=MAIL_KIND,
         to=user.email,
         name=user.name,
-        subject=f"{what} {how}",
+        subject=f"{subject} {outcome}",
         lines=lines,
         facts=[fact for fact in facts if fact[1]],
         link=("View details", mail.link(page)),
@@ -179,18 +179,18 @@ def _letter(session: Session, kind: str, work: Any, user: User, last: bool) -> m
     )
 
 
-def _how(kind: str, work: Any) -> str:
-    left = work.failed + work.unknown if kind == "push" else 0
-    return _WORDS[work.status] + (f", {left:,} rows did not arrive" if left else "")
+def _outcome_text(kind: str, work: Any) -> str:
+    missing = work.failed + work.unknown if kind == "push" else 0
+    return _OUTCOMES[work.status] + (f", {missing:,} rows did not arrive" if missing else "")
 
 
-def _named(session: Session, kind: str, work: Any) -> tuple[str, str]:
+def _subject_and_path(session: Session, kind: str, work: Any) -> tuple[str, str]:
     """Return what finished, in words, and the path of its page."""
     if kind == "export":
         return f"Export {mail.plain(work.file_name or work.id)}", f"/exports/{work.id}"
     if kind == "push":
-        word = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
-        return f"{word} to {mail.plain(work.target)}", f"/pushes/{work.id}"
+        title = {"retry": "Retry of a push", "undo": "Undo of a push"}.get(work.kind, "Push")
+        return f"{title} to {mail.plain(work.target)}", f"/pushes/{work.id}"
     scenario = session.get(Scenario, work.scenario_id)
     name = mail.plain(scenario.name if scenario else work.scenario_id)
     return f"Run of {name}", f"/scenarios/{work.scenario_id}/runs/{work.id}"
@@ -209,21 +209,21 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
     found = []
     with reading() as session:
         for kind, model in webhooks.MODELS.items():
-            mine = select(model).where(
+            statement = select(model).where(
                 model.noticed_at > since,
                 model.noticed_at <= now,
                 model.workspace_id == actor.workspace_id,
                 model.created_by == actor.user_id,
             )
             for work in session.scalars(
-                mine.order_by(model.noticed_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
+                statement.order_by(model.noticed_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
             ):
-                took = (work.finished_at or now) - work.created_at
-                if took.total_seconds() >= limits.NOTICE_BROWSER_SECONDS and not _of_a_run(
+                duration = (work.finished_at or now) - work.created_at
+                if duration.total_seconds() >= limits.NOTICE_BROWSER_SECONDS and not _is_from_run(
                     session, work.key_id
                 ):
-                    what, page = _named(session, kind, work)
-                    item = {"id": work.id, "text": f"{what} {_how(kind, work)}.", "href": page}
+                    subject, page = _subject_and_path(session, kind, work)
+                    item = {"id": work.id, "text": f"{subject} {_outcome_text(kind, work)}.", "href": page}
                     found.append((work.noticed_at, item))
         found += lately(session, actor, since, now)
     found.sort(key=lambda one: one[0])
@@ -244,47 +244,47 @@ def send_pending(now: Callable[[], datetime] = clock.now) -> int:
     sent = 0
     for near in limit_warnings.pending():
         try:
-            sent += _send(near, now())
+            sent += _send_warning(near, now())
             limit_warnings.delete(near)
         except Exception:  # one failure must not block the others; it is retried
             log.exception("warning about %s of workspace %s could not be sent", near.limit, near.workspace_id)
     return sent
 
 
-def _send(near: limit_warnings.LimitWarning, now: datetime) -> bool:
+def _send_warning(crossed: limit_warnings.LimitWarning, now: datetime) -> bool:
     with writing() as session:
         # The workspace row is locked, so that two notifiers do not both send the warning.
-        workspace = session.get(Workspace, near.workspace_id, with_for_update=True)
+        workspace = session.get(Workspace, crossed.workspace_id, with_for_update=True)
         if workspace is None or workspace.deleted_at is not None:
             return False
         since = now - timedelta(seconds=limits.LIMIT_WARNING_SECONDS)
-        lately = select(LimitWarning.id).where(
+        recent = select(LimitWarning.id).where(
             LimitWarning.workspace_id == workspace.id,
-            LimitWarning.limit_name == near.limit,
+            LimitWarning.limit_name == crossed.limit,
             LimitWarning.created_at > since,
         )
-        if session.scalar(lately.limit(1)) is not None:
+        if session.scalar(recent.limit(1)) is not None:
             return False
         warning = LimitWarning(
             id=ids.new("lim"),
             workspace_id=workspace.id,
-            limit_name=near.limit,
-            used=near.used,
-            most=near.maximum,
-            crossed_at=datetime.fromtimestamp(near.at, UTC),
+            limit_name=crossed.limit,
+            used=crossed.used,
+            most=crossed.maximum,
+            crossed_at=datetime.fromtimestamp(crossed.at, UTC),
             created_at=now,
         )
         session.add(warning)
         _warn_webhooks(session, warning, now)
         try:
-            _to_admins(session, workspace, warning, now)
+            _mail_admins(session, workspace, warning, now)
         except ApiError as error:  # no key to encrypt an e-mail with: webhooks are still sent
             log.warning("%s: no mail: %s", warning.id, error.message)
     return True
 
 
 def _warn_webhooks(session: Session, warning: LimitWarning, now: datetime) -> None:
-    """A limit is the whole workspace's, so the webhooks of each of its projects hear of it too."""
+    """Send a warning to the webhooks of the workspace and of all its projects, because the limit applies to all."""
     hooks = select(Webhook).where(
         Webhook.workspace_id == warning.workspace_id, Webhook.deleted_at.is_(None), Webhook.active.is_(True)
     )
@@ -324,15 +324,15 @@ def sentence(warning: LimitWarning) -> str:
 # --- Mail to admins and owners ------------------------------------------------------------------------------
 
 
-def _to_admins(session: Session, workspace: Workspace, warning: LimitWarning, now: datetime) -> None:
+def _mail_admins(session: Session, workspace: Workspace, warning: LimitWarning, now: datetime) -> None:
     if not mail.configured():
         return
     kind = f"limit.{warning.limit_name}"
     since = now - timedelta(seconds=limits.LIMIT_MAIL_SECONDS)
-    lately = select(Mail.id).where(
+    recent = select(Mail.id).where(
         Mail.workspace_id == workspace.id, Mail.kind == kind, Mail.created_at > since
     )
-    if session.scalar(lately.limit(1)) is not None:
+    if session.scalar(recent.limit(1)) is not None:
         return
     people = (
         select(User)
@@ -346,14 +346,14 @@ def _to_admins(session: Session, workspace: Workspace, warning: LimitWarning, no
             or_(NoticeChoice.mail.is_(None), NoticeChoice.mail != "never"),
         )
     )
-    what, window = _LIMITS[warning.limit_name]
+    unit, window = _LIMITS[warning.limit_name]
     share, name = round(100 * limits.USAGE_WARN_SHARE), mail.plain(workspace.name)
     for user in session.scalars(people.order_by(User.id)):
         letter = mail.Letter(
             kind=kind,
             to=user.email,
             name=user.name,
-            subject=f"{name} has used {share} % of its {what} for this {window}",
+            subject=f"{name} has used {share} % of its {unit} for this {window}",
             lines=[
                 sentence(warning),
                 f"Requests above the limit are rejected until capacity is available again, within one {window}.",
@@ -373,12 +373,12 @@ def lately(
     session: Session, actor: Actor, since: datetime, now: datetime
 ) -> list[tuple[datetime, dict[str, str]]]:
     """Return the warnings of the actor's workspace sent after `since` and up to `now`, for notices in the browser."""
-    mine = select(LimitWarning).where(
+    statement = select(LimitWarning).where(
         LimitWarning.workspace_id == actor.workspace_id,
         LimitWarning.created_at > since,
         LimitWarning.created_at <= now,
     )
-    newest = mine.order_by(LimitWarning.created_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
+    newest = statement.order_by(LimitWarning.created_at.desc()).limit(limits.NOTICE_BROWSER_ITEMS)
     return [
         (one.created_at, {"id": one.id, "text": sentence(one), "href": "/usage"})
         for one in session.scalars(newest)

@@ -72,7 +72,7 @@ def wanted(events: Iterable[str], event: str) -> bool:
 
 
 def body(
-    delivery: Delivery, workspace_id: str, project_id: str | None, told: Mapping[str, Any] | None
+    delivery: Delivery, workspace_id: str, project_id: str | None, details: Mapping[str, Any] | None
 ) -> str:
     """Return the payload, which is the same for every attempt."""
     return orjson.dumps(
@@ -82,7 +82,7 @@ def body(
             "created_at": clock.to_text(delivery.created_at),
             "workspace_id": workspace_id,
             "project_id": project_id,
-            "object": told,
+            "object": details,
         }
     ).decode()
 
@@ -157,7 +157,7 @@ SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - Standard Webhooks: what a secret
 OFF: Final = "The webhook is turned off."
 Verdict = Literal["delivered", "again", "failed", "gone"]
 # Errors in the URL itself, which do not disappear with time.
-_LASTING: Final = frozenset({"not_allowed", "bad_url"})
+_PERMANENT: Final = frozenset({"not_allowed", "bad_url"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime, gate: Gate) -> Outcome:
-    """One attempt. `keys` are the secrets that sign. Never raises: what goes wrong is the outcome."""
+    """Make one attempt. `keys` are the secrets for the signatures. Never raises: errors are part of the outcome."""
     body, timestamp = text.encode(), int(at.timestamp())
     headers = {
         "Content-Type": "application/json",
@@ -199,28 +199,28 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
             max_bytes=limits.WEBHOOK_ANSWER_BYTES,
         )
     except NetError as error:
-        return Outcome("failed" if error.reason in _LASTING else "again", error.message)
+        return Outcome("failed" if error.reason in _PERMANENT else "again", error.message)
     # Only the beginning of the response, in one line: receivers may echo what they were sent, secrets among it.
-    private = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
-    bare = [key.removeprefix(SECRET_PREFIX) for key in keys]
-    redacted = redaction.without(reply.body.decode("utf-8", "replace"), [*keys, *bare, *private])
+    query_values = [value for _, value in parse_qsl(urlsplit(url).query) if len(value) >= 8]
+    unprefixed = [key.removeprefix(SECRET_PREFIX) for key in keys]
+    redacted = redaction.without(reply.body.decode("utf-8", "replace"), [*keys, *unprefixed, *query_values])
     head = mail.plain(redacted, limits.WEBHOOK_HEAD_CHARS)
-    answered = Outcome("failed", f"The receiver answered {reply.status}.", reply.status, reply.ms, head)
+    response = Outcome("failed", f"The receiver answered {reply.status}.", reply.status, reply.ms, head)
     if 200 <= reply.status < 300:
-        return replace(answered, verdict="delivered", reason="")
+        return replace(response, verdict="delivered", reason="")
     if reply.status == 410:
-        return replace(answered, verdict="gone", reason="The receiver says that it is gone (410).")
+        return replace(response, verdict="gone", reason="The receiver says that it is gone (410).")
     if reply.status in (408, 429) or reply.status >= 500:
-        asked = _asked(reply.headers.get("Retry-After", ""), at)
-        return replace(answered, verdict="again", asked=asked)
+        retry_after = _asked(reply.headers.get("Retry-After", ""), at)
+        return replace(response, verdict="again", asked=retry_after)
     if 300 <= reply.status < 400:
         reason = f"The receiver redirects ({reply.status}), which is not followed."
-        return replace(answered, reason=reason)
-    return answered
+        return replace(response, reason=reason)
+    return response
 
 
 def _asked(text: str, at: datetime) -> float:
-    """Retry-After in seconds, capped; 0 for none, or one that cannot be read (RFC 9110, 10.2.3)."""
+    """Return Retry-After in seconds, capped; 0 if there is none or it is invalid (RFC 9110, 10.2.3)."""
     text = text.strip()
     if text.isascii() and text.isdigit():
         seconds = float(text[:10])
@@ -308,9 +308,9 @@ def keys_of(hook: Webhook, now: datetime) -> list[str]:
 def _note(
     delivery: Delivery, hook_id: str, outcome: Outcome, began: datetime, now: datetime, *, tested: bool
 ) -> None:
-    """Written only while this sender holds the delivery."""
+    """Store the result of an attempt, unless another sender has claimed the delivery since."""
     with writing() as session:
-        # The webhook first, as everybody does who changes both: two deliveries of it must not wait for each other.
+        # Lock the webhook first, like all code that changes both, so that two of its deliveries cannot deadlock.
         hook = session.get(Webhook, hook_id, with_for_update=True)
         row = session.get(Delivery, delivery.id, with_for_update=True)
         if (
@@ -323,16 +323,16 @@ def _note(
         row.claimed_until = None
         row.response_status, row.ms = outcome.status, outcome.ms
         row.reason, row.head = outcome.reason[:500], outcome.head
-        tried = {
+        attempt = {
             "at": clock.to_text(began),
             "response_status": outcome.status,
             "ms": outcome.ms,
             "reason": outcome.reason[: limits.WEBHOOK_HEAD_CHARS],
         }
-        row.tries = [*row.tries, tried][-limits.WEBHOOK_TRIES_KEPT :]
+        row.tries = [*row.tries, attempt][-limits.WEBHOOK_TRIES_KEPT :]
         if outcome.verdict == "again" and row.attempts <= len(limits.WEBHOOK_WAITS):
-            wait = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.asked)
-            row.next_at = now + timedelta(seconds=wait)
+            seconds = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.asked)
+            row.next_at = now + timedelta(seconds=seconds)
         else:
             row.status = "delivered" if outcome.verdict == "delivered" else "failed"
             row.ended_at, row.next_at = now, None
@@ -350,13 +350,13 @@ def _note(
             _turn_off(session, hook, "failing", now)
 
 
-def _turn_off(session: Session, hook: Webhook, why: str, now: datetime) -> None:
+def _turn_off(session: Session, hook: Webhook, reason: str, now: datetime) -> None:
     """Disable the webhook, with an audit entry and an e-mail to its creator. Waiting deliveries fail when they are
     due."""
     if not hook.active:
         return
-    hook.active, hook.off_reason, hook.updated_at = False, why, now
-    details: dict[str, Any] = {"reason": why, "failures": hook.failures}
+    hook.active, hook.off_reason, hook.updated_at = False, reason, now
+    details: dict[str, Any] = {"reason": reason, "failures": hook.failures}
     session.add(
         AuditEntry(
             id=ids.new("aud"),
@@ -369,19 +369,19 @@ def _turn_off(session: Session, hook: Webhook, why: str, now: datetime) -> None:
             details=details,
         )
     )
-    maker = session.get(User, hook.created_by) if hook.created_by else None
-    if maker is not None and maker.disabled_at is None and mail.configured():
-        told = {
+    creator = session.get(User, hook.created_by) if hook.created_by else None
+    if creator is not None and creator.disabled_at is None and mail.configured():
+        explanations = {
             "gone": "Its receiver answered 410: it is gone for good.",
             "failing": f"{hook.failures:,} attempts in a row have failed, and none has succeeded for a day.",
         }
         letter = mail.Letter(
             kind="webhook.off",
-            to=maker.email,
-            name=maker.name,
+            to=creator.email,
+            name=creator.name,
             subject=f"A webhook to {_host(hook.url)} was turned off",
             lines=[
-                f"Rowsmith has turned off a webhook that you created. {told[why]}",
+                f"Rowsmith has turned off a webhook that you created. {explanations[reason]}",
                 "Events that end from now on are not kept for it. When the receiver works again, turn it on and send "
                 "again what it has missed, from its list of deliveries.",
             ],
@@ -389,7 +389,7 @@ def _turn_off(session: Session, hook: Webhook, why: str, now: datetime) -> None:
             link=("View webhook", mail.link(f"/webhooks/{hook.id}")),
             because="You receive this e-mail because you created the webhook.",
         )
-        mail.post(session, letter, workspace_id=hook.workspace_id, user_id=maker.id, about=hook.id)
+        mail.post(session, letter, workspace_id=hook.workspace_id, user_id=creator.id, about=hook.id)
 
 
 def _host(url: str) -> str:
@@ -459,9 +459,9 @@ def create(
         place: dict[str, Any] = {"workspace_id": actor.workspace_id, "project_id": None, "team_id": None}
     else:
         place = tenancy.here(actor)
-    events = _checked(url, events)
+    events = _validated_events(url, events)
     secret = _new_secret()
-    _room(actor)
+    _check_limit(actor)
     now = clock.now()
     hook = Webhook(
         **place,
@@ -482,7 +482,7 @@ def create(
     return hook, secret
 
 
-def _room(actor: Actor) -> None:
+def _check_limit(actor: Actor) -> None:
     """Check the number of webhooks. Error: conflict if the workspace has reached the maximum."""
     count = select(func.count()).where(
         Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None)
@@ -502,12 +502,13 @@ def get(actor: Actor, webhook_id: str, *, lock: bool = False, deleted: bool = Fa
 def listing(
     actor: Actor, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT, q: str | None = None
 ) -> pagination.Page[Webhook]:
-    """A page of the present project's webhooks, and for admins those of the workspace; `q` searches descriptions."""
+    """Return a page of the current project's webhooks, and for admins those of the workspace; `q` searches
+    descriptions."""
     require(actor, "write")
-    mine = Webhook.project_id == actor.project_id
-    seen = or_(mine, Webhook.project_id.is_(None)) if actor.can("admin") else mine
+    own_project = Webhook.project_id == actor.project_id
+    visible = or_(own_project, Webhook.project_id.is_(None)) if actor.can("admin") else own_project
     statement = select(Webhook).where(
-        Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None), seen
+        Webhook.workspace_id == actor.workspace_id, Webhook.deleted_at.is_(None), visible
     )
     return pagination.page(
         statement,
@@ -521,19 +522,19 @@ def listing(
 
 
 def change(actor: Actor, hook: Webhook, changes: Mapping[str, Any]) -> Webhook:
-    """Change `url`, `events`, `description`, `active` of a locked webhook; commits. Turned on again it has a clean
-    record. Errors: validation_error, target_not_allowed."""
+    """Change `url`, `events`, `description`, `active` of a locked webhook; commits. Activating it
+    resets its failures. Errors: validation_error, target_not_allowed."""
     url, events = changes.get("url", hook.url), changes.get("events", hook.events)
     if {"url", "events"} & changes.keys():
-        events = _checked(url, events)
+        events = _validated_events(url, events)
     if "active" in changes and changes["active"] != hook.active:
         hook.active, hook.off_reason = changes["active"], None
         hook.failures, hook.failing_since = 0, None
     hook.url, hook.events = url, list(events)
     hook.description = changes.get("description", hook.description).strip()
     hook.updated_at = clock.now()
-    told = {key: urls.shown(value) if key == "url" else value for key, value in changes.items()}
-    audit_log.record(actor, "webhook.change", hook, join=True, changes=told)
+    changed = {key: urls.shown(value) if key == "url" else value for key, value in changes.items()}
+    audit_log.record(actor, "webhook.change", hook, join=True, changes=changed)
     db.session.commit()
     return hook
 
@@ -546,7 +547,7 @@ def delete(actor: Actor, hook: Webhook) -> None:
 def restore(actor: Actor, hook: Webhook) -> None:
     """Take a deletion back; commits. Errors: not_found after 30 days, conflict (too many)."""
     if hook.deleted_at is not None:
-        _room(actor)
+        _check_limit(actor)
     versioning.restore(actor, hook)
 
 
@@ -565,24 +566,24 @@ def _new_secret() -> str:
     return SECRET_PREFIX + base64.b64encode(os.urandom(limits.WEBHOOK_SECRET_BYTES)).decode()
 
 
-def _checked(url: str, events: Sequence[str]) -> list[str]:
+def _validated_events(url: str, events: Sequence[str]) -> list[str]:
     """Validate the URL and the events, without duplicates. Errors: validation_error, target_not_allowed: reported now
     instead of at the first event."""
     known = (*WILD, *EVENTS)
     faults = [
         Fault(
-            f"events[{place}]",
+            f"events[{index}]",
             "not_allowed",
             f"There is no event {event[:80]!r}.",
             did_you_mean(event, known),
         )
-        for place, event in enumerate(events)
+        for index, event in enumerate(events)
         if event not in known
     ]
     if not events:
         faults.append(Fault("events", "too_short", "Choose at least one event.", "`*` is every event."))
-    if said := urls.fault(url):
-        faults.append(Fault("url", "wrong_form", said))
+    if problem := urls.fault(url):
+        faults.append(Fault("url", "wrong_form", problem))
     if faults:
         raise validation_error(faults)
     _, host, port = urls.origin(url)
@@ -620,11 +621,11 @@ def deliveries(
 
 
 def delivery(hook: Webhook, delivery_id: str, *, lock: bool = False) -> Delivery:
-    """One delivery of a webhook. Error: not_found."""
-    wanted = select(Delivery).where(Delivery.id == delivery_id, Delivery.webhook_id == hook.id)
+    """Return one delivery of a webhook. Error: not_found."""
+    statement = select(Delivery).where(Delivery.id == delivery_id, Delivery.webhook_id == hook.id)
     if lock:
-        wanted = wanted.with_for_update().execution_options(populate_existing=True)
-    found = db.session.scalar(wanted) if "\0" not in delivery_id else None
+        statement = statement.with_for_update().execution_options(populate_existing=True)
+    found = db.session.scalar(statement) if "\0" not in delivery_id else None
     if found is None:
         raise tenancy.not_found("delivery", delivery_id)
     return found
@@ -633,7 +634,7 @@ def delivery(hook: Webhook, delivery_id: str, *, lock: bool = False) -> Delivery
 def test(actor: Actor, hook: Webhook) -> Delivery:
     """Send a `webhook.test` now, once, even if the webhook is disabled; returns the finished delivery; commits."""
     now = clock.now()
-    made = Delivery(
+    delivery = Delivery(
         id=ids.new("dlv"),
         webhook_id=hook.id,
         event=TEST,
@@ -641,18 +642,18 @@ def test(actor: Actor, hook: Webhook) -> Delivery:
         created_at=now,
         next_at=now,
     )
-    told = {"type": "webhook", "id": hook.id, "events": hook.events}
-    made.body = body(made, hook.workspace_id, hook.project_id, told)
+    details = {"type": "webhook", "id": hook.id, "events": hook.events}
+    delivery.body = body(delivery, hook.workspace_id, hook.project_id, details)
     # Claimed from the start: the notifier only takes it if this process dies.
-    made.claimed_until = now + timedelta(seconds=limits.WEBHOOK_CLAIM_SECONDS)
-    made.attempts = 1
-    db.session.add(made)
-    audit_log.record(actor, "webhook.test", hook, join=True, delivery=made.id)
+    delivery.claimed_until = now + timedelta(seconds=limits.WEBHOOK_CLAIM_SECONDS)
+    delivery.attempts = 1
+    db.session.add(delivery)
+    audit_log.record(actor, "webhook.test", hook, join=True, delivery=delivery.id)
     db.session.commit()
-    deliver(made, once=True)
-    db.session.refresh(made)
-    db.session.commit()  # lets go of the writers' lock
-    return made
+    deliver(delivery, once=True)
+    db.session.refresh(delivery)
+    db.session.commit()  # releases the writers' lock
+    return delivery
 
 
 def redeliver(actor: Actor, hook: Webhook, found: Delivery) -> Delivery:
