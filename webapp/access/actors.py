@@ -137,7 +137,7 @@ def system(workspace_id: str = "", project_id: str | None = None, team_id: str |
 # Redis is emptied, the epoch is gone and everything is read again.
 
 _PENDING: Final = "pending:"
-_INFO: Final = "rowsmith.rights"
+_CHANGED_WORKSPACES: Final = "rowsmith.rights"
 
 
 def epoch_key(workspace_id: str) -> str:
@@ -153,7 +153,7 @@ def changing(session: Session, workspace_id: str) -> None:
     redis_client().set(
         epoch_key(workspace_id), _PENDING + secrets.token_hex(8), ex=limits.EPOCH_PENDING_SECONDS
     )
-    waiting: set[str] = session.info.setdefault(_INFO, set())
+    waiting: set[str] = session.info.setdefault(_CHANGED_WORKSPACES, set())
     if not event.contains(session, "after_commit", _renew_epochs):
         # Not `once`: SQLAlchemy takes a second such listener of the same session for the first, which is spent.
         event.listen(session, "after_commit", _renew_epochs)
@@ -182,7 +182,7 @@ def is_cacheable(epoch: str) -> bool:
 
 def _renew_epochs(session: Session) -> None:
     """Set a new epoch for every announced workspace, after commit or rollback."""
-    for workspace_id in session.info.pop(_INFO, set()):
+    for workspace_id in session.info.pop(_CHANGED_WORKSPACES, set()):
         # If Redis is unavailable, `pending` expires by itself.
         with suppress(redis.RedisError):
             redis_client().set(epoch_key(workspace_id), secrets.token_hex(8), ex=limits.EPOCH_SECONDS)

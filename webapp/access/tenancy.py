@@ -76,9 +76,9 @@ def listing(actor: Actor, model: type[T], *, project: bool = True, deleted: bool
 
 
 def here(actor: Actor) -> dict[str, str]:
-    """`workspace_id`, `project_id`, `team_id` for a new object of the present project.
+    """Return `workspace_id`, `project_id`, `team_id` for a new object of the current project.
 
-    Error: validation_error when the actor has no project (a new workspace, or all deleted).
+    Error: validation_error if the actor has no project (a new workspace, or all deleted).
     """
     if actor.project_id is None or actor.team_id is None:
         message = "There is no project to put this into."
@@ -87,7 +87,7 @@ def here(actor: Actor) -> dict[str, str]:
 
 
 def projects_of(actor: Actor) -> list[Project]:
-    """All projects the actor reaches, by name: for the project switch."""
+    """Return the projects that the actor can access, by name, for the project menu."""
     return list(db.session.scalars(listing(actor, Project, project=False).order_by(func.lower(Project.name))))
 
 
@@ -98,8 +98,8 @@ def inside(actor: Actor, team_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     for project in projects_of(actor):
         if project.team_id in found:
             found[project.team_id]["projects"].append(project.name)
-    counts = select(Membership.team_id, func.count()).where(Membership.team_id.in_(team_ids))
-    for team_id, members in db.session.execute(counts.group_by(Membership.team_id)):
+    statement = select(Membership.team_id, func.count()).where(Membership.team_id.in_(team_ids))
+    for team_id, members in db.session.execute(statement.group_by(Membership.team_id)):
         assert team_id is not None  # one of `team_ids`
         found[team_id]["members"] = members
     return found

@@ -101,7 +101,7 @@ class Job:
         return self.rows * 100 // self.total if self.total else None
 
     def seconds(self, now: datetime) -> float | None:
-        """How long it has run, or took; None before it started."""
+        """Return how long it has been running, or took; None before it started."""
         return ((self.finished_at or now) - self.started_at).total_seconds() if self.started_at else None
 
 

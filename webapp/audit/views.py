@@ -1,4 +1,4 @@
-"""The audit trail, for admins: by page as JSON, or whole as JSON lines; and the seals that hold it together."""
+"""The audit log, for admins: in pages as JSON, or complete as JSON lines; and its seals."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class AuditQuery(ListQuery):
         return {name: str(value) for name, value in values.items()}
 
 
-_MOMENT: Final = {"type": "datetime-local"}
+_DATETIME_INPUT: Final = {"type": "datetime-local"}
 _FILTERS: Final = FormSpec(
     AuditQuery,
     {
@@ -84,8 +84,8 @@ _FILTERS: Final = FormSpec(
         "project_id": Control("Project"),
         "object_id": Control("Object's id"),
         "address": Control("Address"),
-        "since": Control("From (UTC)", attributes=_MOMENT),
-        "until": Control("Until (UTC)", attributes=_MOMENT),
+        "since": Control("From (UTC)", attributes=_DATETIME_INPUT),
+        "until": Control("Until (UTC)", attributes=_DATETIME_INPUT),
         "rows_min": Control("Rows, at least"),
         "rows_max": Control("Rows, at most"),
         "action": Control("Action is"),

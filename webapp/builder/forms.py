@@ -188,7 +188,7 @@ def _places(fields: Any, parent: Place | None, path: str, taken: set[str]) -> It
 
 
 def key_of(field_id: str, taken: set[str]) -> str:
-    """The key of a field: the end of its id, which is random, so that its inputs have short names."""
+    """Return the key of a field: the end of its random id, so that its inputs have short names."""
     key = "r" + "".join(ch for ch in field_id if ch.isalnum())[-_KEY_CHARS:]
     while key in taken:
         key += "_"
@@ -235,7 +235,7 @@ def _comparable(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers_as_text(value: Any) -> Any:
-    """Decimals are numbers or text, which mean the same."""
+    """Return a value with numbers as text, because decimals may be either."""
     if isinstance(value, Mapping):
         return {key: _numbers_as_text(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -244,7 +244,7 @@ def _numbers_as_text(value: Any) -> Any:
 
 
 def sentence(fault: Fault) -> str:
-    """A fault and its advice. An option that is missing is called by its name: a field may lack several."""
+    """Return the text of a fault with its hint. A missing option is named, because a field may lack several."""
     if fault.code == "required" and ".options." in fault.path:
         return f"{label_of(fault.path.rpartition('.')[2]).removesuffix(' id')} is required."
     return f"{fault.message} {fault.hint}" if fault.hint else fault.message
@@ -291,7 +291,7 @@ class FieldForm:
         return self.place.options_value(name)
 
     def of(self, tab: str) -> list[Any]:
-        """The controls of a tab: options of the type first."""
+        """Return the controls of a tab: options of the type first."""
         options = [
             one for one in self.options or () if (one.short_name in FORMAT_OPTIONS) == (tab == "format")
         ]
@@ -301,7 +301,7 @@ class FieldForm:
         ]
 
     def wrong(self, tab: str) -> int:
-        """How many errors are on a tab."""
+        """Return the number of errors on a tab."""
         names = [one.name for one in self.of(tab)]
         extra = tab == "values" and sum(
             name in ("", f"{self.key}.name", f"{self.key}.type") for name in self.faults
@@ -310,14 +310,14 @@ class FieldForm:
             any(fault == name or fault.startswith(f"{name}.") for name in names) for fault in self.faults
         )
 
-    def input_name(self, rest: str) -> str:
+    def input_name(self, path: str) -> str:
         """Return the name of the input for the end of an error's path: `.options.min` is `r1.o.min`. "" if the form has
         none."""
-        rest = rest.lstrip(".")
-        if rest in ("name", "type"):
-            return f"{self.key}.{rest}"
-        form = self.options if rest.startswith("options.") else self.common
-        key = rest.removeprefix("options.")
+        path = path.lstrip(".")
+        if path in ("name", "type"):
+            return f"{self.key}.{path}"
+        form = self.options if path.startswith("options.") else self.common
+        key = path.removeprefix("options.")
         short = key.replace("[", ".").split(".")[0]
         if form is None or short not in form:
             return ""
@@ -327,12 +327,12 @@ class FieldForm:
 
 
 def shown_options(kind: Kind, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The options that the form shows: without the parameters of other distributions than the chosen one."""
+    """Return the options that the form shows: without parameters of distributions that are not selected."""
     hidden: set[str] = set()
     for name, by_value in kind.Options.parameters.items():
         default = kind.Options.model_fields[name].default
-        taken = by_value.get(str(options.get(name) or default), ())
-        hidden |= {one for names in by_value.values() for one in names} - set(taken)
+        used = by_value.get(str(options.get(name) or default), ())
+        hidden |= {one for names in by_value.values() for one in names} - set(used)
     return tuple(name for name in keys(kind.Options) if name not in hidden)
 
 
@@ -345,7 +345,7 @@ INVALID: Final = "invalid."
 
 
 def new_id() -> str:
-    """A field's id; it is kept when the draft is saved, and the field's values with it."""
+    """Create an id for a field. It does not change when the draft is saved, so the field's values stay the same."""
     return ids.new("fld")
 
 
@@ -385,8 +385,8 @@ def check_size(spec: Mapping[str, Any]) -> None:
 
 
 def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
-    """Return the draft with what the inputs of a form say: the name, the settings and the field in the inspector. What
-    the form does not show stays as it is."""
+    """Return the draft with the values of a form: the name, the settings and the field in the inspector. Values that
+    the form does not show stay as they are."""
     changed = dict(draft)
     if "settings" in form:
         changed = {key: value for key, value in changed.items() if key not in ("invalid", "source")}
@@ -407,7 +407,7 @@ def read(form: Values, draft: dict[str, Any]) -> dict[str, Any]:
 
         def read_it(field: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             found = read_field(form, key, shown_type, field)
-            return [field if same(field, found) else found]  # what is the same stays as it was written
+            return [field if same(field, found) else found]  # an equal value stays as it was entered
 
         changed["fields"] = replaced(changed.get("fields"), field_id, read_it)
     return changed
@@ -463,7 +463,7 @@ def key_for(draft: Mapping[str, Any], field_id: str) -> str:
 
 
 def pasted(text: str) -> list[Field]:
-    """New fields from a list of names, each `name` or `name: type`."""
+    """Return new fields from a list of names, each `name` or `name: type`."""
     found = []
     for line in re.split(r"[\n,;\t]+", text)[: limits.MAX_FIELDS]:
         name, _, kind = (part.strip().strip('"`') for part in line.partition(":"))
@@ -506,11 +506,11 @@ def edit(
         siblings[index].setdefault("options", {}).setdefault("fields", []).append(field := blank(new_id))
         return fields, field["id"]
     elif verb == "type":
-        siblings[index] = _retyped(siblings[index], more)
+        siblings[index] = _with_type(siblings[index], more)
     return fields, field_id
 
 
-def _retyped(field: Field, type_name: str) -> Field:
+def _with_type(field: Field, type_name: str) -> Field:
     type_name, brace, more = type_name.partition(" {")  # a suggestion brings its options
     kind = find(type_name)
     if kind is None:
@@ -529,7 +529,7 @@ def _retyped(field: Field, type_name: str) -> Field:
 
 
 def blank(new_id: NewId, name: str = "") -> Field:
-    """A new field; its type is guessed from its name."""
+    """Return a new field; its type is guessed from its name."""
     kind = guess.type_of(name)
     return {"id": new_id(), "name": name, "type": kind, "options": dict(guess.STARTERS.get(kind, {}))}
 
@@ -600,8 +600,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def read_source(form: Any) -> dict[str, Any] | None:
-    """The source that a form holds, as it would be sent; None for none. One that is half filled in is sent so, for its
-    model to say what is missing."""
+    """Return the source in a form as the API accepts it; None for none. Incomplete input is returned as it is, so that
+    the model reports what is missing."""
     names = KEYS.get(form.get(WAY, ""))
     if names is None:
         return None
@@ -610,7 +610,7 @@ def read_source(form: Any) -> dict[str, Any] | None:
 
 
 def way_of(source: Mapping[str, Any] | None) -> str:
-    """Which way a source takes; "" for none."""
+    """Return the kind of a source: `file`, `query` or `table`; "" for none."""
     if not source:
         return ""
     return next((way for way in ("file", "query", "table") if source.get(way)), "table")

@@ -38,11 +38,11 @@ from webapp.row_templates.services import templates
 from webapp.row_templates.services.field_ids import Stored, children
 
 _HEAD = ("name", "description", "quantity", "locale", "anchor", "source", "invalid")
-_FOLLOWS = frozenset({"id", "label"})  # given by the service, or following from the type
+_DERIVED = frozenset({"id", "label"})  # given by the service, or following from the type
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The differences from `old` to `new`, two stored specs.
+    """Return the differences from `old` to `new`, two stored specs.
 
     `template`: head attributes that differ, `{key: {from, to}}`. `fields.added` and `fields.removed`: items
     `{id, path, field}`; fields nested in an added or removed field are not listed again. `fields.changed`: items
@@ -84,7 +84,7 @@ def _changes(old: Stored, new: Stored) -> dict[str, dict[str, Any]]:
     found = {
         key: {"from": old.get(key), "to": new.get(key)}
         for key in dict.fromkeys([*old, *new])
-        if key not in _FOLLOWS and key != "options" and old.get(key) != new.get(key)
+        if key not in _DERIVED and key != "options" and old.get(key) != new.get(key)
     }
     before, after = old["options"], new["options"]
     for key in dict.fromkeys([*before, *after]):
@@ -107,7 +107,7 @@ def cells(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) ->
 
 
 def between(template: Template, old: int, new: int, seed: str | None = None) -> dict[str, Any]:
-    """The differences from version `old` to `new`; with a `seed`, also of their previews under it, cell by cell.
+    """Return the differences from version `old` to `new`; with a `seed`, also of their previews under it, cell by cell.
 
     `preview` is None without a seed, else `{seed, from, to, cells}` with three rows of each. Errors: not_found;
     validation_error and unavailable if a preview cannot be generated.
@@ -265,7 +265,7 @@ def change(actor: Actor, draft: TemplateDraft, spec: Spec, label: str, key: str 
 
 
 def step(draft: TemplateDraft, by: int) -> str | None:
-    """Undo (-1) or redo (1) one change. Return what the change was; None if there is none. Does not commit."""
+    """Undo (-1) or redo (1) one change. Return its label; None if there is no change. Does not commit."""
     if _revision(draft, draft.position + by) is None:
         return None
     undone = _revision(draft, draft.position if by < 0 else draft.position + 1)
@@ -275,7 +275,7 @@ def step(draft: TemplateDraft, by: int) -> str | None:
 
 
 def saved(draft: TemplateDraft, template_id: str, version: int, spec: Spec) -> None:
-    """Note that the present revision is saved as a version of a template. Does not commit."""
+    """Record that the current revision is saved as a version of a template. Does not commit."""
     current = _revision(draft, draft.position)
     assert current is not None
     current.spec, current.key = spec, ""
@@ -289,7 +289,7 @@ def discard(draft: TemplateDraft) -> None:
 
 
 def state(draft: TemplateDraft | None) -> State:
-    """Return what the page says about a draft; None is a page that nothing was changed on."""
+    """Return the state of a draft for the page; None stands for a page without changes."""
     if draft is None:
         return State(False, None, None, None)
     back, ahead = _revision(draft, draft.position), _revision(draft, draft.position + 1)
@@ -319,10 +319,10 @@ Result = TypeVar("Result")
 Parse = Callable[[Mapping[str, Any]], DraftInput]
 """Parse the input of a generate call. Raises validation_error."""
 
-_SAFE: Final = {"type": "number", "options": {}}
+_PLACEHOLDER: Final = {"type": "number", "options": {}}
 _PLACEHOLDERS: Final = 3  # ways to replace a field with errors by one that has no values
 # Fields that are too large together have their errors one after the other, each after rows were generated.
-_ROUNDS: Final = 20
+_MAX_ROUNDS: Final = 20
 
 
 @dataclass(slots=True)
@@ -402,9 +402,9 @@ def download(
 def tolerant(
     draft: Mapping[str, Any], seed: str, act: Callable[[dict[str, Any]], Result], found: Sample
 ) -> Result:
-    """Do something with a draft in which fields with errors are replaced by fields without values. Their errors, and
-    which other fields have none for that reason, are noted in `found`. Raises validation_error if the errors are not
-    of fields, or if finding them takes too many rounds or too long."""
+    """Call `act` with a draft in which fields with errors are replaced by fields without values. The errors, and the
+    fields that have no values because of them, are added to `found`. Raises validation_error if the errors are not
+    errors of fields, or if finding them takes too many rounds or too long."""
     rounds, began = 0, time.thread_time()
     fields = [dict(one) if isinstance(one, Mapping) else one for one in draft.get("fields", ())]
     tried: dict[int, int] = {}
@@ -422,7 +422,7 @@ def tolerant(
             places = {place for fault in faults if (place := _field_index(fault.path)) is not None}
             new = {place for place in places if tried.get(place, 0) < _PLACEHOLDERS and place < len(fields)}
             rounds += 1
-            if not new or rounds > _ROUNDS or time.thread_time() - began > limits.BUILDER_SECONDS:
+            if not new or rounds > _MAX_ROUNDS or time.thread_time() - began > limits.BUILDER_SECONDS:
                 raise
             _record_faults(found, faults, tried, draft["fields"])
             for place in new:
@@ -449,11 +449,11 @@ def _record_faults(
 
 
 def _placeholder(field: Any, index: int, attempt: int) -> dict[str, Any]:
-    """A field without values in the place of one with errors: of the same type, if that needs no options, so that
-    formulas that read it keep working; else a number; else, if it is the name that is wrong, with another name."""
+    """Return a field without values that replaces one with errors: of the same type, if it needs no options, so that
+    formulas that read it work; else a number; else, if the name is invalid, with another name."""
     properties = field if isinstance(field, Mapping) else {}
     kind = find(str(properties.get("type", "")))
-    placeholder = {"name": properties.get("name"), "percent_blank": 100, **_SAFE}
+    placeholder = {"name": properties.get("name"), "percent_blank": 100, **_PLACEHOLDER}
     if isinstance(properties.get("id"), str):
         placeholder["id"] = properties["id"]
     if attempt == 1 and kind is not None:

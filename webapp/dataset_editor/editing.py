@@ -1,9 +1,9 @@
-"""Changes of a dataset on its page. Each is saved at once as a version, which the page can undo.
+"""Changes of a dataset on its page. Each is saved immediately as a version, which the page can undo.
 
 A version that was saved here has a `step`: `{label, undo, redo, templates}`. `undo` and `redo` are the numbers of the
 versions that Undo and Redo restore (null: none), so the steps survive a reload and are the same for all users.
 `templates` are the templates that the step changed, `{id: [version before, version after]}`: undoing the step restores
-their earlier version as well, unless somebody has changed them since. A version that was saved by the API has no step;
+their earlier version as well, unless they have been changed since. A version that was saved by the API has no step;
 undoing it restores the version before it.
 """
 
@@ -48,11 +48,11 @@ class Steps:
 def steps(dataset: Dataset, version: DatasetVersion) -> Steps:
     """Return what can be undone and redone from the newest version."""
     step = version.step or {}
-    back, forward = _undo_number(version), step.get("redo")
-    redo = datasets.version_of(dataset, forward).step if forward else None
+    undo_number, redo_number = _undo_number(version), step.get("redo")
+    redo = datasets.version_of(dataset, redo_number).step if redo_number else None
     return Steps(
-        str(step.get("label") or "last change") if back else "",
-        str((redo or {}).get("label", "change")) if forward else "",
+        str(step.get("label") or "last change") if undo_number else "",
+        str((redo or {}).get("label", "change")) if redo_number else "",
     )
 
 
@@ -123,7 +123,7 @@ def _restore(
     )
 
 
-def _change(
+def _save_change(
     actor: Actor,
     dataset: Dataset,
     label: str,
@@ -198,7 +198,7 @@ def set_values(actor: Actor, dataset: Dataset, inputs: Mapping[str, str]) -> Sav
     values = {key: value for key, value in body.model_dump(exclude_unset=True).items() if key in changes}
     if "templates" in values:
         values["templates"] = [table.model_dump() for table in body.templates]
-    return Saved(_change(actor, dataset, ", ".join(dict.fromkeys(labels)), values), faults)
+    return Saved(_save_change(actor, dataset, ", ".join(dict.fromkeys(labels)), values), faults)
 
 
 def _revert_invalid(
@@ -269,7 +269,7 @@ def add_tables(
         text = f"A dataset has at most {limits.MAX_DATASET_TABLES:,} tables."
         raise validation_error([Fault("templates", "too_many", text)])
     listed += [{"template_id": one, "count": None, "name": None} for one in new]
-    return _change(actor, dataset, "Add table" if len(new) == 1 else "Add tables", {"templates": listed})
+    return _save_change(actor, dataset, "Add table" if len(new) == 1 else "Add tables", {"templates": listed})
 
 
 def _with_parents(actor: Actor, template_ids: Sequence[str]) -> list[str]:
@@ -292,25 +292,25 @@ def _with_parents(actor: Actor, template_ids: Sequence[str]) -> list[str]:
 def remove_table(actor: Actor, dataset: Dataset, template_id: str) -> dict[str, Any] | None:
     """Remove a table from a locked dataset; commits. The last one stays. Error: validation_error."""
     listed = datasets.version_of(dataset).spec["templates"]
-    left = [dict(one) for one in listed if one["template_id"] != template_id]
-    if len(left) == len(listed):
+    remaining = [dict(one) for one in listed if one["template_id"] != template_id]
+    if len(remaining) == len(listed):
         db.session.rollback()
         return None
-    if not left:
+    if not remaining:
         text = "A dataset has at least one table. Add another table first, or delete the dataset."
         raise validation_error([Fault("templates", "too_few", text)])
-    return _change(actor, dataset, "Remove table", {"templates": left})
+    return _save_change(actor, dataset, "Remove table", {"templates": remaining})
 
 
 def move_table(actor: Actor, dataset: Dataset, template_id: str, by: int) -> dict[str, Any] | None:
     """Move a table of a locked dataset up (-1) or down (1) in the list; commits."""
     listed = [dict(one) for one in datasets.version_of(dataset).spec["templates"]]
-    at = next((at for at, one in enumerate(listed) if one["template_id"] == template_id), -1)
-    if at < 0 or not 0 <= at + by < len(listed):
+    index = next((index for index, one in enumerate(listed) if one["template_id"] == template_id), -1)
+    if index < 0 or not 0 <= index + by < len(listed):
         db.session.rollback()
         return None
-    listed[at], listed[at + by] = listed[at + by], listed[at]
-    return _change(actor, dataset, "Move table", {"templates": listed})
+    listed[index], listed[index + by] = listed[index + by], listed[index]
+    return _save_change(actor, dataset, "Move table", {"templates": listed})
 
 
 # --- Relations ------------------------------------------------------------------------------------------------
@@ -439,9 +439,9 @@ def remove_relation(actor: Actor, dataset: Dataset, edge: Edge) -> dict[str, Any
     """Remove the field of a relation from its template; commits. Errors: validation_error, forbidden."""
 
     def change(fields: list[dict[str, Any]]) -> None:
-        holder, _, name = edge.child_field.rpartition(".")
-        inside = field_ids.children(_find_field(fields, holder)) if holder else fields
-        inside[:] = [one for one in inside if one["name"] != name]  # type: ignore[index]
+        parent_path, _, name = edge.child_field.rpartition(".")
+        siblings = field_ids.children(_find_field(fields, parent_path)) if parent_path else fields
+        siblings[:] = [one for one in siblings if one["name"] != name]  # type: ignore[index]
 
     return _change_template(actor, dataset, edge.child_template_id, change, "Remove relation", {})
 
@@ -466,7 +466,7 @@ def _change_template(
         {**one, "count": counts.get(one["template_id"], one["count"])}
         for one in datasets.version_of(dataset).spec["templates"]
     ]
-    return _change(actor, dataset, label, {"templates": listed}, {template_id: [before, after]})
+    return _save_change(actor, dataset, label, {"templates": listed}, {template_id: [before, after]})
 
 
 def _find_field(fields: Sequence[dict[str, Any]], path: str) -> dict[str, Any]:

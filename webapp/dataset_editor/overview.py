@@ -119,8 +119,8 @@ class Overview:
 
     def edge(self, template_id: str, path: str) -> Edge | None:
         """Return the relation of a field."""
-        own = (edge for edge in self.edges if edge.child_template_id == template_id)
-        return next((edge for edge in own if edge.child_field == path), None)
+        of_child = (edge for edge in self.edges if edge.child_template_id == template_id)
+        return next((edge for edge in of_child if edge.child_field == path), None)
 
 
 def of(actor: Actor, data: Mapping[str, Any]) -> Overview:
@@ -192,7 +192,7 @@ def _relate(overview: Overview, contents: Mapping[str, Contents]) -> None:
 def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Contents]) -> None:
     """Set the number of rows of each table, as the engine does: see `engine/relations/related_plans.py`."""
     known = dict(contents)
-    owners = {one: _owner(found) for one, found in known.items()}
+    owners = {one: _counting_edge(found) for one, found in known.items()}
     unread = {edge.parent_template_id for edge in owners.values() if edge is not None} - known.keys()
     names = {table.template_id: table.name for table in overview.tables}
     while unread:  # parents that are not in the dataset
@@ -200,7 +200,7 @@ def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Con
         found = read({one: version for one, (version, *_) in heads.items()})
         names |= {one: spec["name"] for one, (_, spec, _) in heads.items()}
         known |= found
-        owners |= {one: _owner(contents) for one, contents in found.items()}
+        owners |= {one: _counting_edge(contents) for one, contents in found.items()}
         unread = {edge.parent_template_id for one in found if (edge := owners[one])} - known.keys()
     stated = {table.template_id: table.count for table in overview.tables if table.count is not None}
     results: dict[str, tuple[int | None, str]] = {}
@@ -238,7 +238,7 @@ def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Con
             table.owned, table.parent = True, names.get(owner.parent_template_id, "another template")
 
 
-def _owner(contents: Contents) -> Edge | None:
+def _counting_edge(contents: Contents) -> Edge | None:
     """Return the relation that counts the rows of a table, if any."""
     return next((edge for edge in contents.edges if edge.cardinality and "." not in edge.child_field), None)
 
@@ -288,12 +288,12 @@ class _Memory:
                 self._kept.popitem(last=False)
 
 
-_MEMORY: Final = _Memory(limits.DATASET_CONTENTS_CACHED)
+_CACHE: Final = _Memory(limits.DATASET_CONTENTS_CACHED)
 
 
 def read(versions: Mapping[str, int]) -> dict[str, Contents]:
     """Return the contents of versions of templates (`{id: number}`), in the same order. Missing ones are left out."""
-    found = {one: _MEMORY.get((one, number)) for one, number in versions.items()}
+    found = {one: _CACHE.get((one, number)) for one, number in versions.items()}
     missing = [one for one, contents in found.items() if contents is None]
     for start in range(0, len(missing), _BATCH):
         batch = missing[start : start + _BATCH]
@@ -305,7 +305,7 @@ def read(versions: Mapping[str, int]) -> dict[str, Contents]:
         for template_id, number, spec in db.session.execute(statement):
             if versions[template_id] == number:
                 found[template_id] = contents = _contents(template_id, spec)
-                _MEMORY.put((template_id, number), contents)
+                _CACHE.put((template_id, number), contents)
     return {one: contents for one, contents in found.items() if contents is not None}
 
 
@@ -339,15 +339,15 @@ _WIDTH: Final = 220  # of a card
 _HEAD: Final = 81  # its border, name and rows
 _LINE: Final = 24  # one field
 _FOOT: Final = 5  # below the last field, and its border
-_ACROSS: Final = 132  # between columns: room for a line, its feet and its label
-_DOWN: Final = 28  # between cards of a column
+_COLUMN_GAP: Final = 132  # between columns: room for a line, its feet and its label
+_ROW_GAP: Final = 28  # between cards of a column
 _MARGIN: Final = 24
 _LOOP: Final = 72  # how far a line to the same column bends out
 _FEET: Final = 20  # the symbol at the end of a line
 _CHAR: Final = 6.2  # of a label, on average
 _PAD: Final = 8  # of a label, on both sides
 _LANE: Final = 5  # between parallel lines next to a card
-_MOST_FIELDS: Final = 6  # fields of a card
+_MAX_FIELDS: Final = 6  # fields of a card
 _ROWS: Final = 42  # middle of the row count, where lines meet a card without fields
 
 
@@ -510,8 +510,8 @@ def _box(table: Table, overview: Overview, folded: bool) -> Box:
         rows.append(Row(column, mark, edge, parent))
     important = [row for row in rows if row.mark or row.column.path in referenced]
     ordered = important + [row for row in rows if row not in important]
-    limit = _MOST_FIELDS if len(ordered) <= _MOST_FIELDS else _MOST_FIELDS - 1
-    visible = ordered[: max(limit, min(len(important), 2 * _MOST_FIELDS))]
+    limit = _MAX_FIELDS if len(ordered) <= _MAX_FIELDS else _MAX_FIELDS - 1
+    visible = ordered[: max(limit, min(len(important), 2 * _MAX_FIELDS))]
     return Box(table, visible, len(ordered) - len(visible))
 
 
@@ -521,14 +521,14 @@ def _box(table: Table, overview: Overview, folded: bool) -> Box:
 def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Diagram) -> None:
     """Place columns next to each other, each centred vertically; the cards of a column follow the order of their
     parents."""
-    heights = [sum(box.height + _DOWN for box in column) - _DOWN for column in columns]
+    heights = [sum(box.height + _ROW_GAP for box in column) - _ROW_GAP for column in columns]
     tallest = max(heights, default=0)
     placed: dict[str, float] = {}
     parents: dict[str, list[str]] = {}
     for edge in edges:
         parents.setdefault(edge.child_template_id, []).append(edge.parent_template_id)
     for index, (column, height) in enumerate(zip(columns, heights, strict=True)):
-        x, y = _MARGIN + index * (_WIDTH + _ACROSS), _MARGIN + (tallest - height) // 2
+        x, y = _MARGIN + index * (_WIDTH + _COLUMN_GAP), _MARGIN + (tallest - height) // 2
 
         def weight(box: Box) -> float:
             above = [placed[parent] for parent in parents.get(box.table.template_id, ()) if parent in placed]
@@ -541,9 +541,9 @@ def _place(columns: Sequence[Sequence[Box]], edges: Sequence[Edge], diagram: Dia
             for line, row in enumerate(box.fields):
                 row.y = y + _HEAD + line * _LINE + _LINE // 2 + 1
             placed[box.table.template_id] = y + box.height / 2
-            y += box.height + _DOWN
+            y += box.height + _ROW_GAP
     if columns:
-        diagram.width = 2 * _MARGIN + len(columns) * (_WIDTH + _ACROSS) - _ACROSS
+        diagram.width = 2 * _MARGIN + len(columns) * (_WIDTH + _COLUMN_GAP) - _COLUMN_GAP
         diagram.height = 2 * _MARGIN + tallest
         last_ids = {box.table.template_id for box in columns[-1]}
         if any({edge.child_template_id, edge.parent_template_id} <= last_ids for edge in edges):
@@ -611,7 +611,7 @@ def _route_between(
         left = column[0].x
         straight_y = y1 + (y2 - y1) * (left + _WIDTH / 2 - x1) / (x2 - x1)
         ordered = sorted(column, key=lambda box: box.y)
-        free = [ordered[0].y - _DOWN / 2.5, *(box.y + box.height + _DOWN / 2 for box in ordered)]
+        free = [ordered[0].y - _ROW_GAP / 2.5, *(box.y + box.height + _ROW_GAP / 2 for box in ordered)]
         y = min(free, key=lambda at: abs(at - straight_y))
         lane = lanes[left, y]
         lanes[left, y] += 1

@@ -1,7 +1,7 @@
 """The page of a dataset: its diagram or table, and the drawer with the rows of one table. For browsers only; API
 clients use /datasets.
 
-Every change is saved at once: see `editing.py`. The page consists of parts that are replaced by themselves: the
+Every change is saved immediately: see `editing.py`. The page consists of parts that are replaced by themselves: the
 workspace (toolbar and diagram), the drawer, and the state in the top bar. Without JavaScript, links and buttons load
 the whole page.
 """
@@ -38,7 +38,7 @@ bp = Blueprint("dataset_pages", __name__)
 PAGE: Final = "datasets/show.html"
 NEW: Final = "datasets/new.html"
 VIEWS: Final = ("diagram", "table", "versions", "api")
-_MOST_BARS: Final = 30
+_MAX_BARS: Final = 30
 SHAPES: Final = (
     ("uniform", "Evenly spread"),
     ("poisson", "Around an average"),
@@ -81,15 +81,15 @@ class ViewState:
 
     def values(self, **changes: Any) -> dict[str, Any]:
         """Return it as parameters of an address, without the defaults."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
-        plain = ViewState()
-        found = {name: value for name, value in own.items() if value != getattr(plain, name)}
+        current = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
+        defaults = ViewState()
+        found = {name: value for name, value in current.items() if value != getattr(defaults, name)}
         return {**found, "folded": "1"} if found.get("folded") else found
 
 
 @dataclass(slots=True)
 class Feedback:
-    """What an answer says in addition: errors by input, a message, and values that were entered and not saved."""
+    """Feedback of a response: errors by input, a message, and values that were entered and not saved."""
 
     faults: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
@@ -114,7 +114,7 @@ def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedbac
     version = datasets.version_of(dataset)
     data = datasets.as_json(dataset, version)
     tables = overview.of(actor, data)
-    visible, listed, pages = _visible(tables, state)
+    visible, listed, pages = _visible_tables(tables, state)
     chosen = tables.by_id.get(state.table)
     edge = tables.edge(state.table, state.relation) if chosen and state.relation else None
     if chosen is None or (chosen.missing and not state.relation):
@@ -124,7 +124,7 @@ def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedbac
         "data": data,
         "tables": tables,
         "shown": state,
-        "link": _link(dataset.id, state),
+        "link": _link_function(dataset.id, state),
         "told": feedback,
         "can_write": can_write,
         "can_generate": actor.can("generate", dataset.team_id),
@@ -146,7 +146,7 @@ def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedbac
         "warnings": [one["message"] for one in data["warnings"]],
     }
     if chosen is not None and state.view in ("diagram", "table"):
-        context |= _drawer(actor, data, tables, chosen, edge)
+        context |= _drawer_context(actor, data, tables, chosen, edge)
     if state.view == "versions":
         context["versions"] = [
             {
@@ -163,7 +163,7 @@ def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedbac
     return context
 
 
-def _link(dataset_id: str, state: ViewState) -> Callable[..., str]:
+def _link_function(dataset_id: str, state: ViewState) -> Callable[..., str]:
     """Return the function that templates build addresses of the page with: `link(table="tpl_x")`."""
 
     def link(**changes: Any) -> str:
@@ -176,7 +176,7 @@ def _link(dataset_id: str, state: ViewState) -> Callable[..., str]:
     return link
 
 
-def _visible(tables: Overview, state: ViewState) -> tuple[set[str] | None, list[Table], int]:
+def _visible_tables(tables: Overview, state: ViewState) -> tuple[set[str] | None, list[Table], int]:
     """Return the tables of the diagram (None: all), those of the table view, and the number of pages.
 
     The diagram shows a bounded number of tables: those that match a search and their related tables, those around one
@@ -227,7 +227,7 @@ def _with_related(tables: Overview, start: list[str], limit: int) -> set[str]:
     return set(found)
 
 
-def _drawer(
+def _drawer_context(
     actor: Actor, data: Mapping[str, Any], tables: Overview, chosen: Table, edge: Edge | None
 ) -> dict[str, Any]:
     """Return the rows of a table, and the relations that its columns are part of."""
@@ -279,7 +279,7 @@ def _relation_context(edge: Edge) -> dict[str, Any]:
     )  # fmt: skip
     spread = Cardinality.model_validate(dict(cardinality)).spread()
     bars = []
-    if spread.max - spread.min < _MOST_BARS:
+    if spread.max - spread.min < _MAX_BARS:
         masses = spread.masses(None)
         bars = [round(36 * mass / max(masses), 1) for mass in masses]
     return {"children": children, "bars": bars, "average": f"{float(spread.average()):.3g}"}
@@ -316,7 +316,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
         if error.code in ("not_found", "forbidden") or error.status >= 500:
             raise
         db.session.rollback()
-        feedback.faults = _faults_of(error, verb)
+        feedback.faults = _faults_by_input(error, verb)
         feedback.status = error.status
     if feedback.faults:
         feedback.status = max(feedback.status, 422)
@@ -329,7 +329,7 @@ def save(actor: Actor, dataset_id: str) -> Response:
             return page(actor, dataset, state, feedback)
         if feedback.message:
             flash(feedback.message)
-        return see_other(_link(dataset_id, state)())
+        return see_other(_link_function(dataset_id, state)())
     context = _context(actor, dataset, state, feedback)
     if any(name.startswith("relation") for name in feedback.faults):
         text = render_block(PAGE, "drawer", **context)
@@ -394,7 +394,7 @@ def _submitted_children() -> Children:
     )
 
 
-def _faults_of(error: ApiError, verb: str) -> dict[str, str]:
+def _faults_by_input(error: ApiError, verb: str) -> dict[str, str]:
     """Return the errors of a request by input; `` for those of no input."""
     form_inputs = {"least", "most", "mean", "distribution", "parent", "relation"}
     found: dict[str, str] = {}
@@ -439,7 +439,7 @@ def choices(actor: Actor, dataset_id: str) -> Response:
 
 @route(bp, "/datasets/new", scope="write", hidden=True, programs=False)
 def new(actor: Actor) -> Response:
-    """The form of a new dataset: its name and its first tables."""
+    """Show the form of a new dataset: its name and its first tables."""
     return _new_page(actor, request.args)
 
 

@@ -86,5 +86,5 @@ class DatasetExportInput(DatasetPreviewInput):
     def of_table(self, count: int) -> GenerateInput:
         """Return the same request for one table. `count` can be 0, because parents may have no children."""
         settings = self.model_dump(mode="json", exclude={"seed", "now"}, exclude_none=True)
-        ask = GenerateInput.model_validate(settings, strict=False)
-        return ask.model_copy(update={"seed": self.seed, "now": self.now, "count": count})
+        table_input = GenerateInput.model_validate(settings, strict=False)
+        return table_input.model_copy(update={"seed": self.seed, "now": self.now, "count": count})

@@ -42,7 +42,9 @@ SENDING: Final = (
     "idempotent",
 )  # fmt: skip
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-_NOWHERE: Final = "https://none.invalid"  # replaces an invalid URL, so that the other settings can be checked
+_PLACEHOLDER_URL: Final = (
+    "https://none.invalid"  # replaces an invalid URL, so that the other settings can be checked
+)
 _OWN_KIND: Final = "rest"  # the kind of a connection that is created for an endpoint
 
 
@@ -214,7 +216,10 @@ def preview(
     faults = _FaultCollector()
     with faults:
         _check_address(values)
-    connection, own_settings = None, {"base_url": _NOWHERE, "auth": values.get("auth") or {"type": "none"}}
+    connection, own_settings = (
+        None,
+        {"base_url": _PLACEHOLDER_URL, "auth": values.get("auth") or {"type": "none"}},
+    )
     path = values.get("path")
     if values.get("url"):
         with faults:
@@ -376,7 +381,7 @@ class _FaultCollector:
 # --- Dry run: the request for the first row of a template
 
 _SEED: Final = "example"
-_STAND_IN: Final = (
+_SECRET_PLACEHOLDER: Final = (
     "a-stored-secret"  # replaces a mask: the secret is not decrypted, and would be masked again
 )
 
@@ -410,4 +415,4 @@ def unmasked(value: Any) -> Any:
     """Replace masked secrets in the input of a form by a placeholder, so that it can be checked."""
     if isinstance(value, Mapping):
         return {name: unmasked(one) for name, one in value.items()}
-    return _STAND_IN if value == MASK else value
+    return _SECRET_PLACEHOLDER if value == MASK else value

@@ -55,7 +55,7 @@ PART_KIND: Final = "part"
 OPEN: Final = ("queued", "running")
 
 # Lease owner and expiry of an export in parts: it is never considered lost, and sweepers do not enqueue it.
-_HOLDER: Final = "its parts"
+_PARTS_OWNER: Final = "its parts"
 _FAR_FUTURE: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -199,7 +199,7 @@ def manifest(export: Export) -> dict[str, Any]:
 
 
 def in_one_piece(export: Export) -> bool:
-    """Whether the whole file can be downloaded: it exists, or its parts do and can be concatenated."""
+    """Return whether the whole file can be downloaded: it exists, or its parts do and can be concatenated."""
     if export.status != "completed" or export.file_removed_at is not None:
         return False
     return export.parts is None or FORMATS[export.format].continues
@@ -226,29 +226,29 @@ def in_one(statement: Select[Any]) -> Select[Any]:
 
 
 def whole(export_id: str) -> Callable[[Session], bool]:
-    """Whether an export may start. A worker calls this in the transaction that acquires it: only single files
-    do."""
+    """Return the condition under which an export may start: only single files do. A worker calls it in the
+    transaction that acquires the export."""
 
-    def ask(session: Session) -> bool:
+    def is_single_file(session: Session) -> bool:
         found = select(Export.id).where(Export.id == export_id, Export.part_rows.is_(None))
         return session.scalar(found) is not None
 
-    return ask
+    return is_single_file
 
 
 def may_start(part_id: str) -> Callable[[Session], bool]:
-    """Whether a part may start, because its export is still in progress. Marks the export as running. A
-    worker calls this in the transaction that acquires the part."""
+    """Return the condition under which a part may start: its export is in progress, and is marked as running. A
+    worker calls it in the transaction that acquires the part."""
 
-    def ask(session: Session) -> bool:
-        of_part = select(ExportPart.export_id).where(ExportPart.id == part_id).scalar_subquery()
+    def mark_running(session: Session) -> bool:
+        export_id = select(ExportPart.export_id).where(ExportPart.id == part_id).scalar_subquery()
         statement = (
             update(Export)
-            .where(Export.id == of_part, Export.status.in_(OPEN), Export.cancel_requested_at.is_(None))
+            .where(Export.id == export_id, Export.status.in_(OPEN), Export.cancel_requested_at.is_(None))
             .values(
                 status="running",
                 attempt=case((Export.attempt == 0, 1), else_=Export.attempt),
-                lease_owner=_HOLDER,
+                lease_owner=_PARTS_OWNER,
                 lease_until=_FAR_FUTURE,
                 started_at=func.coalesce(Export.started_at, clock.now()),
             )
@@ -256,7 +256,7 @@ def may_start(part_id: str) -> Callable[[Session], bool]:
         )
         return bool(changed_rows(session.execute(statement)))
 
-    return ask
+    return mark_running
 
 
 def stop(export: Export) -> None:
@@ -303,8 +303,8 @@ def gather(export_id: str) -> None:
             row[0]: [int(value or 0) for value in row[1:]]
             for row in session.execute(select(*columns).where(parts).group_by(ExportPart.status))
         }
-        done, _, rows, size = found.get("completed", [0, 0, 0, 0])
-        export.parts_done = done
+        completed, _, rows, size = found.get("completed", [0, 0, 0, 0])
+        export.parts_done = completed
         if not found.keys().isdisjoint(OPEN):
             export.rows_done = sum(item[1] for item in found.values())
             return
@@ -312,20 +312,22 @@ def gather(export_id: str) -> None:
         export.lease_owner = export.lease_until = None
         if found.keys() == {"completed"}:
             export.status, export.bytes = "completed", size
-            seen = list(session.scalars(select(ExportPart.leaks).where(parts, ExportPart.leaks.is_not(None))))
-            if seen:
-                looked = leaks.merged(entry[0]["columns"] for entry in seen)
-                unmasked = seen[0][0].get("unmasked", [])
-                export.leaks = [{"table": seen[0][0]["table"], "columns": looked, "unmasked": unmasked}]
+            reports = list(
+                session.scalars(select(ExportPart.leaks).where(parts, ExportPart.leaks.is_not(None)))
+            )
+            if reports:
+                merged = leaks.merged(entry[0]["columns"] for entry in reports)
+                unmasked = reports[0][0].get("unmasked", [])
+                export.leaks = [{"table": reports[0][0]["table"], "columns": merged, "unmasked": unmasked}]
         elif export.cancel_requested_at is not None or "failed" not in found:
             export.status = "cancelled"
         else:
             failed = select(ExportPart.number, ExportPart.error).where(parts, ExportPart.status == "failed")
-            wrong = session.execute(failed.order_by(ExportPart.number)).all()
-            first = wrong[0].error or ApiError("internal_error").as_dict()["error"]
-            more = f" {len(wrong) - 1} more failed." if len(wrong) > 1 else ""
-            message = f"Part {wrong[0].number}: {first['message']}{more}"
-            details = {**first.get("details", {}), "parts": [row.number for row in wrong]}
+            failures = session.execute(failed.order_by(ExportPart.number)).all()
+            first = failures[0].error or ApiError("internal_error").as_dict()["error"]
+            more = f" {len(failures) - 1} more failed." if len(failures) > 1 else ""
+            message = f"Part {failures[0].number}: {first['message']}{more}"
+            details = {**first.get("details", {}), "parts": [row.number for row in failures]}
             export.status, export.error = "failed", {**first, "message": message, "details": details}
 
 
@@ -339,11 +341,13 @@ def untold() -> list[str]:
     """Return a part of each export that is still in progress although all its parts have ended, because the
     process that ended the last one died."""
     other = aliased(ExportPart)
-    going = select(other.id).where(other.export_id == Export.id, other.status.in_(OPEN)).correlate(Export)
+    unfinished = (
+        select(other.id).where(other.export_id == Export.id, other.status.in_(OPEN)).correlate(Export)
+    )
     statement = (
         select(func.min(ExportPart.id))
         .join(Export, Export.id == ExportPart.export_id)
-        .where(Export.part_rows.is_not(None), Export.status.in_(OPEN), ~going.exists())
+        .where(Export.part_rows.is_not(None), Export.status.in_(OPEN), ~unfinished.exists())
         .group_by(ExportPart.export_id)
     )
     with reading() as session:
@@ -399,9 +403,9 @@ def as_json(export: Export) -> dict[str, Any]:
 def asked_again(export: Export) -> dict[str, Any]:
     """Return a body that produces the same bytes: the original one with defaults filled in. generate accepts
     it too, except for `part_rows`; the version is not included."""
-    ask = export.request["ask"]
+    body = export.request["ask"]
     defaults = {"offset": 0}
-    values = {name: value for name, value in ask.items() if value not in (None, {}, defaults.get(name))}
+    values = {name: value for name, value in body.items() if value not in (None, {}, defaults.get(name))}
     count = {} if "tables" in export.pins else {"count": export.count}
     now = {"now": export.pins["now"]} if export.pins["now"] else {}
     parts = {"part_rows": export.part_rows} if export.part_rows else {}
@@ -411,7 +415,7 @@ def asked_again(export: Export) -> dict[str, Any]:
 def create(
     actor: Actor,
     template_id: str,
-    ask: GenerateInput,
+    body: GenerateInput,
     format: str | None = None,
     claim: Callable[[Export], None] | None = None,
 ) -> Export:
@@ -421,10 +425,10 @@ def create(
     the errors of `generate.saved` and of `planned`. `claim`: see `queue`.
     """
     found = generate.find_template(actor, template_id, "generate")
-    recipe = generate.requested(actor, found, ask, format=format, keep=True)
+    recipe = generate.requested(actor, found, body, format=format, keep=True)
     count = recipe.count
     recipe.open().close()
-    part_rows = planned(recipe, ask.part_rows if isinstance(ask, TemplateExportInput) else None)
+    part_rows = planned(recipe, body.part_rows if isinstance(body, TemplateExportInput) else None)
     export = Export(
         project_id=found.project_id,
         team_id=found.team_id,
@@ -434,7 +438,7 @@ def create(
         count=count,
         file_name=recipe.file_name,
         request={
-            "ask": ask.model_dump(mode="json", exclude={"part_rows"}),
+            "ask": body.model_dump(mode="json", exclude={"part_rows"}),
             "bad": recipe.bound.bad is not None,
         },
         pins=recipe.pins.to_json(),
@@ -452,7 +456,7 @@ def create(
 
 
 def create_of_dataset(
-    actor: Actor, dataset_id: str, ask: DatasetExportInput, claim: Callable[[Export], None] | None = None
+    actor: Actor, dataset_id: str, body: DatasetExportInput, claim: Callable[[Export], None] | None = None
 ) -> Export:
     """Create an export of all tables of a dataset's newest version, commit, and notify a worker.
 
@@ -464,7 +468,7 @@ def create_of_dataset(
     version = datasets.version_of(dataset)
     datasets.known_templates(actor, version.spec, "generate")
     members = rows.members(version.spec, version.pins["templates"])
-    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, ask)
+    bundle = rows.of_version(actor, version.spec, (dataset.id, version.number), members, body)
     largest = max(recipe.count for recipe in bundle.recipes)
     quotas.check_rows(actor, largest)
     for member, recipe in zip(bundle.members, bundle.recipes, strict=True):
@@ -480,7 +484,7 @@ def create_of_dataset(
         count=bundle.count,
         file_name=bundle.file_name,
         request={
-            "ask": ask.model_dump(mode="json"),
+            "ask": body.model_dump(mode="json"),
             "bad": any(recipe.bound.bad is not None for recipe in bundle.recipes),
         },
         pins=bundle.pins(),
@@ -642,16 +646,16 @@ def order(export_id: str) -> Order:
         bundle = rows.again(stored, body, kind)
         db.session.remove()
         return Order(bundle, folder, bundle.extension)
-    ask = GenerateInput.model_validate_json(orjson.dumps(body))
-    ask = ask.model_copy(update={"count": count, "format": kind})
+    parsed = GenerateInput.model_validate_json(orjson.dumps(body))
+    parsed = parsed.model_copy(update={"count": count, "format": kind})
     pinned = Pins.from_json(stored)
     if template_id is None or pinned.version is None:
         raise tenancy.not_found("template", pinned.template_id or "")
     found = generate.TemplateRef(template_id, pinned.version, "", "")
-    source = generate.saved_source(found, ask.locale, rows_of=ask.rows)
+    source = generate.saved_source(found, parsed.locale, rows_of=parsed.rows)
     source = external_values.pinned(source, pinned)
     db.session.remove()
-    recipe = generation_rows.recipe(source, ask, present=pinned.now, pins=pinned)
+    recipe = generation_rows.recipe(source, parsed, present=pinned.now, pins=pinned)
     return Order(recipe, folder, recipe.format.extension)
 
 
@@ -857,27 +861,31 @@ def of_export(export_id: str, file_name: str, kind: KeyFormat) -> Written:
     else:
         keys = [recipe.answers()]
     options = FORMATS[kind].Options()
-    return _written(keys, FORMATS[kind], options, file_name.rpartition(".")[0])
+    return _written_answers(keys, FORMATS[kind], options, file_name.rpartition(".")[0])
 
 
-def of_template(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Written:
-    """Return the answer key of the rows that `generate.saved` returns for the same `ask`, which must have a
+def of_template(actor: Actor, template_id: str, body: GenerateInput, format: str | None = None) -> Written:
+    """Return the answer key of the rows that `generate.saved` returns for the same `body`, which must have a
     seed. Not counted toward the quota.
 
     Raises not_found, forbidden, row_limit_exceeded, validation_error.
     """
     found, errors = generate.find_template(actor, template_id, "generate"), Gathered()
-    if ask.seed is None:
+    if body.seed is None:
         text = "`seed` is required: an answer key belongs to a specific generation."
         errors.add([Fault("seed", "required", text, "generate returns it in the X-Seed header.")])
     with errors.check():
-        recipe = generate.requested(actor, found, ask, format=format, fetch=not errors)
+        recipe = generate.requested(actor, found, body, format=format, fetch=not errors)
     errors.raise_all()
-    answers = _written([recipe.answers()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0])
+    answers = _written_answers(
+        [recipe.answers()], recipe.format, recipe.options, recipe.file_name.rpartition(".")[0]
+    )
     return Written(answers.pieces, answers.file_name, answers.content_type, recipe.pins)
 
 
-def _written(keys: Sequence[AnswerKey], kind: type[Format], options: Format.Options, stem: str) -> Written:
+def _written_answers(
+    keys: Sequence[AnswerKey], kind: type[Format], options: Format.Options, stem: str
+) -> Written:
     as_json = kind.name in ("json", "ndjson")
     writer = kind(keys[0].schema(json=as_json), options, title=f"{stem}_answers")
     blocks = chain.from_iterable(key.blocks(json=as_json) for key in keys)

@@ -66,28 +66,28 @@ def pace(data: Mapping[str, Any]) -> dict[str, Any]:
     )
     if started is None:
         return {"rate": None, "left": None, "took": None}
-    spent = ((finished or clock.now()) - started).total_seconds()
-    rate = data["rows_done"] / spent if spent > 0 and data["rows_done"] else None
-    known = rate and finished is None and spent >= _SETTLED_SECONDS
-    left = page_shell.duration((data["count"] - data["rows_done"]) / rate) if known and rate else None
+    elapsed = ((finished or clock.now()) - started).total_seconds()
+    rate = data["rows_done"] / elapsed if elapsed > 0 and data["rows_done"] else None
+    known = rate and finished is None and elapsed >= _SETTLED_SECONDS
+    remaining = page_shell.duration((data["count"] - data["rows_done"]) / rate) if known and rate else None
     return {
         "rate": round(rate) if rate else None,
-        "left": left,
-        "took": page_shell.duration(spent) if finished else None,
+        "left": remaining,
+        "took": page_shell.duration(elapsed) if finished else None,
     }
 
 
 def _code_samples(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     base = snippets.origin()
-    ask = data["request"]
+    body = data["request"]
     samples = []
     if data["template_id"]:
         samples.append(
-            ("Create it", snippets.curl("POST", f"{base}/templates/{data['template_id']}/exports", ask))
+            ("Create it", snippets.curl("POST", f"{base}/templates/{data['template_id']}/exports", body))
         )
     if data["dataset_id"]:
         samples.append(
-            ("Create it", snippets.curl("POST", f"{base}/datasets/{data['dataset_id']}/exports", ask))
+            ("Create it", snippets.curl("POST", f"{base}/datasets/{data['dataset_id']}/exports", body))
         )
     samples.append(
         ("Follow its progress", snippets.curl("GET", f"{base}/exports/{data['id']}/events", more="-N"))
@@ -244,8 +244,8 @@ def create(actor: Actor, template_id: str, body: TemplateExportInput) -> Respons
 def index(actor: Actor, query: ExportQuery) -> Response:
     """List the exports of the project, newest first."""
     if g.face == "person":
-        of = query.template_id or query.dataset_id
-        return see_other(url_for("activity.index", kind="export", q=query.q, of=of, days=0))
+        object_id = query.template_id or query.dataset_id
+        return see_other(url_for("activity.index", kind="export", q=query.q, of=object_id, days=0))
     page = services.listing(actor, **query.model_dump())
     return reply(page.as_dict(as_dict))
 
@@ -318,12 +318,12 @@ def download(actor: Actor, export_id: str) -> Response:
     return sent(headers, [file for file, _ in parts], f"parts-{tag}", export_id)
 
 
-def stored(done: Export | ExportPart) -> tuple[tuple[str, int], str]:
+def stored(record: Export | ExportPart) -> tuple[tuple[str, int], str]:
     """Return the file (key, bytes) of a completed export or part, and its digest."""
-    assert done.storage_key is not None
-    assert done.bytes is not None
-    assert done.sha256 is not None
-    return (done.storage_key, done.bytes), done.sha256
+    assert record.storage_key is not None
+    assert record.bytes is not None
+    assert record.sha256 is not None
+    return (record.storage_key, record.bytes), record.sha256
 
 
 def sent(headers: dict[str, str], files: Sequence[tuple[str, int]], tag: str, export_id: str) -> Response:
@@ -356,8 +356,8 @@ def describe(export: Export, part: ExportPart | None = None) -> dict[str, str]:
     if "tables" in export.pins:
         headers = {"Content-Type": datasets_rows.content_type(kind), **datasets_rows.headers(export.pins)}
     else:
-        ask = GenerateInput.model_validate(export.request["ask"], strict=False)
-        options = ask.options_for(kind)
+        body = GenerateInput.model_validate(export.request["ask"], strict=False)
+        options = body.options_for(kind)
         if part is not None and part.number > 1 and kind.name == "csv":
             options = options.model_copy(update={"header": False})
         headers = {
@@ -516,7 +516,7 @@ def retry(actor: Actor, export_id: str) -> Response:
 
 answer_keys_bp = Blueprint("answer_keys", __name__)
 
-_ANSWER = {
+_ANSWER_SCHEMA = {
     "type": "object",
     "required": ["row", "field", "kind", "good"],
     "properties": {
@@ -527,9 +527,9 @@ _ANSWER = {
         "good": {},
     },
 }
-_KEY = Raw({"type": "array", "items": _ANSWER})
-_TEXTS = tuple(FORMATS[name].media_type for name in ("ndjson", "csv"))
-_FILES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
+_ANSWER_KEY_SCHEMA = Raw({"type": "array", "items": _ANSWER_SCHEMA})
+_TEXT_TYPES = tuple(FORMATS[name].media_type for name in ("ndjson", "csv"))
+_FILE_TYPES = tuple(kind.media_type for name, kind in FORMATS.items() if name != "json")
 
 
 class KeyQuery(Query):
@@ -543,8 +543,8 @@ class KeyQuery(Query):
     "/exports/<export_id>/answers",
     scope="read",
     query=KeyQuery,
-    returns=_KEY,
-    produces=_TEXTS,
+    returns=_ANSWER_KEY_SCHEMA,
+    produces=_TEXT_TYPES,
     errors=("unavailable", "validation_error"),
 )
 def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
@@ -565,10 +565,10 @@ def of_export(actor: Actor, export_id: str, query: KeyQuery) -> Response:
     ["POST"],
     scope="generate",
     body=GenerateInput,
-    returns=_KEY,
+    returns=_ANSWER_KEY_SCHEMA,
     reads=True,
     errors=("row_limit_exceeded",),
-    produces=_FILES,
+    produces=_FILE_TYPES,
     more_faults=more_of_saved,
 )
 def of_template(actor: Actor, template_id: str, body: GenerateInput) -> Response:

@@ -73,29 +73,29 @@ class Spool:
             return self._file.write(data)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """As of a file. Error: unavailable, when what was written does not fit on the disk."""
+        """Like `seek` of a file. Error: unavailable if the data does not fit on the disk."""
         with services.reachable():
             return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
-        """As of a file."""
+        """Like `read` of a file."""
         return self._file.read(size)
 
     def tell(self) -> int:
-        """As of a file."""
+        """Like `tell` of a file."""
         return self._file.tell()
 
     def fileno(self) -> int:
-        """As of a file."""
+        """Like `fileno` of a file."""
         return self._file.fileno()
 
     def flush(self) -> None:
-        """As of a file. Error: unavailable, when what was written does not fit on the disk."""
+        """Like `flush` of a file. Error: unavailable if the data does not fit on the disk."""
         with services.reachable():
             self._file.flush()
 
     def close(self) -> None:
-        """Let it go."""
+        """Close and delete the file."""
         with suppress(OSError):  # closing flushes the buffer, which fails on a full disk
             self._file.close()
 
@@ -143,7 +143,7 @@ class Request(flask.Request):
         return spool
 
     def make_form_data_parser(self) -> FormDataParser:
-        """The parser; of an upload one that says what is wrong."""
+        """Return the parser; for uploads one that reports errors."""
         parser = super().make_form_data_parser()
         parser.silent = self.endpoint not in ENDPOINTS
         return parser
@@ -215,7 +215,7 @@ def read(request: flask.Request, *, many: bool) -> list[tuple[str, FileStorage]]
 
 
 def form_of(request: flask.Request) -> MultiDict[str, str]:
-    """The texts of a form that was read. A body that could not be read is not read again, and has none."""
+    """Return the texts of a form that was read. A body that could not be read is not read again, and has none."""
     return request.__dict__.get("form") or MultiDict()
 
 

@@ -129,12 +129,12 @@ def put(
         purged += [item for item, _ in removed]
     digest = hashlib.sha256()
     try:
-        with _scanned() as look:
+        with _virus_scan() as scan:
 
             def passing() -> Iterator[bytes]:
                 for chunk in chunks:
                     digest.update(chunk)
-                    look(chunk)
+                    scan(chunk)
                     yield chunk
 
             with reachable():
@@ -157,7 +157,7 @@ def release(key: str) -> None:
 
 
 @contextmanager
-def _scanned() -> Iterator[Callable[[bytes], None]]:
+def _virus_scan() -> Iterator[Callable[[bytes], None]]:
     """Scan a file in pieces. The verdict is available at the end. Raise validation_error or unavailable."""
     address = current_app.config["SETTINGS"].scanner
     if address is None:
@@ -361,15 +361,15 @@ def lock(workspace_id: str) -> None:
 
 def refuse_clash(workspace_id: str, name: str, project_id: str | None = None) -> None:
     """Raise `conflict` if a folder in the name is a file or the name is a folder: no file system could hold both."""
-    others = rivals(workspace_id, project_id)
+    conflicting = rivals(workspace_id, project_id)
     folders = folders_of(name)
-    over = select(WorkspaceFile.name).where(others, WorkspaceFile.name.in_(folders)).limit(1)
-    found = db.session.scalar(over) if folders else None
+    parents = select(WorkspaceFile.name).where(conflicting, WorkspaceFile.name.in_(folders)).limit(1)
+    found = db.session.scalar(parents) if folders else None
     if found is not None:
         raise ApiError("conflict", f"`{found}` is a file, so it cannot contain other files.", {"name": found})
     prefix = f"{name}/"
-    under = select(WorkspaceFile.name).where(others, begins(prefix)).limit(1)
-    found = db.session.scalar(under)
+    children = select(WorkspaceFile.name).where(conflicting, begins(prefix)).limit(1)
+    found = db.session.scalar(children)
     if found is not None:
         raise ApiError("conflict", f"`{name}` is a folder that contains `{found}`.", {"name": found})
 
@@ -421,18 +421,18 @@ def make_room(
 
     Raise quota_exceeded, also during a backup, which may still need the content of deleted files.
     """
-    now = refuse_over(actor.workspace_id, size, replaces=replaces, what=what)
+    current = refuse_over(actor.workspace_id, size, replaces=replaces, what=what)
     missing = (
-        now.bytes
-        + now.compat_bytes
-        + now.trash_bytes
-        + now.held_bytes
+        current.bytes
+        + current.compat_bytes
+        + current.trash_bytes
+        + current.held_bytes
         + size
         - (replaces or 0)
         - limits.MAX_WORKSPACE_FILES_BYTES
     )
-    too_many = now.trash_files - limits.MAX_WORKSPACE_FILES
-    if missing <= 0 and too_many < 0:
+    excess_files = current.trash_files - limits.MAX_WORKSPACE_FILES
+    if missing <= 0 and excess_files < 0:
         return []
     if batch_delete.held():
         text = "A backup is running, so that no deleted files can be removed to make room. Try again in a few minutes."
@@ -442,9 +442,9 @@ def make_room(
     )
     removed = []
     for file in db.session.scalars(statement.order_by(WorkspaceFile.deleted_at, WorkspaceFile.id)):
-        if missing <= 0 and too_many < 0:
+        if missing <= 0 and excess_files < 0:
             break
-        missing, too_many = missing - file.size, too_many - 1
+        missing, excess_files = missing - file.size, excess_files - 1
         removed.append((PurgedFile(file.id, file.name, file.size, file.team_id), file.storage_key))
         audit_log.record(
             actor, "workspace_file.purge", file, join=True, name=file.name, size=file.size, reason="quota"
@@ -463,21 +463,21 @@ def sweep(now: datetime) -> int:
         log.warning("the storage could not be swept: %s", str(error).partition("\n")[0])
         return 0
     with writing() as session:  # From interrupted uploads
-        old = now - timedelta(seconds=limits.FILE_ORPHAN_SECONDS)
-        cut = (StorageHold.area.in_(("files", "exports")), StorageHold.updated_at < old)
-        session.execute(delete_from(StorageHold).where(*cut))
-    done = 0
-    for at in range(0, len(found), _BATCH):
-        batch = found[at : at + _BATCH]
+        cutoff = now - timedelta(seconds=limits.FILE_ORPHAN_SECONDS)
+        expired = (StorageHold.area.in_(("files", "exports")), StorageHold.updated_at < cutoff)
+        session.execute(delete_from(StorageHold).where(*expired))
+    removed = 0
+    for start in range(0, len(found), _BATCH):
+        batch = found[start : start + _BATCH]
         with reading() as session:
-            named = set(
+            referenced = set(
                 session.scalars(select(WorkspaceFile.storage_key).where(WorkspaceFile.storage_key.in_(batch)))
             )
         for key in batch:
-            if key not in named:
+            if key not in referenced:
                 drop(key)
-                done += 1
-    return done
+                removed += 1
+    return removed
 
 
 _BATCH: Final = 500
@@ -497,7 +497,7 @@ def _age(key: str, now: datetime) -> float:
 
 # --- Files of projects --------------------------------------------------------------------------------------
 
-_TYPE: Final = re.compile(
+_MEDIA_TYPE: Final = re.compile(
     rf"[a-z0-9][a-z0-9!#$&^_.+-]{{0,{limits.FILE_TYPE_CHARS - 1}}}/[a-z0-9][a-z0-9!#$&^_.+-]{{0,70}}"
 )
 _DEFAULT_TYPE: Final = "application/octet-stream"
@@ -586,8 +586,8 @@ def listing(
     if run_id is not None:
         runs: Any = MODELS["run"]  # A model with this mixin, which its type does not declare
         tenancy.get(actor, runs, run_id)
-        own = WorkspaceFile.run_id == run_id
-        statement = statement.where(own | ~begins(f"{names.OUTPUTS}/"))
+        of_run = WorkspaceFile.run_id == run_id
+        statement = statement.where(of_run | ~begins(f"{names.OUTPUTS}/"))
     key = (sort or "").removeprefix("-")
     return pagination.page(
         statement,
@@ -744,7 +744,7 @@ def too_large(size: int | None = None) -> ApiError:
 def type_of(name: str, claimed: str | None = None) -> str:
     """Return a file's media type: the one that the uploader declared, else one based on the file extension."""
     media_type = (claimed or "").partition(";")[0].strip().casefold()
-    if media_type != _DEFAULT_TYPE and _TYPE.fullmatch(media_type):
+    if media_type != _DEFAULT_TYPE and _MEDIA_TYPE.fullmatch(media_type):
         return media_type
     extension = names.last_part(name).rpartition(".")[2].casefold()
     return _TYPES_BY_EXTENSION.get(extension) or guess_type(f"x.{extension}")[0] or _DEFAULT_TYPE
@@ -776,10 +776,10 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
     if clock.now() - file.deleted_at > timedelta(days=limits.RESTORE_DAYS):
         raise missing(file_id)
     clashing = rivals(actor.workspace_id, file.project_id)
-    taken = db.session.scalar(select(WorkspaceFile.id).where(clashing, WorkspaceFile.name == file.name))
-    if taken is not None:
+    existing_id = db.session.scalar(select(WorkspaceFile.id).where(clashing, WorkspaceFile.name == file.name))
+    if existing_id is not None:
         text = f"Another file is called `{file.name}` by now. Delete that one first."
-        raise ApiError("conflict", text, {"name": file.name, "id": taken})
+        raise ApiError("conflict", text, {"name": file.name, "id": existing_id})
     refuse_clash(actor.workspace_id, file.name, file.project_id)
     refuse_over(actor.workspace_id, file.size)
     file.deleted_at = None
@@ -799,7 +799,7 @@ Missing = storage.MissingError
 
 
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-_BINARY: Final = ("image/", "audio/", "video/", "font/")
+_BINARY_TYPES: Final = ("image/", "audio/", "video/", "font/")
 _DELIMITERS: Final = ",;\t|"
 
 
@@ -823,12 +823,12 @@ def head(file: WorkspaceFile) -> Head:
     try:
         if kind == _XLSX or ending == "xlsx":
             return _workbook_head(file)
-        if kind.startswith(_BINARY):
+        if kind.startswith(_BINARY_TYPES):
             return Head(note="There is no preview of this kind of file.")
         raw = b"".join(pieces(file.storage_key, 0, limits.FILE_PREVIEW_BYTES))
     except (ApiError, MissingError):
         return Head(note="The storage does not give the file just now.")
-    text = _decoded(raw)
+    text = _decode(raw)
     if text is None:
         return Head(note="There is no preview of this kind of file.")
     cut = file.size > len(raw)
@@ -841,7 +841,7 @@ def head(file: WorkspaceFile) -> Head:
     return _text_head(text, cut)
 
 
-def _decoded(raw: bytes) -> str | None:
+def _decode(raw: bytes) -> str | None:
     """Decode bytes by their byte order mark, else as UTF-8, else as Windows-1252. Return None for binary data."""
     for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
         if raw.startswith(mark):
@@ -984,7 +984,7 @@ def _place(cache: Path, file: _RequestedFile, target: Path, *, link: bool) -> No
     current = file
     for _ in range(limits.FILE_CACHE_TRIES):
         try:
-            _link_or_copy(_cached(cache, current), target, link=link)
+            _link_or_copy(_cached_file(cache, current), target, link=link)
             return
         except storage.MissingError:
             found = _reread(current)
@@ -1016,7 +1016,7 @@ def _reread(file: _RequestedFile) -> _RequestedFile | None:
     return now
 
 
-def _cached(cache: Path, requested: _RequestedFile) -> Path:
+def _cached_file(cache: Path, requested: _RequestedFile) -> Path:
     """Return the file in the cache, fetching it if necessary. Raise storage.MissingError, unavailable or OSError."""
     path = cache / requested.sha256[:2] / requested.sha256
     with suppress(FileNotFoundError):

@@ -176,7 +176,7 @@ class FileQuery(ListQuery):
 
 
 def as_dict(file: WorkspaceFile) -> dict[str, Any]:
-    """A file as JSON, its download address whole."""
+    """Return a file as JSON, with the full URL for its download."""
     data = services.as_json(file)
     origin = current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
     data["download_url"] = origin + data["download_url"]
@@ -189,7 +189,7 @@ bp = Blueprint("workspace_files", __name__)
 
 # What a browser shows or saves and never runs; all else goes out as bytes of no kind. With nosniff, no file can be
 # a script or a style sheet of a page of ours either.
-_INERT: Final = frozenset(
+_INLINE_TYPES: Final = frozenset(
     {
         "text/csv",
         "text/plain",
@@ -208,7 +208,7 @@ _INERT: Final = frozenset(
     }
 )
 BYTES: Final = "application/octet-stream"
-_PLAIN: Final = re.compile(r"[^A-Za-z0-9._ ()-]", re.ASCII)
+_UNSAFE_IN_HEADER: Final = re.compile(r"[^A-Za-z0-9._ ()-]", re.ASCII)
 # Should a browser ever show one: nothing in it runs, and it belongs to no origin.
 _SANDBOX_POLICY: Final = "sandbox; default-src 'none'"
 
@@ -308,7 +308,7 @@ def upload(actor: Actor) -> Response:
     "/workspace/files/<path:name>",
     scope="read",
     returns=Raw({}),
-    produces=(BYTES, *sorted(_INERT - {"application/json"})),
+    produces=(BYTES, *sorted(_INLINE_TYPES - {"application/json"})),
 )
 def download(actor: Actor, name: str) -> Response:
     """Download a file by its name or ID, completely or a range of it (RFC 9110, section 14).
@@ -328,7 +328,7 @@ def sent(actor: Actor, file: WorkspaceFile) -> Response:
     """Send a file, or the requested range of it."""
     digest = base64.b64encode(bytes.fromhex(file.sha256)).decode()
     headers = {
-        "Content-Type": file.content_type if file.content_type in _INERT else BYTES,
+        "Content-Type": file.content_type if file.content_type in _INLINE_TYPES else BYTES,
         "Content-Disposition": attachment(names.last_part(file.name)),
         "Content-Security-Policy": _SANDBOX_POLICY,
         "Accept-Ranges": "bytes",
@@ -352,7 +352,7 @@ def sent(actor: Actor, file: WorkspaceFile) -> Response:
 def attachment(name: str) -> str:
     """Return a Content-Disposition header for a download with any name (RFC 6266): unchanged as specified by RFC 8187,
     and for older clients with `_` for ambiguous characters."""
-    return f"attachment; filename=\"{_PLAIN.sub('_', name)}\"; filename*=UTF-8''{quote(name, safe='')}"
+    return f"attachment; filename=\"{_UNSAFE_IN_HEADER.sub('_', name)}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
 @route(
@@ -385,10 +385,10 @@ def delete(actor: Actor, name: str) -> Response:
 )
 def restore(actor: Actor, workspace_file_id: str) -> Response:
     """Restore a file by its ID. If another file has its name by now, the request fails with a conflict."""
-    back = services.restore(actor, workspace_file_id)
-    folder = back.name.rpartition("/")[0]
+    file = services.restore(actor, workspace_file_id)
+    folder = file.name.rpartition("/")[0]
     see = url_for("workspace_files.index", folder=folder or None)
-    return reply(as_dict(back), see=see, headers={"ETag": services.tag(back)})
+    return reply(as_dict(file), see=see, headers={"ETag": services.tag(file)})
 
 
 def _check_preconditions(file: WorkspaceFile | None) -> None:

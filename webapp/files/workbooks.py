@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from webapp import limits
 
-_CELL = limits.FILE_PREVIEW_CHARS
+_CELL_CHARS = limits.FILE_PREVIEW_CHARS
 
 
 class MemberTooLargeError(Exception):
@@ -79,11 +79,11 @@ def cell(value: Any) -> str:
 
 def brief(text: str) -> str:
     """Return the beginning of a text. Surrogates and control characters, which are invalid in a page, become U+FFFD."""
-    kept_text = "".join(
+    printable = "".join(
         char if char.isprintable() or char in "\t\n\r" or char == "\u00a0" else "\N{REPLACEMENT CHARACTER}"
-        for char in text[: _CELL + 1]
+        for char in text[: _CELL_CHARS + 1]
     )
-    return kept_text if len(text) <= _CELL else kept_text[: _CELL - 1] + "…"
+    return printable if len(text) <= _CELL_CHARS else printable[: _CELL_CHARS - 1] + "…"
 
 
 class _LimitedArchive(zipfile.ZipFile):

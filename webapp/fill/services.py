@@ -47,27 +47,27 @@ class FillResult:
     skipped: list[dict[str, str]]
 
 
-def draft(actor: Actor, connection_id: str, ask: FillInput) -> FillResult:
+def draft(actor: Actor, connection_id: str, body: FillInput) -> FillResult:
     """Create a template for each table, and a dataset of them; commits.
 
     Errors: not_found, forbidden, validation_error (`unknown_entity`, `not_allowed` for a connection that is not a
     database), those of connections.
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
-    entities = _tables_to_fill(actor, connection, ask)
+    entities = _tables_to_fill(actor, connection, body)
     require(actor, "push")
     name = f"All tables of {connection.name}"[: limits.MAX_NAME_CHARS]
-    requested = _row_counts(connection, entities, ask)
+    requested = _row_counts(connection, entities, body)
     limited = _limited_by_identity(connection, entities, requested)
     requested |= {table: number for table, (number, _) in limited.items()}
     created = tables.create(
-        actor, connection_id, [*requested], max(requested.values(), default=ask.rows), ask.existing
+        actor, connection_id, [*requested], max(requested.values(), default=body.rows), body.existing
     )
     listed = [
         {"template_id": one["id"], "count": requested[table], "name": table}
         for table, one in created.by_table.items()
     ]
-    dataset = datasets.create(actor, name=name, templates=listed, seed=ask.seed)
+    dataset = datasets.create(actor, name=name, templates=listed, seed=body.seed)
     counts = rows.possible_counts(actor, datasets.get(actor, dataset["id"]))
     if any(counts[one["template_id"]][0] < one["count"] for one in listed):
         listed = [{**one, "count": max(1, counts[one["template_id"]][0])} for one in listed]
@@ -100,16 +100,16 @@ _PER_LEVEL: Final = (
 )
 
 
-def _row_counts(connection: Connection, entities: list[Entity], ask: FillInput) -> dict[str, int]:
+def _row_counts(connection: Connection, entities: list[Entity], body: FillInput) -> dict[str, int]:
     """Return how many rows each table gets, by name, without the tables that get none.
 
     Errors: validation_error (`nothing_to_fill`), those of connections.
     """
-    if ask.row_counts == "equal":
-        return {one.name: ask.rows for one in entities}
+    if body.row_counts == "equal":
+        return {one.name: body.rows for one in entities}
     existing = inspection.counts(connection, [one.name for one in entities], limits.FETCH_SECONDS)
     maximum = limits.ENTERPRISE_MAX.rows_per_generation
-    if ask.row_counts == "existing":
+    if body.row_counts == "existing":
         found = {one.name: min(maximum, existing[one.name]) for one in entities if existing.get(one.name)}
         if not found:
             text = "No table has rows, and each table gets as many rows as it has."
@@ -119,9 +119,9 @@ def _row_counts(connection: Connection, entities: list[Entity], ask: FillInput) 
     largest = max(existing.values(), default=0)
     levels = _levels(entities)
     return {
-        one.name: max(1, round(ask.rows * existing[one.name] / largest))
+        one.name: max(1, round(body.rows * existing[one.name] / largest))
         if existing.get(one.name)
-        else max(1, ask.rows // _PER_LEVEL ** levels[one.name])
+        else max(1, body.rows // _PER_LEVEL ** levels[one.name])
         for one in entities
     }
 
@@ -179,14 +179,14 @@ def _levels(entities: Sequence[Entity]) -> dict[str, int]:
 _MAX_LEVELS: Final = 6  # chosen: more levels would leave a single row
 
 
-def _tables_to_fill(actor: Actor, connection: Connection, ask: FillInput) -> list[Entity]:
+def _tables_to_fill(actor: Actor, connection: Connection, body: FillInput) -> list[Entity]:
     if not KINDS[connection.type].can.sql:
         text = f"A connection of the type {connection.type} cannot be filled in one action."
         hint = "Create templates from its tables or operations, and push them."
         raise validation_error([Fault("connection_id", "not_allowed", text, hint)])
     entities = inspection.metadata(actor, connection, refresh=True).entities
-    if ask.tables is not None:
-        return tables.chosen(entities, ask.tables, "tables")
+    if body.tables is not None:
+        return tables.chosen(entities, body.tables, "tables")
     found = [one for one in entities if one.kind in FILLED]
     if not found:
         text = "This database has no tables."
@@ -197,36 +197,36 @@ def _tables_to_fill(actor: Actor, connection: Connection, ask: FillInput) -> lis
     return found
 
 
-def prepare(actor: Actor, drafted: FillResult, ask: FillInput) -> PreparedPush:
+def prepare(actor: Actor, drafted: FillResult, body: FillInput) -> PreparedPush:
     """Return the planned push of a drafted fill. Errors: those of `preparation.of_dataset`."""
-    return _prepare_push(actor, drafted.connection_id, drafted.dataset, ask)
+    return _prepare_push(actor, drafted.connection_id, drafted.dataset, body)
 
 
-def send_again(actor: Actor, connection_id: str, dataset_id: str, ask: FillInput) -> Push:
+def send_again(actor: Actor, connection_id: str, dataset_id: str, body: FillInput) -> Push:
     """Queue the push of a fill that was planned before; commits. Errors: as of `send`, not_found."""
     dataset = datasets.show(datasets.get(actor, dataset_id, "push"))
-    return pushes.queue(actor, _prepare_push(actor, connection_id, dataset, ask), "dataset.push")
+    return pushes.queue(actor, _prepare_push(actor, connection_id, dataset, body), "dataset.push")
 
 
 def _prepare_push(
-    actor: Actor, connection_id: str, dataset: Mapping[str, Any], ask: FillInput
+    actor: Actor, connection_id: str, dataset: Mapping[str, Any], body: FillInput
 ) -> PreparedPush:
     names = [one["name"] for one in dataset["templates"] if one["name"]]
-    body = DatasetPushInput(
+    push_input = DatasetPushInput(
         connection_id=connection_id,
         targets={name: name for name in names},
-        on_error=ask.on_error,
-        target_wait_seconds=ask.target_wait_seconds,
-        confirm=ask.confirm,
-        dry_run=ask.dry_run,
+        on_error=body.on_error,
+        target_wait_seconds=body.target_wait_seconds,
+        confirm=body.confirm,
+        dry_run=body.dry_run,
         skip_faulty_tables=True,
     )
-    return preparation.of_dataset(actor, dataset["id"], body)
+    return preparation.of_dataset(actor, dataset["id"], push_input)
 
 
-def send(actor: Actor, drafted: FillResult, ask: FillInput) -> Push:
+def send(actor: Actor, drafted: FillResult, body: FillInput) -> Push:
     """Queue the push of a drafted fill; commits. Errors: those of `preparation.of_dataset` and `pushes.queue`."""
-    return pushes.queue(actor, prepare(actor, drafted, ask), "dataset.push")
+    return pushes.queue(actor, prepare(actor, drafted, body), "dataset.push")
 
 
 def discard(actor: Actor, dataset_id: str) -> None:
@@ -253,12 +253,13 @@ def discard(actor: Actor, dataset_id: str) -> None:
 
 
 def result(drafted: FillResult, prepared_or_push: PreparedPush | Push) -> dict[str, Any]:
-    """A fill as the API shows it: `push` or, of a dry run, `plan`."""
+    """Return a fill as the API shows it: with `push`, or with `plan` for a dry run."""
     push = pushes.as_json(prepared_or_push) if isinstance(prepared_or_push, Push) else None
     plan = pushes.plan(prepared_or_push) if isinstance(prepared_or_push, PreparedPush) else None
-    left = (push or plan or {}).get("skipped", [])
+    skipped_by_push = (push or plan or {}).get("skipped", [])
     skipped = drafted.skipped + [
-        {"table": one["name"], **{key: one[key] for key in ("code", "message", "hint")}} for one in left
+        {"table": one["name"], **{key: one[key] for key in ("code", "message", "hint")}}
+        for one in skipped_by_push
     ]
     return {
         "dataset_id": drafted.dataset["id"],

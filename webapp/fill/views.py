@@ -137,9 +137,9 @@ def plan(actor: Actor, connection_id: str) -> Response:
     }
     try:
         FORM.check(request.form)
-        ask = parse(FillInput, {**values, "dry_run": True}, strict=False)
-        drafted = services.draft(actor, connection_id, ask)
-        result = services.result(drafted, services.prepare(actor, drafted, ask))
+        body = parse(FillInput, {**values, "dry_run": True}, strict=False)
+        drafted = services.draft(actor, connection_id, body)
+        result = services.result(drafted, services.prepare(actor, drafted, body))
     except ApiError as error:
         if error.code in ("not_found", "forbidden"):
             raise
@@ -160,9 +160,9 @@ def plan(actor: Actor, connection_id: str) -> Response:
 )
 def start(actor: Actor, connection_id: str, dataset_id: str) -> Response:
     """Send the rows of a planned fill."""
-    ask = FillInput(confirm=request.form.get("confirm") or None)
+    body = FillInput(confirm=request.form.get("confirm") or None)
     try:
-        push = services.send_again(actor, connection_id, dataset_id, ask)
+        push = services.send_again(actor, connection_id, dataset_id, body)
     except ApiError as error:
         if error.code in ("not_found", "forbidden"):
             raise

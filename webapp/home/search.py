@@ -42,9 +42,9 @@ Part = Literal["all", "fast", "docs"]
 _RECENT: Final = 400  # objects of each kind that are compared with typing errors
 _QUERY_WORDS: Final = 8  # different words of a query that are compared; chosen
 _NAME_WORDS: Final = 16  # different words of a name that are compared; chosen
-_SHOWN: Final = 6
-_FEW: Final = 4
-_WORDS: Final = re.compile(r"[^\W_]+")
+_MAX_OBJECTS: Final = 6
+_MAX_OTHERS: Final = 4
+_WORD: Final = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
         groups.append(Group("Objects", _objects(actor, q.strip(), words)))
     if part != "docs":
         actions = _actions(actor, words)
-        groups.append(Group("Actions", actions[:_FEW] if has_words else actions))
+        groups.append(Group("Actions", actions[:_MAX_OTHERS] if has_words else actions))
     if has_words and part != "docs":
         types = [
             SearchResult(
@@ -132,7 +132,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
                 marked(found["label"], words),
                 "Field type",
             )
-            for found in catalogue.search(q)[:_FEW]
+            for found in catalogue.search(q)[:_MAX_OTHERS]
         ]
         groups.append(Group("Field types", tuple(types)))
     if has_words and part != "fast":
@@ -140,7 +140,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
             SearchResult(found.href, "book", found.heading, f"Docs: {found.page}")
             for found in documentation.search(app, q)
             if "/field-types" not in found.href
-        ][:_FEW]
+        ][:_MAX_OTHERS]
         if not docs:
             ranked = ((rank(page.title, words), page) for page in pages.all_pages().values())
             matches = sorted(
@@ -148,7 +148,7 @@ def search(app: Flask, actor: Actor, q: str, part: Part = "all") -> list[Group]:
             )
             docs = [
                 SearchResult(page.href, "book", marked(page.title, words), "Docs")
-                for _, page in matches[:_FEW]
+                for _, page in matches[:_MAX_OTHERS]
             ]
         groups.append(Group("Docs", tuple(docs)))
     return [group for group in groups if group.hits]
@@ -161,7 +161,7 @@ def query_words(q: str) -> list[str]:
 
 def _distinct_words(text: str, limit: int) -> list[str]:
     """Return the first `limit` different words of a text in lower case."""
-    return list(dict.fromkeys(_WORDS.findall(text.casefold())))[:limit]
+    return list(dict.fromkeys(_WORD.findall(text.casefold())))[:limit]
 
 
 def rank(name: str, words: Sequence[str]) -> int | None:
@@ -210,7 +210,7 @@ def _objects(actor: Actor, text: str, words: Sequence[str]) -> tuple[SearchResul
         SearchResult(
             f"{_OBJECTS[kind][2]}{object_id}", _OBJECTS[kind][3], marked(name, words), _OBJECTS[kind][0]
         )
-        for object_id, (_, kind, name) in best[:_SHOWN]
+        for object_id, (_, kind, name) in best[:_MAX_OBJECTS]
     )
 
 

@@ -72,8 +72,8 @@ def sample(actor: Actor, template_id: str, seed: str | None) -> dict[str, Any]:
     found = generate.find_template(actor, template_id, "read")
     try:
         source = generate.saved_source(found, None)
-        ask = GenerateInput(count=min(SAMPLE_ROWS, source.count(None)), seed=seed, format="json")
-        recipe = external_values.recipe(actor, source, ask, fetch=False)
+        body = GenerateInput(count=min(SAMPLE_ROWS, source.count(None)), seed=seed, format="json")
+        recipe = external_values.recipe(actor, source, body, fetch=False)
         rows = orjson.loads(recipe.open().whole())
     except ApiError as error:
         return {"error": error.message}

@@ -42,7 +42,7 @@ class SearchQuery(Query):
 
 @route(bp, "/", scope="self", query=SampleQuery, hidden=True, programs=False)
 def show(actor: Actor, query: SampleQuery) -> Response:
-    """The start page: first steps, starters, running jobs and what was edited lately."""
+    """Show the home page: first steps, starters, running jobs and recently edited objects."""
     if actor.project_id is None or not actor.can("read"):
         return reply({}, template="home/none.html")
     template = services.sampled(actor)

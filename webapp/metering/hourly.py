@@ -26,7 +26,7 @@ Part = tuple[datetime, str, str, str, str]
 """`(hour, project, template, key, person)`."""
 GIVING_BACK: Final = ("template.generate_cut", "export.end", "push.end")
 """Actions whose entries may give rows back: `details.given_back` of them."""
-_TEMPLATES: Final = frozenset({"template", "dataset"})
+_TEMPLATE_KINDS: Final = frozenset({"template", "dataset"})
 _FOLD: Final = b"fold"
 
 # Set the counts apart under an id, unless some are apart already. KEYS: counts, counts set apart. ARGV: the id.
@@ -43,12 +43,12 @@ return redis.call('HGETALL', KEYS[2])
 
 
 def hour_of(at: datetime) -> datetime:
-    """The beginning of its hour."""
+    """Return the beginning of the hour of a time."""
     return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def rows_of(entry: Mapping[Any, Any]) -> int:
-    """Rows that an entry adds to the usage: those that were taken, less those that were given back."""
+    """Return the rows that an entry adds to the usage: negative if rows were returned to the quota."""
     details = entry["details"] or {}
     return int(entry["rows"] or 0) - int(details.get("given_back") or 0)
 
@@ -56,7 +56,7 @@ def rows_of(entry: Mapping[Any, Any]) -> int:
 def part_of(entry: Mapping[Any, Any]) -> Part:
     """Return the key under which the rows of an entry are counted."""
     template = (entry["details"] or {}).get("template_id") or (
-        entry["object_id"] if entry["object_type"] in _TEMPLATES else ""
+        entry["object_id"] if entry["object_type"] in _TEMPLATE_KINDS else ""
     )
     others = (entry["project_id"] or "", str(template)[:40], entry["key_id"] or "", entry["user_id"] or "")
     return (hour_of(entry["at"]), *others)

@@ -61,7 +61,7 @@ def _name(workspace_id: str) -> str:
 
 
 def stored(workspace_id: str) -> int:
-    """The bytes that a workspace keeps, read from the database."""
+    """Return the bytes that a workspace stores, read from the database."""
 
     def length(*columns: Any) -> Any:
         texts = [one if isinstance(one.type, LargeBinary) else cast(one, Text) for one in columns]
@@ -74,15 +74,15 @@ def stored(workspace_id: str) -> int:
             table, names = mapper.local_table, getattr(mapper.class_, "quota_columns", ())
             if not names or not isinstance(table, Table):
                 continue
-            counted = select(length(*(table.c[name] for name in names)))
+            statement = select(length(*(table.c[name] for name in names)))
             if "workspace_id" in table.c:
-                counted = counted.where(table.c.workspace_id == workspace_id)
+                statement = statement.where(table.c.workspace_id == workspace_id)
             else:
                 # Versions belong to the workspace of the row that they reference.
                 references = [one for column in table.c for one in column.foreign_keys]
                 found = next(one for one in references if "workspace_id" in one.column.table.c)
                 head = found.column.table
-                counted = counted.join(head, head.c.id == found.parent)
-                counted = counted.where(head.c.workspace_id == workspace_id)
-            total += int(session.scalar(counted) or 0)
+                statement = statement.join(head, head.c.id == found.parent)
+                statement = statement.where(head.c.workspace_id == workspace_id)
+            total += int(session.scalar(statement) or 0)
     return total

@@ -77,8 +77,8 @@ class WebhookInput(Input):
     def more_faults(cls, body: Mapping[str, Any]) -> list[Fault]:
         """Return the fault of the URL, for a response that already reports others."""
         url = body.get("url")
-        wrong = urls.fault(url) if isinstance(url, str) and 0 < len(url) <= limits.HTTP_URL_CHARS else ""
-        return [Fault("url", "wrong_form", wrong)] if wrong else []
+        problem = urls.fault(url) if isinstance(url, str) and 0 < len(url) <= limits.HTTP_URL_CHARS else ""
+        return [Fault("url", "wrong_form", problem)] if problem else []
 
 
 class WebhookIn(WebhookInput):
@@ -119,7 +119,7 @@ def _event_choices() -> list[SelectChoice]:
 
 
 _WORK: Final = {"export": "Exports", "push": "Pushes", "run": "Runs"}
-_SHOWN: Final = {
+_CONTROLS: Final = {
     "url": Control(
         "URL",
         hint="Rowsmith sends a signed POST request with JSON. It does not follow redirects.",
@@ -132,20 +132,20 @@ _SHOWN: Final = {
     "events": Control("Events", type="checkboxes", required=True, choices=_event_choices()),
     "description": Control("Description", placeholder="Nightly build", autocomplete="off"),
 }
-_ADDRESS: Final = {"target_not_allowed": "url"}
+_INPUT_BY_CODE: Final = {"target_not_allowed": "url"}
 NEW: Final = FormSpec(
     WebhookIn,
     {
-        **_SHOWN,
+        **_CONTROLS,
         "scope": Control(
             "Scope",
             type="radios",
             choices=[("project", "This project"), ("workspace", "Every project of the workspace")],
         ),
     },
-    codes=_ADDRESS,
+    codes=_INPUT_BY_CODE,
 )
-CHANGED: Final = FormSpec(WebhookPatch, _SHOWN, codes=_ADDRESS)
+CHANGED: Final = FormSpec(WebhookPatch, _CONTROLS, codes=_INPUT_BY_CODE)
 
 
 class WebhookOut(Output):

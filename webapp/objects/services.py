@@ -1,4 +1,4 @@
-"""All kinds of objects alike: what depends on them, moving them between projects, and the trash.
+"""What applies to all kinds of objects: what depends on them, moving them between projects, and the trash.
 
 **Usages.** The dependents of an object are shown before it is deleted, and are in the error if that is rejected. A
 dependent that `blocks` must be removed first; others lose the reference until the object is restored.
@@ -75,12 +75,12 @@ def word_of(model: Any) -> str:
 
 
 def kind_of(object_id: str) -> Any:
-    """The kind whose ids look like this one; None for none."""
+    """Return the kind of object that has such ids; None for an unknown one."""
     return MODELS.get(object_id.partition("_")[0])
 
 
 def files_of(spec: Mapping[str, Any]) -> set[str]:
-    """The names of the workspace files that the spec of a template reads."""
+    """Return the names of the workspace files that the spec of a template reads."""
 
     def inside(fields: Iterable[Any]) -> Iterable[str]:
         for field in fields:
@@ -113,19 +113,21 @@ def of_project(project_id: str) -> dict[str, set[str]]:
             found[row[0]] = named_in(list(row[1:])) - {row[0]}
             if model is Template:
                 read_files[row[0]] = files_of(row.spec)
-    ends = select(Endpoint.id, Endpoint.connection_id).where(
+    endpoints = select(Endpoint.id, Endpoint.connection_id).where(
         Endpoint.project_id == project_id, Endpoint.deleted_at.is_(None)
     )
-    found |= {row.id: {row.connection_id} for row in db.session.execute(ends)}
+    found |= {row.id: {row.connection_id} for row in db.session.execute(endpoints)}
     files = select(WorkspaceFile.name, WorkspaceFile.id).where(
         WorkspaceFile.project_id == project_id, WorkspaceFile.deleted_at.is_(None)
     )
     by_name = {row.name: row.id for row in db.session.execute(files)}
-    for template_id, named in read_files.items():
-        found[template_id] |= {by_name[name] for name in named & by_name.keys()}
+    for template_id, file_names in read_files.items():
+        found[template_id] |= {by_name[name] for name in file_names & by_name.keys()}
     found |= {one: set() for one in by_name.values()}
-    own = select(Connection.id).where(Connection.project_id == project_id, Connection.deleted_at.is_(None))
-    return found | {one: set() for one in db.session.scalars(own)}
+    connections = select(Connection.id).where(
+        Connection.project_id == project_id, Connection.deleted_at.is_(None)
+    )
+    return found | {one: set() for one in db.session.scalars(connections)}
 
 
 def naming(model: Any, workspace_id: str, text: str) -> Select[Any]:
@@ -177,7 +179,7 @@ SCOPES: Final[Mapping[str, tuple[Any, str]]] = {
 
 
 def of(actor: Actor, object_id: str) -> tuple[Any, list[Dependent]]:
-    """An object by its id, and what uses it. Errors: not_found, forbidden."""
+    """Return an object by its id, and what uses it. Errors: not_found, forbidden."""
     model, scope = SCOPES.get(object_id.partition("_")[0], (None, ""))
     if model is None or "\0" in object_id:
         raise tenancy.not_found("object", object_id)
@@ -209,7 +211,7 @@ def _mentions(model: Any, workspace_id: str, text: str, how: str) -> Iterator[De
         yield Dependent(word_of(model), row.id, row.name, how, team_id=row.team_id)
 
 
-def _of_template(_actor: Actor, template: Template) -> Iterator[Dependent]:
+def _dependents_of_template(_actor: Actor, template: Template) -> Iterator[Dependent]:
     workspace_id, template_id = template.workspace_id, template.id
     yield from _mentions(Dataset, workspace_id, template_id, "has it as a table")
     yield from (
@@ -220,13 +222,13 @@ def _of_template(_actor: Actor, template: Template) -> Iterator[Dependent]:
     yield from _unfinished(Export.template_id, template_id, blocks=False)
 
 
-def _of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Dependent]:
+def _dependents_of_dataset(_actor: Actor, dataset: Dataset) -> Iterator[Dependent]:
     yield from _mentions(Scenario, dataset.workspace_id, dataset.id, "its program names it")
     yield from _unfinished(Push.dataset_id, dataset.id, blocks=False)
     yield from _unfinished(Export.dataset_id, dataset.id, blocks=False)
 
 
-def _of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Dependent]:
+def _dependents_of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Dependent]:
     if scenario.next_run_at is not None:
         yield Dependent("scenario", scenario.id, scenario.name, "runs by itself", team_id=scenario.team_id)
     unfinished = select(Run.id, Run.team_id).where(
@@ -275,12 +277,12 @@ def of_connection(connection: Connection) -> list[Dependent]:
     return found
 
 
-def _of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Dependent]:
+def _dependents_of_endpoint(_actor: Actor, endpoint: Endpoint) -> Iterator[Dependent]:
     yield from _unfinished(Push.endpoint_id, endpoint.id, blocks=True)
     yield from _mentions(Scenario, endpoint.workspace_id, endpoint.id, "its program names it")
 
 
-def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependent]:
+def _dependents_of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependent]:
     """Find the dependents of a file in its project, or of a shared file in all projects."""
 
     def in_scope(model: Any, text: str) -> Select[Any]:
@@ -297,7 +299,7 @@ def _of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependent]:
         yield Dependent("scenario", row.id, row.name, "its program names it", team_id=row.team_id)
 
 
-def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Dependent]:
+def _dependents_of_secret(_actor: Actor, secret: Secret) -> Iterator[Dependent]:
     name = secret.name or ""
     for connection in secrets.connections_using(secret.workspace_id, name):
         yield Dependent("connection", connection.id, connection.name, "uses it", True)
@@ -309,7 +311,7 @@ def _of_secret(_actor: Actor, secret: Secret) -> Iterator[Dependent]:
             yield Dependent("scenario", row.id, row.name, "uses it", True)
 
 
-def _of_project(actor: Actor, project: Project) -> Iterator[Dependent]:
+def _dependents_of_project(actor: Actor, project: Project) -> Iterator[Dependent]:
     for model in (Template, Dataset, Scenario, Connection, Endpoint):
         inside = select(model.id, model.name).where(
             model.project_id == project.id, model.deleted_at.is_(None)
@@ -327,7 +329,7 @@ def _of_project(actor: Actor, project: Project) -> Iterator[Dependent]:
         yield Dependent("api_key", row.id, row.name, "works in it", team_id=project.team_id)
 
 
-def _of_team(_actor: Actor, team: Team) -> Iterator[Dependent]:
+def _dependents_of_team(_actor: Actor, team: Team) -> Iterator[Dependent]:
     inside = select(Project.id, Project.name).where(Project.team_id == team.id, Project.deleted_at.is_(None))
     for row in db.session.execute(inside.order_by(Project.id)):
         yield Dependent("project", row.id, row.name, "is in it", True, team.id)
@@ -337,15 +339,15 @@ def _of_team(_actor: Actor, team: Team) -> Iterator[Dependent]:
 
 
 FINDERS: Final[Mapping[Any, Finder]] = {
-    Template: _of_template,
-    Dataset: _of_dataset,
-    Scenario: _of_scenario,
+    Template: _dependents_of_template,
+    Dataset: _dependents_of_dataset,
+    Scenario: _dependents_of_scenario,
     Connection: lambda _actor, connection: of_connection(connection),
-    Endpoint: _of_endpoint,
-    WorkspaceFile: _of_file,
-    Secret: _of_secret,
-    Project: _of_project,
-    Team: _of_team,
+    Endpoint: _dependents_of_endpoint,
+    WorkspaceFile: _dependents_of_file,
+    Secret: _dependents_of_secret,
+    Project: _dependents_of_project,
+    Team: _dependents_of_team,
 }
 
 

@@ -32,7 +32,7 @@ class MissingError(Exception):
 
 
 class StorageError(OSError):
-    """The store did not do what it was asked for: it does not answer, rejects the credentials, is full, ..."""
+    """The storage failed: it does not respond, rejects the credentials, is full, ..."""
 
 
 @contextmanager
@@ -69,26 +69,26 @@ class Storage:
         return self._cached[1]
 
     def put(self, key: str, chunks: Iterable[bytes | memoryview]) -> int:
-        """Store a stream under a key, in place of what was there. Returns its bytes.
+        """Store a stream under a key, replacing its content. Return the number of bytes.
 
-        When the stream raises, nothing is stored and the exception goes through.
+        If the stream raises an exception, nothing is stored and the exception is raised.
         """
         import obstore
 
-        counted = _Counted(chunks)
+        stream = _Counted(chunks)
         try:
             with _errors():
                 obstore.put(
                     self._store,
                     check_key(key),
-                    counted,
+                    stream,
                     use_multipart=True,
                     chunk_size=limits.STORAGE_PART_BYTES,
                     max_concurrency=limits.STORAGE_PARTS_AT_ONCE,
                 )
         except Exception as error:
-            raise counted.error or error from None
-        return counted.total
+            raise stream.error or error from None
+        return stream.total
 
     def head(self, key: str) -> Stored:
         """Return the metadata of a file. Error: MissingError."""
@@ -121,7 +121,7 @@ class Storage:
         return _pieces(found)
 
     def listing(self, folder: str) -> list[Stored]:
-        """The files whose keys begin with `folder` and a slash, by key; few are expected."""
+        """Return the files whose keys begin with `folder` and a slash, by key; few are expected."""
         import obstore
 
         with _errors():
@@ -187,7 +187,7 @@ class _Counted:
 
 
 def check_key(key: str) -> str:
-    """The key, if it stays inside the store; ValueError for `..`, an absolute path or control characters."""
+    """Return the key if it is inside the storage; ValueError for `..`, an absolute path or control characters."""
     parts = key.split("/")
     if not key or any(part in ("", ".", "..") for part in parts) or "\\" in key or not key.isprintable():
         raise ValueError(f"not a storage key: {key!r}")
@@ -198,11 +198,11 @@ def from_url(url: str, s3_options: dict[str, str] | None = None) -> Storage:
     """Open `file:///folder` (created if missing) or `s3://bucket/prefix` with the AWS_* options."""
     parts = urlsplit(url)
     if parts.scheme == "file":
-        return Storage(lambda: _local(Path(unquote(parts.path))))
+        return Storage(lambda: _local_store(Path(unquote(parts.path))))
     return Storage(lambda: _s3(url, s3_options or {}))
 
 
-def _local(folder: Path) -> Any:
+def _local_store(folder: Path) -> Any:
     from obstore.store import LocalStore
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -227,6 +227,6 @@ def init_app(app: Flask, settings: Settings) -> None:
 
 
 def of(app: Flask) -> Storage:
-    """The application's store."""
+    """Return the application's storage."""
     store: Storage = app.extensions[_NAME]
     return store

@@ -34,7 +34,7 @@ from webapp.row_templates.models import Template
 
 By = Literal["project", "template", "key", "person"]
 Step = Literal["hour", "day"]
-_PLACES: Final[Mapping[str, int]] = {"project": 1, "template": 2, "key": 3, "person": 4}  # in a Part
+_POSITIONS: Final[Mapping[str, int]] = {"project": 1, "template": 2, "key": 3, "person": 4}  # in a Part
 _MODELS: Final[Mapping[str, tuple[Any, ...]]] = {
     "project": (Project,), "template": (Template, Dataset), "key": (ApiKey,),
 }  # fmt: skip
@@ -57,7 +57,7 @@ class Sum:
     requests: int = 0
 
     def add(self, rows: int, requests: int) -> None:
-        """More of them."""
+        """Add rows and requests."""
         self.rows += rows
         self.requests += requests
 
@@ -189,7 +189,7 @@ def _counts_by_part(actor: Actor, found: History) -> dict[Part, Sum]:
 
 
 def _add_shares(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum]) -> None:
-    position = _PLACES[by]
+    position = _POSITIONS[by]
     shares: dict[str, Share] = {}
     for part, amount in parts.items():
         name = str(part[position])

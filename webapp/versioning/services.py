@@ -50,13 +50,13 @@ def told(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, Any]]:
     return [
         {
             "type": one.type,
-            "id": one.id if seen else None,
-            "name": one.name if seen else None,
+            "id": one.id if visible else None,
+            "name": one.name if visible else None,
             "how": one.how,
             "blocks": one.blocks,
         }
         for one in uses
-        for seen in [one.team_id is None or actor.role_in(one.team_id) is not None]
+        for visible in [one.team_id is None or actor.role_in(one.team_id) is not None]
     ]
 
 
@@ -157,10 +157,11 @@ class Kind(Generic[H, V]):
         q: str | None = None,
         sort: str | None = None,
     ) -> pagination.Page[dict[str, Any]]:
-        """A page of those of the project, each whole: newest first, or by `name` or `updated` (`-`: backwards)."""
+        """Return a page of the project's objects, each complete: newest first, or by `name` or `updated` (`-`:
+        descending)."""
         head, version = self.head, self.version
         order = {"name": head.name, "updated": head.updated_at}.get((sort or "").removeprefix("-"))
-        newest_of = and_(self._owner == head.id, version.number == head.version)
+        is_newest = and_(self._owner == head.id, version.number == head.version)
         columns = (version.spec, version.pins)
         page = pagination.page(
             tenancy.listing(actor, head),
@@ -172,11 +173,11 @@ class Kind(Generic[H, V]):
             order=order,
             descending=sort is None or sort.startswith("-"),
             context=actor.project_id or "",
-            sizes=[select(one).where(newest_of).correlate(head).scalar_subquery() for one in columns],
+            sizes=[select(one).where(is_newest).correlate(head).scalar_subquery() for one in columns],
         )
         statement = (
             select(self._owner, version)
-            .join(head, newest_of)
+            .join(head, is_newest)
             .where(head.id.in_([one.id for one in page.items]))
         )
         newest = {row[0]: row[1] for row in db.session.execute(statement)}
@@ -187,7 +188,7 @@ class Kind(Generic[H, V]):
     def get(
         self, actor: Actor, object_id: str, scope: str = "read", *, lock: bool = False, deleted: bool = False
     ) -> H:
-        """The head of one. Errors: not_found, forbidden."""
+        """Return the head of an object. Errors: not_found, forbidden."""
         return tenancy.get(actor, self.head, object_id, scope, lock=lock, deleted=deleted)
 
     def version_of(self, head: H, number: int | None = None) -> V:
@@ -202,17 +203,17 @@ class Kind(Generic[H, V]):
         return found
 
     def no_version(self, object_id: str, number: int) -> Exception:
-        """The `not_found` of a version that is not there."""
+        """Return the `not_found` error of a version that does not exist."""
         return tenancy.not_found(f"{self.name} version", f"{object_id}@v{number}")
 
     def show(self, head: H, number: int | None = None) -> dict[str, Any]:
-        """It as of a version (default: the newest), as the API shows it. Error: not_found."""
+        """Return an object in a version (default: the newest) as the API shows it. Error: not_found."""
         return self.as_json(head, self.version_of(head, number))
 
     def versions(
         self, head: H, *, cursor: str | None = None, limit: int = limits.PAGE_LIMIT_DEFAULT
     ) -> pagination.Page[dict[str, Any]]:
-        """A page of its versions, newest first, each the whole of it as of then."""
+        """Return a page of an object's versions, newest first, each complete."""
         page = pagination.page(
             select(self.version).where(self._owner == head.id),
             name=self.version.__tablename__,
@@ -243,14 +244,14 @@ class Kind(Generic[H, V]):
         head: H,
         spec: dict[str, Any],
         pins: dict[str, Any],
-        did: str,
+        verb: str,
         moment: datetime,
         columns: Mapping[str, Any] | None = None,
         **details: Any,
     ) -> dict[str, Any]:
-        """The next version of a locked head, or the first of a new one; commits. Returns it as the API shows it.
+        """Save the next version of a locked head, or the first of a new one; commits. Return it as the API shows it.
 
-        `did` is the action in the audit log (`change`), with `details`; `columns` are further columns of the version.
+        `verb` is the action in the audit log (`change`), with `details`; `columns` are further columns of the version.
         """
         stored_json.take(actor, spec, pins)
         db.session.add(head)
@@ -269,7 +270,7 @@ class Kind(Generic[H, V]):
             **(columns or {}),
         )
         db.session.add(version)
-        action = f"{self.name}.{did}"
+        action = f"{self.name}.{verb}"
         if head.version > 1:
             changed = audit_log.between(self.version_of(head, head.version - 1).spec, spec)
             details = {**details, "changes": {**changed, **details.get("changes", {})}}

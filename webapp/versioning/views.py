@@ -62,17 +62,17 @@ def declare_list(
 ) -> None:
     """Declare the list of a kind, whose endpoints begin with the blueprint's name; `last_runs` returns the latest
     activity of some objects for pages, by id."""
-    many = bp.name
+    plural = bp.name
 
     @route(
-        bp, f"/{many}", scope="read", query=SortedQuery, returns=Listed(returns),
-        summary=f"List the {many} of the project, newest first.",
+        bp, f"/{plural}", scope="read", query=SortedQuery, returns=Listed(returns),
+        summary=f"List the {plural} of the project, newest first.",
     )  # fmt: skip
     def index(actor: Actor, query: SortedQuery) -> Response:
         page = kind.listing(actor, cursor=query.cursor, limit=query.limit, q=query.q, sort=query.sort)
         ids = [one["id"] for one in page.items]
         context: dict[str, Any] = {"runs": last_runs(actor, ids)} if g.face == "person" else {}
-        return reply(page.as_dict(dict), template=f"{many}/list.html", block="list", query=query, **context)
+        return reply(page.as_dict(dict), template=f"{plural}/list.html", block="list", query=query, **context)
 
 
 def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output]) -> None:
@@ -101,10 +101,10 @@ def declare_deletion(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output])
 
 def declare_versions(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output], *, restores: str) -> None:
     """Declare the list of versions and the restoring of an earlier one; `restores` describes the latter."""
-    one, name = f"/{bp.name}/<{kind.name}_id>", kind.name
+    path, name = f"/{bp.name}/<{kind.name}_id>", kind.name
 
     @route(
-        bp, f"{one}/versions", scope="read", query=PageQuery, returns=Listed(returns),
+        bp, f"{path}/versions", scope="read", query=PageQuery, returns=Listed(returns),
         summary=f"List a {name}'s versions, newest first, each as a complete {name}.",
     )  # fmt: skip
     def versions(actor: Actor, query: PageQuery, **address: str) -> Response:
@@ -112,12 +112,12 @@ def declare_versions(bp: Blueprint, kind: Kind[Any, Any], returns: type[Output],
         return reply(page.as_dict(dict))
 
     @route(
-        bp, f"{one}/versions/<int:number>/restore", ["POST"], scope="write", returns=returns, idempotent=True,
+        bp, f"{path}/versions/<int:number>/restore", ["POST"], scope="write", returns=returns, idempotent=True,
         errors=CHANGES, summary=restores,
     )  # fmt: skip
     def restore_version(actor: Actor, number: int, **address: Any) -> Response:
-        back = kind.restore_version(actor, matched(actor, kind, address[f"{kind.name}_id"]), number)
-        return reply(back, see=url_for(".show", **address), tag=True)
+        restored = kind.restore_version(actor, matched(actor, kind, address[f"{kind.name}_id"]), number)
+        return reply(restored, see=url_for(".show", **address), tag=True)
 
 
 def declare_refresh(

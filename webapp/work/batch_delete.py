@@ -36,7 +36,7 @@ class TimeBudget:
         return self.cut
 
 
-def rows(model: type[Base], condition: Any, turn: TimeBudget, batch: int = limits.DRAIN_ROWS) -> int:
+def rows(model: type[Base], condition: Any, budget: TimeBudget, batch: int = limits.DRAIN_ROWS) -> int:
     """Delete rows in batches, each in a separate transaction, until none is left or the time budget is used
     up. Other connections can write between the batches; there is no queue for SQLite's lock, and waiting
     connections poll it."""
@@ -44,7 +44,7 @@ def rows(model: type[Base], condition: Any, turn: TimeBudget, batch: int = limit
     assert isinstance(table, Table)
     key = table.primary_key.columns
     total = 0
-    while not turn.over:
+    while not budget.over:
         with writing() as session:
             deleted = _delete_batch(session, model, list(key), condition, batch)
         total += deleted
@@ -94,7 +94,7 @@ def holding() -> Iterator[None]:
 
 
 def held() -> bool:
-    """Whether unreferenced files must be kept for now."""
+    """Return whether unreferenced files must be kept for now."""
     try:
         return bool(redis_client().exists(_KEY))
     except redis.RedisError:

@@ -26,7 +26,7 @@ from webapp.extensions import application, db
 from webapp.model_base import Base
 
 _KEY: Final = "rowsmith.audit"
-_TOUCHES: Final = "rowsmith.touches"
+_THREADS: Final = "rowsmith.touches"
 _creation_lock = threading.Lock()
 
 
@@ -76,7 +76,7 @@ def record(
 
 
 def name_of(obj: Base) -> str:
-    """The type of an object in audit entries: ApiKey -> `api_key`."""
+    """Return the type of an object in audit entries: ApiKey -> `api_key`."""
     name = type(obj).__name__
     return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
 
@@ -221,13 +221,13 @@ def write_later(write: Callable[..., None], *values: Any) -> None:
     """Call `write(app, *values)` in another thread. The request does not wait for it; `close` does."""
     app = application()
     thread = threading.Thread(target=write, args=(app, *values), name="last-use", daemon=True)
-    running: list[threading.Thread] = app.extensions.setdefault(_TOUCHES, [])
+    running: list[threading.Thread] = app.extensions.setdefault(_THREADS, [])
     running[:] = [other for other in running if other.is_alive()] + [thread]
     thread.start()
 
 
 def writer() -> GroupWriter:
-    """This process's writer for the present application."""
+    """Return the writer of this process for the current application."""
     app = current_app
     found: GroupWriter | None = app.extensions.get(_KEY)
     if found is None or not found.usable:
@@ -240,7 +240,7 @@ def writer() -> GroupWriter:
 
 def close(app: Flask) -> None:
     """Wait for pending writes, and release the resources of this application's writer."""
-    for thread in app.extensions.pop(_TOUCHES, []):
+    for thread in app.extensions.pop(_THREADS, []):
         if thread.ident is not None:
             thread.join(limits.AUDIT_WAIT_SECONDS)
     found: GroupWriter | None = app.extensions.pop(_KEY, None)
@@ -254,7 +254,7 @@ def close(app: Flask) -> None:
 # their keys or names changed, since those may hold anything.
 
 MASK: Final = "********"
-_NAMES: Final = ("name", "template_id", "id")  # the name of a list item is the first of these keys
+_NAME_KEYS: Final = ("name", "template_id", "id")  # the name of a list item is the first of these keys
 _IDENTITY: Final = ("id", "template_id", "name")  # and these keys identify it
 _IGNORED: Final = frozenset({"warnings", "updated_at", "version", "created_at"})
 
@@ -282,7 +282,7 @@ def between(
 def _difference(key: str, old: Any, new: Any, requested: Any) -> Any:
     if key == "code":
         return {"lines": {"from": _line_count(old), "to": _line_count(new)}}
-    if _is_parts(old) and _is_parts(new) and (old or new):
+    if _is_list_of_objects(old) and _is_list_of_objects(new) and (old or new):
         return _compare_parts(old or [], new or [])
     if isinstance(old, Mapping) or isinstance(new, Mapping):
         old, new = (one if isinstance(one, Mapping) else {} for one in (old, new))
@@ -312,7 +312,7 @@ def _line_count(text: Any) -> int:
     return len(str(text or "").splitlines())
 
 
-def _is_parts(value: Any) -> bool:
+def _is_list_of_objects(value: Any) -> bool:
     return value is None or (
         isinstance(value, Sequence)
         and not isinstance(value, str)
@@ -329,22 +329,22 @@ def _compare_parts(
         return {"changed": []}
     before, after = {one[identity]: one for one in old}, {one[identity]: one for one in new}
     result = {
-        "added": [_label(after[key]) for key in after if key not in before],
-        "removed": [_label(before[key]) for key in before if key not in after],
-        "changed": [_label(after[key]) for key in after if key in before and after[key] != before[key]],
+        "added": [_part_name(after[key]) for key in after if key not in before],
+        "removed": [_part_name(before[key]) for key in before if key not in after],
+        "changed": [_part_name(after[key]) for key in after if key in before and after[key] != before[key]],
     }
     order_after = [key for key in after if key in before]
     order_before = [key for key in before if key in after]
     result["moved"] = [
-        _label(after[current])
+        _part_name(after[current])
         for current, previous in zip(order_after, order_before, strict=True)
         if current != previous
     ]
     return {key: names[: limits.AUDIT_CHANGES] for key, names in result.items() if names}
 
 
-def _label(part: Mapping[str, Any]) -> str:
-    return _truncated(str(next((part[key] for key in _NAMES if part.get(key)), "")))
+def _part_name(part: Mapping[str, Any]) -> str:
+    return _truncated(str(next((part[key] for key in _NAME_KEYS if part.get(key)), "")))
 
 
 def _shortened(value: Any) -> Any:

@@ -61,28 +61,28 @@ SEALED: Final = (
     "sealed_at",
 )
 _PREFIX: Final = "aud_"
-_LINK: Final = 48  # bytes: 16 of the entry's id, 32 of its hash
+_LINK_BYTES: Final = 48  # bytes: 16 of the entry's id, 32 of its hash
 _DIGITS: Final = str.maketrans(ids.ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 
 
 def canonical(entry: Mapping[str, Any]) -> bytes:
     """Return the bytes of an entry (or any mapping of plain values and times) that are hashed."""
-    plain = {
+    serializable = {
         name: value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         if isinstance(value, datetime)
         else value
         for name, value in entry.items()
     }
-    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(serializable, sort_keys=True, separators=(",", ":")).encode()
 
 
 def link(previous: bytes, entry: Mapping[str, Any]) -> bytes:
-    """The 32 bytes of an entry's hash."""
+    """Return the 32 bytes of an entry's hash."""
     return hashlib.sha256(previous + canonical(entry)).digest()
 
 
 def seal_hash(seal: Mapping[str, Any]) -> str:
-    """The hash of a seal: of all that `SEALED` names, `chain` (the hash of its last entry) among it."""
+    """Return the hash of a seal over the columns in `SEALED`, including `chain`, the hash of its last entry."""
     return hashlib.sha256(canonical({name: seal[name] for name in SEALED})).hexdigest()
 
 
@@ -92,16 +92,17 @@ def is_linkable(entry_id: str) -> bool:
 
 
 def packed(entry_id: str, digest: bytes) -> bytes:
-    """One link of a seal: the entry's id and its hash."""
+    """Return one link of a seal: the entry's id and its hash."""
     return int(entry_id.removeprefix(_PREFIX).translate(_DIGITS), 32).to_bytes(16, "big") + digest
 
 
 def unpacked(links: bytes) -> list[tuple[str, bytes]]:
     """Return the links of a seal in order: `(entry id, hash)`. ValueError for an invalid length."""
-    if len(links) % _LINK:
+    if len(links) % _LINK_BYTES:
         raise ValueError("not a whole number of links")
     return [
-        (_entry_id(links[at : at + 16]), links[at + 16 : at + _LINK]) for at in range(0, len(links), _LINK)
+        (_entry_id(links[at : at + 16]), links[at + 16 : at + _LINK_BYTES])
+        for at in range(0, len(links), _LINK_BYTES)
     ]
 
 
@@ -243,7 +244,7 @@ def _write_seal(
     return True
 
 
-# --- The head, kept apart -----------------------------------------------------------------------------------
+# --- The head in storage ------------------------------------------------------------------------------------
 
 
 def anchor_key(workspace_id: str) -> str:
@@ -379,7 +380,7 @@ def anchor_anew(workspace_id: str, now: datetime) -> None:
 
 
 def let_go(session: Session, workspace_id: str, now: datetime) -> None:
-    """Have the database let the entries of a workspace go, which is to be removed."""
+    """Allow the deletion of the entries of a workspace that is about to be deleted."""
     head = session.get(AuditHead, workspace_id) or AuditHead(workspace_id=workspace_id)
     head.removed_until = now + timedelta(days=36_500)
     session.add(head)
@@ -397,7 +398,7 @@ def forget(session: Session) -> None:
 
 # --- Verification -------------------------------------------------------------------------------------------
 
-_LATE: Final = timedelta(seconds=limits.AUDIT_LATE_SECONDS)
+_MAX_DELAY: Final = timedelta(seconds=limits.AUDIT_LATE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +450,7 @@ class _Chain:
         self._removed = self._head.removed if self._head else 0
 
     def misfits(self, heads: list[dict[str, Any]]) -> Iterator[Mismatch]:
-        """All that does not fit, in order."""
+        """Yield all mismatches, in order."""
         yield from self._check_seals()
         yield from self._check_end(heads)
         yield from self._unsealed_entries()
@@ -502,7 +503,7 @@ class _Chain:
                 yield Mismatch(
                     seal.number, name, "This entry is not what was sealed: it or its place was changed."
                 )
-            elif self._latest is not None and entry["at"] < self._latest - _LATE:
+            elif self._latest is not None and entry["at"] < self._latest - _MAX_DELAY:
                 at, latest = clock.to_text(entry["at"]), clock.to_text(self._latest)
                 yield Mismatch(seal.number, name, f"This entry is of {at} and was added after {latest}.")
             digest = expected

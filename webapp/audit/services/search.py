@@ -76,7 +76,11 @@ class SearchPage:
     searched_until: datetime | None
 
 
-_NAMED: Final = ("name", "file_name", "target")  # columns that name an object, the first that its table has
+_NAME_COLUMNS: Final = (
+    "name",
+    "file_name",
+    "target",
+)  # columns that name an object, the first that its table has
 
 
 def page(actor: Actor, filters: EntryFilter, cursor: str | None, limit: int) -> SearchPage:
@@ -93,7 +97,7 @@ def page(actor: Actor, filters: EntryFilter, cursor: str | None, limit: int) -> 
         at = datetime.fromisoformat(str(last))
         tie = and_(AuditEntry.at == at, AuditEntry.id < str(last_id))
         base = [*base, or_(AuditEntry.at < at, tie)]
-    bound = _bound(base) if unindexed else None
+    bound = _window_start(base) if unindexed else None
     conditions = [*base, *unindexed, *([AuditEntry.at >= bound] if bound is not None else [])]
     order = (AuditEntry.at.desc(), AuditEntry.id.desc())
     rows = list(db.session.scalars(select(AuditEntry).where(*conditions).order_by(*order).limit(limit + 1)))
@@ -138,7 +142,7 @@ def _conditions(
     return base, unindexed
 
 
-def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
+def _window_start(base: list[ColumnElement[bool]]) -> datetime | None:
     """Return the time of the last entry of the window; None if it includes all entries."""
     statement = select(AuditEntry.at).where(*base).order_by(AuditEntry.at.desc()).offset(limits.AUDIT_WINDOW)
     return db.session.scalar(statement.limit(1))
@@ -147,7 +151,7 @@ def _bound(base: list[ColumnElement[bool]]) -> datetime | None:
 def _total(workspace_id: str, filters: EntryFilter) -> tuple[int, bool]:
     """Count the entries: within the time window if there is one, and up to the maximum."""
     base, unindexed = _conditions(workspace_id, filters)
-    bound = _bound(base) if unindexed else None
+    bound = _window_start(base) if unindexed else None
     within = [*base, *unindexed, *([AuditEntry.at >= bound] if bound is not None else [])]
     counted = select(AuditEntry.at).where(*within).limit(limits.AUDIT_COUNTED + 1).subquery()
     total = db.session.scalar(select(func.count()).select_from(counted)) or 0
@@ -204,7 +208,7 @@ def names(workspace_id: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, 
             ids.setdefault(str(entry["object_type"]).replace("_", ""), set()).add(entry["object_id"])
     for kind, object_ids in ids.items():
         table = tables.get("workspacefile" if kind == "file" else kind)
-        name_column = next((name for name in _NAMED if table is not None and name in table.c), None)
+        name_column = next((name for name in _NAME_COLUMNS if table is not None and name in table.c), None)
         if table is None or name_column is None or "workspace_id" not in table.c:
             continue
         objects = select(table.c.id, table.c[name_column]).where(
@@ -231,7 +235,7 @@ def choices(actor: Actor) -> dict[str, list[tuple[str, str]]]:
 
 
 def moment(text: str) -> datetime:
-    """A time of the command line or a form: RFC 3339, or a date. Error: invalid_request."""
+    """Parse a time of the command line or a form: RFC 3339, or a date. Error: invalid_request."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -35,11 +35,11 @@ from webapp.web.inputs import Query, parse
 from webapp.web.responses import render_block, see_other
 from webapp.web.routing import route
 
-_PLAIN: Final = frozenset({"id", "name", "type", "label", "options", "description"})
+_SHOWN_ELSEWHERE: Final = frozenset({"id", "name", "type", "label", "options", "description"})
 
 
 def version_page(actor: Actor, template: Template, version: Mapping[str, Any]) -> Response:
-    """A version, to be read and restored."""
+    """Show a version, which can be restored."""
     related = relations.names_of(actor, [template_id["template_id"] for template_id in version["references"]])
     names = {template_id: name for template_id, (name, _) in related.items()}
     text = {key: version[key] for key in ("name", "description", "quantity", "locale", "anchor", "fields")}
@@ -48,19 +48,21 @@ def version_page(actor: Actor, template: Template, version: Mapping[str, Any]) -
         data=version,
         newest=template.version,
         names=names,
-        fields=list(_fields(version["fields"], names)),
+        fields=list(_field_rows(version["fields"], names)),
         json_text=orjson.dumps(text, option=orjson.OPT_INDENT_2).decode(),
         can_write=actor.can("write", template.team_id),
     )
     return Response(html, mimetype="text/html")
 
 
-def _fields(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterator[dict[str, Any]]:
+def _field_rows(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterator[dict[str, Any]]:
     for field in fields:
         kind = find(field["type"])
         settings = [(key, value) for key, value in field["options"].items() if key != "fields"]
         settings += [
-            (key, field[key]) for key in field if key not in _PLAIN and field[key] not in (None, "", False, 0)
+            (key, field[key])
+            for key in field
+            if key not in _SHOWN_ELSEWHERE and field[key] not in (None, "", False, 0)
         ]
         yield {
             "name": field["name"],
@@ -72,7 +74,7 @@ def _fields(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterator[d
                 for key, value in settings
             ],
         }
-        yield from _fields(field_ids.children(field), names, depth + 1)
+        yield from _field_rows(field_ids.children(field), names, depth + 1)
 
 
 def diff_page(template: Template, number: int, other: int, seed: str) -> Response:
@@ -136,7 +138,7 @@ class NewQuery(Query):
 
 @route(bp, "/templates/new", scope="write", query=NewQuery, hidden=True, programs=False)
 def new(actor: Actor, query: NewQuery) -> Response:
-    """The builder with a template that is not saved."""
+    """Show the builder with a template that is not saved."""
     state = ViewState.of_request(request.args)
     if query.draft:
         row = services.get(actor, query.draft)
@@ -175,7 +177,7 @@ def save(actor: Actor, template_id: str) -> Response:
 
 
 def _save(actor: Actor, draft: OpenDraft) -> Response:
-    """Store what the form says in the draft, and the draft as a template or as its next version."""
+    """Store the values of the form in the draft, and save the draft as a template or as its next version."""
     row, state = draft.row, ViewState.of_request(request.form)
     assert row is not None  # `begin`
     before, after = draft.spec, forms.read(request.form, draft.spec)
@@ -286,7 +288,7 @@ class ExportQuery(Query):
 
 @route(bp, "/builder/<template_id>/export", scope="generate", query=ExportQuery, hidden=True, programs=False)
 def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Response:
-    """The export dialog: what generate and exports take, as a form."""
+    """Show the export dialog: the options of generate and exports as a form."""
     template = templates.get(actor, template_id, "generate")
     table = pages.made_from(actor, template)
     place = table if not query.to or table.startswith(f"{query.to}/") else query.to

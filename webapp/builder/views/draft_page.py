@@ -61,10 +61,10 @@ class Tables:
 
     def __init__(self, actor: Actor, asks: bool = False) -> None:
         self._actor, self.asks = actor, asks
-        self._known: dict[str, Mapping[str, list[str]] | None] = {}
+        self._columns_cache: dict[str, Mapping[str, list[str]] | None] = {}
 
     @cached_property
-    def _listed(self) -> dict[str, Choice]:
+    def _database_connections(self) -> dict[str, Choice]:
         """Name and type of the project's connections to databases by id, in the order of the names."""
         page = connections_connections.listing(self._actor, limit=limits.PAGE_LIMIT_MAX)
         found = sorted(
@@ -76,12 +76,16 @@ class Tables:
     def connections(self, needs: str) -> list[Choice]:
         """List connections that can be queried; ``needs`` is an attribute of `Capabilities`, or empty."""
         fitting = {name for name, kind in KINDS.items() if not needs or getattr(kind.can, needs)}
-        return [(one, _text(name, kind)) for one, (name, kind) in self._listed.items() if kind in fitting]
+        return [
+            (one, _connection_text(name, kind))
+            for one, (name, kind) in self._database_connections.items()
+            if kind in fitting
+        ]
 
     def connection(self, connection_id: str) -> str:
-        """A connection as a select calls it."""
-        if connection_id in self._listed:
-            return _text(*self._listed[connection_id])
+        """Return the name of a connection in a select."""
+        if connection_id in self._database_connections:
+            return _connection_text(*self._database_connections[connection_id])
         return f"{connection_id} (not found)"
 
     def known(self, connection_id: str) -> bool:
@@ -98,8 +102,8 @@ class Tables:
         return (self._columns_of(connection_id) or {}).get(table, [])
 
     def _columns_of(self, connection_id: str) -> Mapping[str, list[str]] | None:
-        if connection_id in self._known:
-            return self._known[connection_id]
+        if connection_id in self._columns_cache:
+            return self._columns_cache[connection_id]
         columns = None
         if connection_id:
             # If it is gone or its target does not answer, the name is typed.
@@ -108,11 +112,11 @@ class Tables:
                 if found.metadata_key is not None or self.asks:
                     entities = inspection.metadata(self._actor, found).entities
                     columns = {one.name: [part.name for part in one.fields] for one in entities}
-        self._known[connection_id] = columns
+        self._columns_cache[connection_id] = columns
         return columns
 
 
-def _text(name: str, kind: str) -> str:
+def _connection_text(name: str, kind: str) -> str:
     return f"{name} ({KINDS[kind].title})"
 
 
@@ -127,7 +131,7 @@ class PageData:
         self.tables = Tables(actor, asks)
 
     @cached_property
-    def _look(self) -> relations.Look:
+    def _described(self) -> relations.Look:
         before: Sequence[Mapping[str, Any]] = ()
         if self.own:
             try:
@@ -137,18 +141,18 @@ class PageData:
         return relations.look(self._actor, self._draft, self.own, before)
 
     def told(self, row: Named) -> DescribedRelation | None:
-        """The relation of a field in words."""
-        return self._look.relations.get(row.id)
+        """Return the description of a field's relation."""
+        return self._described.relations.get(row.id)
 
     def group(self, row: Named) -> Shared | None:
         """Return the group of a field, if it has several fields or a custom name."""
-        found = self._look.groups.get(row.id)
+        found = self._described.groups.get(row.id)
         if found is None:
             return Shared(row.group, "", (row.name,)) if row.group else None
         return found if found.tone or row.group.rpartition("_")[0] not in ("", found.kind) else None
 
     def tone(self, shared: Shared) -> int:
-        """Its colour, from 1; 0 for none."""
+        """Return the colour of its group, from 1; 0 for none."""
         return (shared.tone - 1) % TONES + 1 if shared.tone else 0
 
     def groups(self, row: Named) -> list[Choice]:
@@ -156,19 +160,19 @@ class PageData:
         kind = row.kind.group_kind if row.kind else None
         if kind is None:
             return []
-        found = {one.name: one.members for one in self._look.groups.values() if one.kind == kind}
-        free, number = kind, 1
-        while free in found:
+        found = {one.name: one.members for one in self._described.groups.values() if one.kind == kind}
+        candidate, number = kind, 1
+        while candidate in found:
             number += 1
-            free = f"{kind}_{number}"
+            candidate = f"{kind}_{number}"
         return [
             *((name, ", ".join(members)) for name, members in found.items()),
-            (free, "a new group"),
+            (candidate, "a new group"),
         ]
 
     @property
     def words(self) -> list[str]:
-        """Words that stand for fields which are unique together."""
+        """Labels of fields that are unique in combination."""
         found = [one.get("unique") for one in _walk(self._draft["fields"])]
         return list(dict.fromkeys(label for label in found if isinstance(label, str)))
 
@@ -184,7 +188,7 @@ class PageData:
         return bool(self._draft.get("source"))
 
     def beside(self, row: Named) -> list[str]:
-        """Names of the other fields of a row's level."""
+        """Return the names of the other fields on a row's level."""
         level = _level_of(self._draft["fields"], row.id) or []
         found = [
             str(one.get("name", "")) for one in level if isinstance(one, Mapping) and one.get("id") != row.id
@@ -202,7 +206,7 @@ class PageData:
         }
 
     @cached_property
-    def _reached(self) -> dict[str, tuple[str, list[str]]]:
+    def _related_names(self) -> dict[str, tuple[str, list[str]]]:
         return relations.names_of(
             self._actor, [one for _, one in related_templates.reached(self._draft["fields"])]
         )
@@ -212,7 +216,7 @@ class PageData:
         return relations.children_of(self.own, list(self._templates)) if self.own else set()
 
     def template_choices(self, role: str) -> list[Choice]:
-        """Templates to pick from; for `child` those first that are children by cardinality."""
+        """Return the templates to choose from; for `child`, those that are children by cardinality come first."""
         if role != "child":
             return [(SELF, "This template"), *self._templates.items()]
         fitting = [(one, name) for one, name in self._templates.items() if one in self._children]
@@ -220,29 +224,29 @@ class PageData:
         return [*fitting, *((one, f"{name} (no cardinality to this)") for one, name in others)]
 
     def template_name(self, template_id: str) -> str:
-        """A template as a select calls it."""
+        """Return the name of a template in a select."""
         if template_id in (SELF, self.own):
             return "This template"
-        if template_id in self._reached:
-            return self._reached[template_id][0]
+        if template_id in self._related_names:
+            return self._related_names[template_id][0]
         return f"{template_id} (not found)"
 
     def field_choices(self, template_id: str) -> list[Choice]:
-        """The fields of a template to pick from."""
+        """Return the fields of a template to choose from."""
         if template_id in (SELF, self.own):
             names = [str(one.get("name", "")) for one in self._draft["fields"]]
         else:
-            names = self._reached.get(template_id, ("", []))[1]
+            names = self._related_names.get(template_id, ("", []))[1]
         return [(name, name) for name in names if name]
 
     # Connections
 
     def pick(self, field: Any, row: Named) -> InspectorSelect:
-        """The choices of an option that refers to a template, a connection, or a part of one."""
+        """Return the choices of an option that references a template, a connection, or a part of one."""
         kind = field.pick["kind"]
         of = str(row.options_value(field.pick.get("of", "")) or "")
         place = str(row.options_value(field.pick.get("in", "")) or "")
-        named = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
+        name_of = {"template": self.template_name, "connection": self.tables.connection}.get(kind, str)
         typed = False
         if kind == "table" and of:
             typed = not self.tables.known(of) or len(self.tables.tables(of)) > limits.PICKED_TABLES
@@ -255,7 +259,7 @@ class PageData:
             choices=self._choices_for(field.pick, of, place)
             if not typed and (of or "of" not in field.pick)
             else [],
-            named=named(field.data) if field.data else "",
+            named=name_of(field.data) if field.data else "",
             empty=empty,
             again=kind in ("template", "connection", "table"),
             typed=typed,
@@ -276,8 +280,8 @@ class PageData:
                 return _as_choices(self.tables.columns(place, of))
 
     def forget_strangers(self, field_id: str) -> None:
-        """Takes out of a field's options the names of fields that the template it refers to does not have, and of
-        tables and columns that its connection is known not to have."""
+        """Remove names from a field's options that do not exist: fields of the template that it references, and tables
+        and columns of its connection, if these are known."""
         for item in _walk(self._draft["fields"]):
             if item.get("id") != field_id:
                 continue
@@ -332,7 +336,7 @@ def _level_of(fields: Any, field_id: str) -> list[Any] | None:
 
 # --- Source of the rows -------------------------------------------------------------------------------------
 
-_KNOWN: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
+_FORMAT_NAMES: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
 
 
 def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
@@ -349,7 +353,7 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
     name = (uploaded.filename or "").replace("\\", "/").rpartition("/")[2]
     if files.kind_of(name) is None:
         text = f'The name of "{name}" does not have a known file extension.'
-        raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_KNOWN}")])
+        raise validation_error([Fault("file", "not_readable", text, f"Rows are read from {_FORMAT_NAMES}")])
     digest = hashlib.sha256()
     uploaded.stream.seek(0)
     while piece := uploaded.stream.read(limits.STORAGE_CHUNK_BYTES):
@@ -376,7 +380,7 @@ def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
 
 
 def _reject_existing(file: WorkspaceFile | None) -> None:
-    """Another one came in between: it is not replaced."""
+    """Raise `conflict` if another file with the name was stored in the meantime."""
     if file is not None:
         raise ApiError("conflict", "A file of this name has just been stored. Try again.")
 
@@ -402,7 +406,7 @@ class SourceCard:
 
     @property
     def chosen(self) -> str:
-        """The way that is chosen."""
+        """The selected kind of source."""
         return forms.way_of(self.given) or self.way
 
     def said(self, name: str) -> Any:
@@ -422,7 +426,7 @@ class SourceCard:
 
     @cached_property
     def tables(self) -> Tables:
-        """The connections and what they hold."""
+        """The connections and their tables."""
         return Tables(self.actor, self.asks)
 
     @property
@@ -439,7 +443,7 @@ class SourceCard:
 
     @cached_property
     def files(self) -> list[str]:
-        """Files of the workspace that hold rows, those of late first."""
+        """Files of the workspace with rows, newest first."""
         page = files_services.listing(self.actor, limit=limits.PAGE_LIMIT_MAX)
         return [one.name for one in page.items if files.kind_of(one.name) is not None]
 
@@ -497,7 +501,7 @@ _ICONS: Final[Mapping[str, str]] = MappingProxyType(
         "reference": "link", "product_name": "cart", "sku": "cart", "department_retail": "cart",
     }
 )  # fmt: skip
-_TOGETHER: Final = {"person": ("One person", "person"), "place": ("One address", "place")}
+_GROUP_LABELS: Final = {"person": ("One person", "person"), "place": ("One address", "place")}
 _CHAR, _HEAD, _NARROWEST, _WIDEST = (
     7.2,
     62,
@@ -603,7 +607,7 @@ def lines(
             family=family,
             icon=icon,
             cells=cells,
-            width=_width(place, cells),
+            width=_column_width(place, cells),
             changed=before is not None and not same(place.given, before.get(place.id, {})),
             faults=faults,
             waiting=sample.waiting.get(place.top.id, ""),
@@ -611,7 +615,7 @@ def lines(
         shared = page_data.group(place) if page_data else None
         if shared is not None and shared.tone:
             line.group_id = shared.name
-            text, line.group_family = _TOGETHER.get(shared.kind, (f"One {shared.kind}", "finance"))
+            text, line.group_family = _GROUP_LABELS.get(shared.kind, (f"One {shared.kind}", "finance"))
             line.group = text if shared.name == shared.kind else shared.name.replace("_", " ").capitalize()
         relation = page_data.told(place) if page_data else None
         line.relation = relation.text if relation else ""
@@ -633,7 +637,7 @@ def _cell(
     return result
 
 
-def _width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
+def _column_width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
     lengths = sorted(len(one["text"]) for one in cells)
     longest = lengths[max(0, len(lengths) * 9 // 10 - 1)] if lengths else 0
     head = max(len(place.name), len(place.label) * 0.85) * _CHAR + _HEAD
@@ -641,7 +645,7 @@ def _width(place: Place, cells: Sequence[Mapping[str, Any]]) -> int:
 
 
 def strips(columns: Sequence[Line]) -> list[tuple[str, str, int]]:
-    """Neighbouring columns that share a person, a place and so on: text, family, number of columns. Columns without a
+    """Return the groups of neighbouring columns, such as one person: text, family, number of columns. Columns without a
     group, and groups of one column, have no text."""
     found: list[tuple[str, str, int]] = []
     for line in columns:
@@ -711,7 +715,7 @@ class OpenDraft:
         return "" if self.row is not None or self.template is not None else orjson.dumps(self.spec).decode()
 
     def address(self, **more: str) -> str:
-        """The address of the page."""
+        """Return the address of the page."""
         args: dict[str, Any] = {key: value for key, value in more.items() if value}
         if self.template is not None:
             return url_for("templates.show", template_id=self.template.id, **args)
@@ -723,8 +727,8 @@ class OpenDraft:
         return url_for("builder.new", **known, **args)
 
     def link(self, place: Place, view: str) -> str:
-        """The address of the page with a field in the inspector. Fields of a template that is not a draft yet get their
-        keys when the page is rendered, so they are called by name."""
+        """Return the address of the page with a field in the inspector. Fields of a template that is not a draft yet
+        get their keys when the page is rendered, so their names are used."""
         return self.address(view=view, field=place.name if self.start else place.key)
 
 
@@ -801,7 +805,7 @@ def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool =
     known = at.saved if at.template is not None else None
     all_lines = lines(spec, sample, known, page_data, nested=state.view == "list")
     place = next((one for one in all_lines if one.place.key == state.field), None)
-    first, last = _window(all_lines, state, place)
+    first, last = _visible_range(all_lines, state, place)
     faulty = [one for one in all_lines if one.faults]
     return {
         "data": at.saved,
@@ -829,20 +833,20 @@ def context(at: OpenDraft, state: ViewState, *, rows: bool = True, fetch: bool =
         "hints": HINTS,
         "look": icon_of,
         "key_for": lambda field_id: forms.key_for(spec, field_id),
-        **(_texts(at, state) if state.view in ("json", "api") else {}),
+        **(_text_context(at, state) if state.view in ("json", "api") else {}),
         **(settings_context(at) if state.field == SETTINGS else {}),
     }
 
 
-def _texts(at: OpenDraft, state: ViewState) -> dict[str, Any]:
+def _text_context(at: OpenDraft, state: ViewState) -> dict[str, Any]:
     """Return the context of the views JSON and API."""
     if state.view == "json":
         return {"json_text": orjson.dumps(at.spec, option=orjson.OPT_INDENT_2).decode()}
     return {"use": snippets.of_template(snippets.origin(), at.own, at.spec, state.seed)}
 
 
-def _window(lines: list[Any], state: ViewState, selected: Any) -> tuple[int, int]:
-    """The numbers of the first column shown, and of the one after the last."""
+def _visible_range(lines: list[Any], state: ViewState, selected: Any) -> tuple[int, int]:
+    """Return the index of the first visible column, and of the one after the last."""
     per_page = limits.BUILDER_COLUMNS
     if len(lines) <= per_page:
         return 0, len(lines)
@@ -897,7 +901,7 @@ def fragments(
 
 
 def fresh(fields: list[dict[str, Any]], name: str = "") -> dict[str, Any]:
-    """The beginning of a new template."""
+    """Return the spec of a new template."""
     return {
         "name": name,
         "anchor": clock.to_text(clock.now().replace(microsecond=0)),
@@ -926,7 +930,7 @@ def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> OpenDra
         spec = (
             services.spec_of(row)
             if row is not None
-            else services.as_sent(template, _number(form.get("loaded")))
+            else services.as_sent(template, _parse_number(form.get("loaded")))
         )
     elif form.get("draft"):
         row = services.get(actor, form["draft"], lock=lock)
@@ -938,12 +942,12 @@ def of_form(actor: Actor, *, lock: bool = False, begin: bool = False) -> OpenDra
     at = opened(actor, template, row, spec)
     if begin and at.row is None:
         at.row = services.begin(actor, at.spec, template)
-        if template is not None and (number := _number(form.get("loaded"))) is not None:
+        if template is not None and (number := _parse_number(form.get("loaded"))) is not None:
             at.row.loaded_version = number
     return at
 
 
-def _number(text: str | None) -> int | None:
+def _parse_number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() and len(text) < 9 else None
 
 

@@ -74,7 +74,7 @@ _KEEPS_INSPECTOR: Final = frozenset({"set"})
 
 
 def pressed(default: str = "") -> tuple[str, str, str]:
-    """The button that was pressed, `<verb>:<key of a field>:<more>`: its three parts."""
+    """Return the three parts of the button that was pressed: `<verb>:<key of a field>:<more>`."""
     verb, _, rest = request.form.get("do", default).partition(":")
     key, _, more = rest.partition(":")
     return verb, key, more
@@ -85,7 +85,7 @@ def pressed(default: str = "") -> tuple[str, str, str]:
 
 @route(bp, "/change", ["POST"], scope="write", hidden=True, programs=False)
 def change(actor: Actor) -> Response:
-    """Change a draft: store what the form says, then do what its button says."""
+    """Change a draft: store the values of the form, then perform the action of its button."""
     verb, key, more = pressed("set")
     draft = draft_page.of_form(actor, lock=True, begin=True)
     row = draft.row
@@ -93,7 +93,9 @@ def change(actor: Actor) -> Response:
     state = ViewState.of_request(request.form)
     before = draft.spec
     if verb in ("undo", "redo"):
-        services.change(actor, row, forms.read(request.form, before), _label("set", before, state.field))
+        services.change(
+            actor, row, forms.read(request.form, before), _change_label("set", before, state.field)
+        )
         services.step(row, -1 if verb == "undo" else 1)
         after = services.spec_of(row)
     elif verb == "discard":
@@ -105,7 +107,7 @@ def change(actor: Actor) -> Response:
         return see_other(address)
     else:
         try:
-            after, focus = _edited(actor, forms.read(request.form, before), verb, key, more)
+            after, focus = _apply_edit(actor, forms.read(request.form, before), verb, key, more)
         except ApiError as error:
             if verb != "json" or error.code != "validation_error":
                 raise
@@ -118,7 +120,9 @@ def change(actor: Actor) -> Response:
         revision_key = (
             f"set:{request.form.get('changed', '')}" if verb == "set" and request.form.get("changed") else ""
         )
-        services.change(actor, row, after, _label(verb, labelled, key or state.field, focus), revision_key)
+        services.change(
+            actor, row, after, _change_label(verb, labelled, key or state.field, focus), revision_key
+        )
         if verb not in ("set", "json", "bulk-remove", "bulk-set", "paste"):
             state.field = forms.key_for(after, focus) or (state.field if verb != "remove" else "")
         if verb in ("add", "paste", "insert", "duplicate"):
@@ -138,7 +142,7 @@ def change(actor: Actor) -> Response:
     )
 
 
-def _edited(
+def _apply_edit(
     actor: Actor, draft: dict[str, Any], verb: str, key: str, more: str
 ) -> tuple[dict[str, Any], str]:
     """Return the draft after a button, and the id of the field that the user then works on."""
@@ -187,7 +191,7 @@ def _set_selected(draft: dict[str, Any]) -> dict[str, Any]:
     return {**draft, "fields": fields}
 
 
-def _label(verb: str, draft: Mapping[str, Any], key: str, focus: str = "") -> str:
+def _change_label(verb: str, draft: Mapping[str, Any], key: str, focus: str = "") -> str:
     found = places(draft.get("fields"))
     place = next((place for place in found if focus and place.id == focus), None) or next(
         (place for place in found if place.key == key), None
@@ -246,7 +250,7 @@ def inspector(actor: Actor) -> Response:
 
 
 def _submitted_draft(actor: Actor) -> OpenDraft:
-    """The draft with what the form says, which may not be stored yet."""
+    """Return the draft with the values of the form, which may not be stored yet."""
     draft = draft_page.of_form(actor)
     forms.check_size(read := forms.read(request.form, draft.spec))
     draft.spec = {**read, "fields": forms.with_ids(read.get("fields"))}
@@ -255,7 +259,7 @@ def _submitted_draft(actor: Actor) -> OpenDraft:
 
 @route(bp, "/suggestions", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def suggestions(actor: Actor) -> Response:
-    """Types for the name of a new field: the one that its name suggests, and others that match."""
+    """Suggest types for the name of a new field: the guessed one, and others that match."""
     name = _added_name()
     found = {one["name"]: one for one in catalogue.entries()}
     guessed = forms.blank(forms.new_id, name)["type"]
@@ -271,7 +275,7 @@ def suggestions(actor: Actor) -> Response:
 
 @route(bp, "/tables", ["POST"], scope="read", reads=True, hidden=True, programs=False)
 def tables(actor: Actor) -> Response:
-    """Tables for the box that searches: those of the field's connection whose names contain the text."""
+    """Search tables: those of the field's connection whose names contain the text."""
     draft = _submitted_draft(actor)
     found = next((one for one in places(draft.spec["fields"]) if one.key == pressed()[1]), None)
     connection_id, text = (
@@ -283,7 +287,7 @@ def tables(actor: Actor) -> Response:
 
 @route(bp, "/types", scope="read", hidden=True, programs=False)
 def types(actor: Actor) -> Response:
-    """The type picker's list: every type by family, with an example."""
+    """Show the list of the type picker: all types by family, with an example."""
     return _cacheable(
         render_template("templates/types.html", families=families(), look=lambda name: icon_of(find(name)))
     )
@@ -351,7 +355,7 @@ def _group_kind(field: Mapping[str, Any]) -> str | None:
 
 @route(bp, "/functions", scope="read", hidden=True, programs=False)
 def functions(actor: Actor) -> Response:
-    """The functions of formulas, by family; without htmx as a page."""
+    """Show the functions of formulas, by family; without htmx as a page."""
     found = {
         label: [one for one in catalogue.functions() if one["family"] == name]
         for name, label in FAMILIES.items()
@@ -454,7 +458,7 @@ def explain(actor: Actor) -> Response:
 
 
 def values_at(rows: Iterable[Any], path: Sequence[str]) -> Iterator[Any]:
-    """The values under a path of names, through objects and into the elements of arrays."""
+    """Yield the values under a path of names, through objects and into the elements of arrays."""
     for row in rows:
         if isinstance(row, list):
             yield from values_at(row, path)
@@ -476,9 +480,9 @@ def unhidden(fields: Sequence[Any]) -> list[Any]:
 
 
 def summary(values: Sequence[Any]) -> dict[str, Any]:
-    """`{count, blank, distinct, example, numbers, bars, top}`.
+    """Return `{count, blank, distinct, example, numbers, bars, top}`.
 
-    Numbers have `numbers` (least, mean, most) and a histogram in `bars`; values that repeat are in `top`, the most
+    Numbers have `numbers` (minimum, mean, maximum) and a histogram in `bars`; values that repeat are in `top`, the most
     common first. Bars are `{height, title}`, heights 0 to `HEIGHT`.
     """
     present = [value for value in values if value is not None]
@@ -542,7 +546,7 @@ def preview_of(actor: Actor, draft: dict[str, Any], seed: str, fetch: bool = Fal
 
 
 def faulty(draft: dict[str, Any], found: list[Fault]) -> dict[str, Any]:
-    """Errors as the `preview` macro lists them."""
+    """Return errors as the `preview` macro lists them."""
     lines = []
     for place, fault in place_faults(places(draft["fields"]), found):
         option_path = (
@@ -571,7 +575,7 @@ def show(actor: Actor) -> Response:
         require(actor, "generate")
     card = SourceCard(actor, source.get("source"), refresh, request.form.get(forms.WAY, ""))
     card.tables.asks = True
-    return _card(card)
+    return _card_response(card)
 
 
 @route(
@@ -585,13 +589,13 @@ def upload(actor: Actor) -> Response:
     except ApiError as error:
         if error.status >= 500:
             raise
-        return _card(SourceCard(actor, None, way="file", error=error))
-    response = _card(SourceCard(actor, {"file": stored.name}))
+        return _card_response(SourceCard(actor, None, way="file", error=error))
+    response = _card_response(SourceCard(actor, {"file": stored.name}))
     response.headers["HX-Trigger-After-Settle"] = "changed"
     return response
 
 
-def _card(card: SourceCard) -> Response:
+def _card_response(card: SourceCard) -> Response:
     return Response(
         render_block("templates/settings.html", "source_card", source=card, source_ways=WAYS),
         mimetype="text/html",

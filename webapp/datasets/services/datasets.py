@@ -31,7 +31,7 @@ Spec = Mapping[str, Any]
 
 
 def as_json(dataset: Dataset, version: DatasetVersion) -> dict[str, Any]:
-    """A dataset as of one version, as the API shows it; each table with the version of its template."""
+    """Return a version of a dataset as the API shows it, each table with the version of its template."""
     spec, pinned = version.spec, version.pins["templates"]
     return {
         "id": dataset.id,
@@ -93,7 +93,7 @@ def change(
     changes: Mapping[str, Any],
     columns: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The next version of a locked dataset, with `changes` (any of `CHANGEABLE`), on the newest versions of its
+    """Save the next version of a locked dataset, with `changes` (any of `CHANGEABLE`) and the newest versions of its
     templates; commits. `columns` are further columns of the version. Returns the dataset as the API shows it. Error:
     validation_error."""
     before = version_of(dataset).spec
@@ -118,9 +118,9 @@ def refresh_references(actor: Actor, dataset: Dataset) -> dict[str, Any]:
 
 
 def known_templates(actor: Actor, spec: Spec, scope: str | None = None) -> dict[str, Template]:
-    """The templates that a dataset names, by id: those that are there for the actor, with the right to do `scope`.
+    """Return the templates of a dataset by id. The actor must have the permission `scope` for each.
 
-    Error: validation_error with a fault for each other one, and for each that is named twice.
+    Error: validation_error with a fault for each that is missing or named twice.
     """
     found, faults = look_up_templates(actor, [table["template_id"] for table in spec["templates"]], scope)
     if faults:
@@ -159,8 +159,8 @@ def look_up_templates(
 
 
 def fields_of(numbers: Mapping[str, int]) -> relations.Templates:
-    """The stored fields of some template versions (`{template id: number}`), in that order; what is gone is left
-    out."""
+    """Return the stored fields of some template versions (`{template id: number}`), in that order, without deleted
+    ones."""
     statement = select(TemplateVersion.template_id, TemplateVersion.number, TemplateVersion.spec).where(
         TemplateVersion.template_id.in_(list(numbers)), TemplateVersion.number.in_(set(numbers.values()))
     )
@@ -196,28 +196,30 @@ _HEAD: Final = ("name", "description", "seed", "anchor")
 
 
 def between(dataset: Dataset, old: int, new: int) -> dict[str, Any]:
-    """The differences from version `old` to `new`.
+    """Return the differences from version `old` to `new`.
 
     `dataset`: attributes that differ, `{key: {from, to}}`. `templates.added` and `templates.removed`: the tables;
     `templates.changed`: `{template_id, changes: {count, name, version: {from, to}}}`. `order`: the template ids before
     and after if the order of the common ones differs, else None. Error: not_found.
     """
     before, after = (show(dataset, number) for number in (old, new))
-    was = {one["template_id"]: one for one in before["templates"]}
-    now = {one["template_id"]: one for one in after["templates"]}
-    both = [one for one in was if one in now]
+    before_by_id = {one["template_id"]: one for one in before["templates"]}
+    after_by_id = {one["template_id"]: one for one in after["templates"]}
+    common = [one for one in before_by_id if one in after_by_id]
     changed = [
-        {"template_id": one, "changes": _changes(was[one], now[one])} for one in both if was[one] != now[one]
+        {"template_id": one, "changes": _differences(before_by_id[one], after_by_id[one])}
+        for one in common
+        if before_by_id[one] != after_by_id[one]
     ]
-    orders = [[one for one in side if one in both] for side in (was, now)]
+    orders = [[one for one in side if one in common] for side in (before_by_id, after_by_id)]
     return {
         "dataset_id": dataset.id,
         "from": old,
         "to": new,
-        "dataset": _changes({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
+        "dataset": _differences({key: before[key] for key in _HEAD}, {key: after[key] for key in _HEAD}),
         "templates": {
-            "added": [now[one] for one in now if one not in was],
-            "removed": [was[one] for one in was if one not in now],
+            "added": [after_by_id[one] for one in after_by_id if one not in before_by_id],
+            "removed": [before_by_id[one] for one in before_by_id if one not in after_by_id],
             "changed": changed,
         },
         "order": {"from": orders[0], "to": orders[1]} if orders[0] != orders[1] else None,
@@ -231,5 +233,5 @@ def names(found: dict[str, Any]) -> dict[str, str]:
     return {row[0]: row[1] for row in db.session.execute(statement)}
 
 
-def _changes(old: dict[str, Any], new: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {key: {"from": old[key], "to": new[key]} for key in old if old[key] != new[key]}

@@ -133,13 +133,13 @@ class Preview:
 def preview(
     spec: Mapping[str, Any],
     found: Sequence[Member],
-    ask: DatasetPreviewInput,
+    body: DatasetPreviewInput,
     actor: Actor | None = None,
     fetch: bool = False,
 ) -> Preview:
     """Return three rows of each table of a dataset, in its order; not counted toward the quota. `fetch` as in
     `fetched.recipe`. Errors: validation_error, those of connections."""
-    seed = ask.seed or spec["seed"]
+    seed = body.seed or spec["seed"]
     looks: list[Look] = []
     left, records = limits.PREVIEW_BYTES, 0
     warnings = list(spec.get("warnings", ()))
@@ -152,7 +152,7 @@ def preview(
         row_count = min(count, limits.PREVIEW_ROWS)
         if member.count is not None:
             row_count = _possible_rows(actor, replace(member, count=row_count), found, seed)[0] or row_count
-        requested = GenerateInput(seed=seed, now=_now(spec, ask)).model_copy(update={"count": row_count})
+        requested = GenerateInput(seed=seed, now=_now(spec, body)).model_copy(update={"count": row_count})
         with placed(member):
             recipe = external_values.recipe(
                 actor, source, requested, fetch=fetch, anchored=requested.now is None
@@ -190,15 +190,15 @@ def sample(
     return result
 
 
-def _now(spec: Mapping[str, Any], ask: DatasetPreviewInput) -> datetime | None:
+def _now(spec: Mapping[str, Any], body: DatasetPreviewInput) -> datetime | None:
     """Return the base of relative dates; None: each table uses its template's anchor."""
-    if ask.now is not None:
-        return ask.now
+    if body.now is not None:
+        return body.now
     return timestamps.parse(spec["anchor"]) if spec["anchor"] else None
 
 
 # Errors that only affect one table, so that the others can continue.
-_OF_ONE_TABLE: Final = frozenset(
+_TABLE_ERRORS: Final = frozenset(
     {"validation_error", "not_found", "target_failed", "target_timeout", "unavailable", "row_limit_exceeded"}
 )
 
@@ -216,14 +216,14 @@ def possible_counts(actor: Actor, dataset: Dataset) -> dict[str, tuple[int, str]
     found = members(version.spec, version.pins["templates"])
     fields = datasets.fields_of({one.template_id: one.version for one in found})
     edges = relations.among(relations.edges(fields), list(fields))
-    place = {one: at for at, one in enumerate(relations.order(list(fields), edges).template_ids)}
+    position = {one: index for index, one in enumerate(relations.order(list(fields), edges).template_ids)}
     counts: dict[str, tuple[int, str]] = {}
-    for member in sorted(found, key=lambda one: place[one.template_id]):
-        known = [replace(one, count=counts.get(one.template_id, (one.count, ""))[0]) for one in found]
+    for member in sorted(found, key=lambda one: position[one.template_id]):
+        limited = [replace(one, count=counts.get(one.template_id, (one.count, ""))[0]) for one in found]
         try:
-            counts[member.template_id] = _possible_rows(actor, member, known, version.spec["seed"])
+            counts[member.template_id] = _possible_rows(actor, member, limited, version.spec["seed"])
         except ApiError as error:
-            if error.code not in _OF_ONE_TABLE:
+            if error.code not in _TABLE_ERRORS:
                 raise
             counts[member.template_id] = (member.count or 1, "")
     return counts
@@ -337,7 +337,7 @@ class Bundle:
         return output
 
     def together(self) -> MultiTableFile:
-        """The writers of the file. May raise `SpecError`."""
+        """Return the writers of the file. May raise `SpecError`."""
         kind = packed(self.format)
         titles = [member.name for member in self.members]  # a workbook names its sheets itself
         if self.format.name == "sql":
@@ -371,14 +371,14 @@ class _Output(Stream):
 
 
 def packed(kind: type[Format]) -> type[MultiTableFile]:
-    """Writes several tables of a format into one file."""
+    """Write several tables of a format into one file."""
     if kind.name == "sql":
         return SqlScript
     return Sheets if kind.name == "xlsx" else ZipArchive
 
 
 def content_type(kind: type[Format]) -> str:
-    """The Content-Type of such a file."""
+    """Return the Content-Type of such a file."""
     media = packed(kind).media_type
     return f"{media}; charset=utf-8" if kind.name == "sql" else media
 
@@ -386,11 +386,11 @@ def content_type(kind: type[Format]) -> str:
 def headers(stored: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a file, from its stored pins. `X-Now` is only set if all tables have the same moment; the
     vocabulary is set if all tables have the same."""
-    words = {one["vocabulary"] for one in stored["tables"]}
+    vocabularies = {one["vocabulary"] for one in stored["tables"]}
     found = {"X-Dataset-Version": str(stored["version"])}
     shared = _stored_pins(stored["tables"][0]).headers()
     del shared["X-Template-Version"]
-    if len(words) > 1:
+    if len(vocabularies) > 1:
         del shared["X-Vocabulary"]
     if stored["now"] is None:
         del shared["X-Now"]
@@ -406,7 +406,7 @@ def bundle(
     found: Sequence[Member],
     seed: str,
     now: datetime | None,
-    ask: DatasetExportInput,
+    body: DatasetExportInput,
     by: Actor | Sequence[Pins],
     skipped: dict[str, ApiError] | None = None,
 ) -> Bundle:
@@ -429,7 +429,7 @@ def bundle(
     for index, member in enumerate(found):
         try:
             try:
-                recipe = _recipe(member, found, seed, now, ask, by if isinstance(by, Actor) else by[index])
+                recipe = _recipe(member, found, seed, now, body, by if isinstance(by, Actor) else by[index])
             except ApiError as error:
                 if not isinstance(by, Actor) or not _is_only_excess(error):
                     raise
@@ -437,9 +437,9 @@ def bundle(
                 if not count:
                     raise
                 found[index] = member = replace(member, count=count)
-                recipe = _recipe(member, found, seed, now, ask, by)
+                recipe = _recipe(member, found, seed, now, body, by)
         except ApiError as error:
-            if skipped is None or error.code not in _OF_ONE_TABLE:
+            if skipped is None or error.code not in _TABLE_ERRORS:
                 raise
             skipped[member.name] = error
         else:
@@ -458,7 +458,7 @@ def _recipe(
     members: Sequence[Member],
     seed: str,
     now: datetime | None,
-    ask: DatasetExportInput,
+    body: DatasetExportInput,
     by: Actor | Pins,
 ) -> Recipe:
     """Return the recipe of one table of a bundle. Errors: validation_error, those of connections."""
@@ -470,7 +470,7 @@ def _recipe(
             else external_values.pinned(source, by)
         )
     count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
-    requested = ask.of_table(count).model_copy(update={"seed": seed, "now": now})
+    requested = body.of_table(count).model_copy(update={"seed": seed, "now": now})
     with placed(member):
         if isinstance(by, Actor):
             return external_values.recipe(by, source, requested, keep=True, anchored=now is None)
@@ -482,19 +482,19 @@ def of_version(
     spec: Mapping[str, Any],
     version: tuple[str, int],
     found: Sequence[Member],
-    ask: DatasetExportInput,
+    body: DatasetExportInput,
     skipped: dict[str, ApiError] | None = None,
 ) -> Bundle:
     """Return the rows of an export of a dataset version. `skipped` and errors as in `bundle`, and those of
     connections."""
     return bundle(
-        spec["name"], version, found, ask.seed or spec["seed"], _now(spec, ask), ask, actor, skipped
+        spec["name"], version, found, body.seed or spec["seed"], _now(spec, body), body, actor, skipped
     )
 
 
-def again(stored: Mapping[str, Any], ask: Mapping[str, Any], kind: str) -> Bundle:
+def again(stored: Mapping[str, Any], body: Mapping[str, Any], kind: str) -> Bundle:
     """Return the bundle of stored pins: the same bytes, even if the dataset or its templates have changed since."""
-    requested = DatasetExportInput.model_validate_json(orjson.dumps({**ask, "format": kind}))
+    requested = DatasetExportInput.model_validate_json(orjson.dumps({**body, "format": kind}))
     tables = stored["tables"]
     found = [
         Member(one["place"], one["template_id"], one["version"], one["name"], one["count"]) for one in tables

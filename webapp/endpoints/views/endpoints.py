@@ -19,7 +19,7 @@ from webapp.web.routing import route
 
 bp = Blueprint("endpoints", __name__)
 ONE = "/endpoints/<endpoint_id>"
-_KEPT = READ_ONLY | {"project_id", "team_id"}
+_IGNORED_KEYS = READ_ONLY | {"project_id", "team_id"}
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
 Text = Annotated[str, Field(max_length=limits.HTTP_URL_CHARS)]
 
@@ -33,7 +33,7 @@ class EndpointQuery(ListQuery):
 class EndpointChange(Input):
     """The definition of an endpoint. `{{field}}` in url, path, headers, query and body is a value of the row."""
 
-    read_only = _KEPT
+    read_only = _IGNORED_KEYS
 
     name: Name | None = None
     method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] | None = None
@@ -63,14 +63,14 @@ class EndpointChange(Input):
     idempotent: bool | None = None
 
     def given(self) -> dict[str, Any]:
-        """The given values."""
+        """Return the values that the request contains."""
         return self.model_dump(exclude_unset=True)
 
 
 class EndpointIn(EndpointChange):
     """A new endpoint."""
 
-    read_only = _KEPT
+    read_only = _IGNORED_KEYS
 
     name: Name
 

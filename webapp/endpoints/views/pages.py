@@ -33,7 +33,7 @@ from webapp.web.routing import route
 bp = Blueprint("endpoint_pages", __name__)
 PAGE: Final = "endpoints/form.html"
 ONE: Final = "/endpoints/<endpoint_id>/edit"
-_OWN: Final = ("name", "url", "path", "connection_id", "environment", "template_id")
+_PLAIN_INPUTS: Final = ("name", "url", "path", "connection_id", "environment", "template_id")
 _REST: Final = "rest"
 
 
@@ -77,7 +77,7 @@ class Form:
     def __init__(self, values: Mapping[str, Any], formdata: Any = None) -> None:
         settings = {name: value for name, value in values.items() if value is not None}
         source = formdata if formdata is not None else settings
-        self.texts = {name: str(source.get(name) or "") for name in _OWN}
+        self.texts = {name: str(source.get(name) or "") for name in _PLAIN_INPUTS}
         names = [name for name in REQUEST if name != "path"]
         self.request = SettingsForm(RequestTemplate, settings, formdata=formdata, name="", names=names)
         self.auth = SettingsForm(RestSettings, settings, formdata=formdata, name="", names=["auth"])
@@ -103,7 +103,7 @@ class Form:
         own = {
             one["path"]: str(one["message"]) if self.texts[one["path"]].strip() else "This is needed."
             for one in faults
-            if one["path"] in _OWN
+            if one["path"] in _PLAIN_INPUTS
         }
         return {
             **own,
@@ -202,8 +202,8 @@ def _first_template(actor: Actor) -> str:
 @route(bp, "/endpoints/new", scope="write", query=NewQuery, programs=False, hidden=True, reads=False)
 def new(actor: Actor, query: NewQuery) -> Response:
     """Show the form of a new endpoint."""
-    given = {"connection_id": query.connection_id, "template_id": _first_template(actor)}
-    return _page(actor, Form(given), None)
+    values = {"connection_id": query.connection_id, "template_id": _first_template(actor)}
+    return _page(actor, Form(values), None)
 
 
 @route(bp, "/endpoints/new", ["POST"], scope="write", programs=False, hidden=True)

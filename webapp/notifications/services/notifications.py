@@ -242,12 +242,14 @@ _SECONDS: Final = {"requests": limits.RATE_WINDOW_SECONDS, "rows": limits.ROWS_W
 def send_pending(now: Callable[[], datetime] = clock.now) -> int:
     """Send pending warnings. Return their number. Called by the notifier; safe in parallel processes."""
     sent = 0
-    for near in limit_warnings.pending():
+    for crossed in limit_warnings.pending():
         try:
-            sent += _send_warning(near, now())
-            limit_warnings.delete(near)
+            sent += _send_warning(crossed, now())
+            limit_warnings.delete(crossed)
         except Exception:  # one failure must not block the others; it is retried
-            log.exception("warning about %s of workspace %s could not be sent", near.limit, near.workspace_id)
+            log.exception(
+                "warning about %s of workspace %s could not be sent", crossed.limit, crossed.workspace_id
+            )
     return sent
 
 
@@ -316,9 +318,9 @@ def shown(warning: LimitWarning) -> dict[str, Any]:
 
 
 def sentence(warning: LimitWarning) -> str:
-    """A warning in words."""
-    what, window = _LIMITS[warning.limit_name]
-    return f"{warning.used:,} of the {warning.most:,} {what} of this {window} are used."
+    """Return a warning as a sentence."""
+    unit, window = _LIMITS[warning.limit_name]
+    return f"{warning.used:,} of the {warning.most:,} {unit} of this {window} are used."
 
 
 # --- Mail to admins and owners ------------------------------------------------------------------------------

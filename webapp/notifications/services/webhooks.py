@@ -89,24 +89,24 @@ def body(
 
 def shown(kind: str, work: Work) -> dict[str, Any]:
     """Return a job as it appears in events."""
-    own = _OWN[kind](work)
-    took = (work.finished_at - work.started_at) if work.finished_at and work.started_at else None
+    details = _DETAILS[kind](work)
+    duration = (work.finished_at - work.started_at) if work.finished_at and work.started_at else None
     return {
         "type": kind,
         "id": work.id,
         "status": work.status,
-        **own,
+        **details,
         "attempt": work.attempt,
         "error": {"code": work.error.get("code")} if work.error else None,
         "created_by": work.created_by,  # type: ignore[attr-defined]  # a column of every kind of work
         "created_at": clock.to_text(work.created_at),
         "started_at": clock.to_text(work.started_at),
         "finished_at": clock.to_text(work.finished_at),
-        "duration_ms": max(0, round(took.total_seconds() * 1000)) if took is not None else None,
+        "duration_ms": max(0, round(duration.total_seconds() * 1000)) if duration is not None else None,
     }
 
 
-def _export(row: Any) -> dict[str, Any]:
+def _export_details(row: Any) -> dict[str, Any]:
     return {
         "template_id": row.template_id,
         "template_version": row.template_version,
@@ -121,7 +121,7 @@ def _export(row: Any) -> dict[str, Any]:
     }
 
 
-def _push(row: Any) -> dict[str, Any]:
+def _push_details(row: Any) -> dict[str, Any]:
     return {
         "kind": row.kind,
         "of_id": row.of_id,
@@ -136,7 +136,7 @@ def _push(row: Any) -> dict[str, Any]:
     }
 
 
-def _run(row: Any) -> dict[str, Any]:
+def _run_details(row: Any) -> dict[str, Any]:
     return {
         "scenario_id": row.scenario_id,
         "scenario_version": row.scenario_version,
@@ -146,8 +146,8 @@ def _run(row: Any) -> dict[str, Any]:
     }
 
 
-_OWN: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = MappingProxyType(
-    {"export": _export, "push": _push, "run": _run}
+_DETAILS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = MappingProxyType(
+    {"export": _export_details, "push": _push_details, "run": _run_details}
 )
 
 
@@ -173,10 +173,10 @@ class Outcome:
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """`v1,` and the base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` under the secret's bytes."""
+    """Return `v1,` and the base64 of the HMAC-SHA256 of `<id>.<timestamp>.<body>` under the secret's bytes."""
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
-    signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
-    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    message = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
+    return "v1," + base64.b64encode(hmac.new(key, message, hashlib.sha256).digest()).decode()
 
 
 def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime, gate: Gate) -> Outcome:
@@ -238,15 +238,15 @@ def _asked(text: str, at: datetime) -> float:
 
 def claim(now: datetime, full: Collection[str] = ()) -> Delivery | None:
     """Return the next delivery that is due, claimed for this sender, except those of the webhooks in `full`."""
-    free = or_(Delivery.claimed_until.is_(None), Delivery.claimed_until < now)
-    due = select(Delivery.id).where(Delivery.status == "pending", Delivery.next_at <= now, free)
+    unclaimed = or_(Delivery.claimed_until.is_(None), Delivery.claimed_until < now)
+    due = select(Delivery.id).where(Delivery.status == "pending", Delivery.next_at <= now, unclaimed)
     if full:
         due = due.where(Delivery.webhook_id.not_in(list(full)))
     with reading() as session:
         found = session.scalars(due.order_by(Delivery.next_at).limit(limits.WEBHOOK_AT_ONCE)).all()
     for delivery_id in found:
-        if taken := take(delivery_id, now):
-            return taken
+        if claimed := take(delivery_id, now):
+            return claimed
     return None
 
 
@@ -272,21 +272,23 @@ def take(delivery_id: str, now: datetime) -> Delivery | None:
 
 
 def deliver(delivery: Delivery, now: Callable[[], datetime] = clock.now, *, once: bool = False) -> Outcome:
-    """Send a delivery that was taken, and note what became of it. `once`: a test, which is not tried again, is sent
-    though its webhook is turned off, and says nothing of how the webhook fares."""
+    """Send a delivery that was claimed, and store the outcome. `once`: a test, which is not retried, is also sent if
+    the webhook is disabled, and does not count as a failure of the webhook."""
     with reading() as session:
         hook = session.get_one(Webhook, delivery.webhook_id)
-    began = now()
+    started = now()
     if not once and (not hook.active or hook.deleted_at is not None):
         outcome = Outcome("failed", OFF)
     else:
         try:
-            outcome = send(hook.url, keys_of(hook, began), delivery.id, delivery.body, began, access.gate())
+            outcome = send(
+                hook.url, keys_of(hook, started), delivery.id, delivery.body, started, access.gate()
+            )
         except VaultError as error:
             outcome = Outcome("again", str(error))
     if once and outcome.verdict == "again":
         outcome = Outcome("failed", outcome.reason, outcome.status, outcome.ms, outcome.head)
-    _note(delivery, hook.id, outcome, began, now(), tested=once)
+    _note(delivery, hook.id, outcome, started, now(), tested=once)
     log.info(
         "delivery %s: attempt %d: %s %s",
         delivery.id,
@@ -298,7 +300,7 @@ def deliver(delivery: Delivery, now: Callable[[], datetime] = clock.now, *, once
 
 
 def keys_of(hook: Webhook, now: datetime) -> list[str]:
-    """The secrets that sign: the present one, and for a while the one before. Raises VaultError."""
+    """Return the secrets for signatures: the current one, and for a while the previous one. Raises VaultError."""
     sealed = [hook.sealed]
     if hook.sealed_before is not None and hook.before_until is not None and hook.before_until > now:
         sealed.append(hook.sealed_before)
@@ -306,7 +308,7 @@ def keys_of(hook: Webhook, now: datetime) -> list[str]:
 
 
 def _note(
-    delivery: Delivery, hook_id: str, outcome: Outcome, began: datetime, now: datetime, *, tested: bool
+    delivery: Delivery, hook_id: str, outcome: Outcome, started: datetime, now: datetime, *, tested: bool
 ) -> None:
     """Store the result of an attempt, unless another sender has claimed the delivery since."""
     with writing() as session:
@@ -324,7 +326,7 @@ def _note(
         row.response_status, row.ms = outcome.status, outcome.ms
         row.reason, row.head = outcome.reason[:500], outcome.head
         attempt = {
-            "at": clock.to_text(began),
+            "at": clock.to_text(started),
             "response_status": outcome.status,
             "ms": outcome.ms,
             "reason": outcome.reason[: limits.WEBHOOK_HEAD_CHARS],
@@ -342,15 +344,15 @@ def _note(
             hook.failures, hook.failing_since = 0, None
             return
         hook.failures += 1
-        hook.failing_since = hook.failing_since or began
+        hook.failing_since = hook.failing_since or started
         failing = now - hook.failing_since >= timedelta(seconds=limits.WEBHOOK_FAILING_SECONDS)
         if outcome.verdict == "gone":
-            _turn_off(session, hook, "gone", now)
+            _disable(session, hook, "gone", now)
         elif hook.failures >= limits.WEBHOOK_FAILURES and failing:
-            _turn_off(session, hook, "failing", now)
+            _disable(session, hook, "failing", now)
 
 
-def _turn_off(session: Session, hook: Webhook, reason: str, now: datetime) -> None:
+def _disable(session: Session, hook: Webhook, reason: str, now: datetime) -> None:
     """Disable the webhook, with an audit entry and an e-mail to its creator. Waiting deliveries fail when they are
     due."""
     if not hook.active:
@@ -403,7 +405,7 @@ SCOPES: Final = ("project", "workspace")
 
 
 def as_json(hook: Webhook) -> dict[str, Any]:
-    """A webhook as the API shows it: never its secret."""
+    """Return a webhook as the API shows it, without its secret."""
     return {
         "id": hook.id,
         "scope": "project" if hook.project_id else "workspace",
@@ -450,7 +452,7 @@ def delivery_json(delivery: Delivery) -> dict[str, Any]:
 def create(
     actor: Actor, url: str, events: Sequence[str], *, description: str = "", scope: str = "project"
 ) -> tuple[Webhook, str]:
-    """A webhook and its secret, shown once; commits.
+    """Create a webhook, and return it with its secret, which is shown once; commits.
 
     Errors: forbidden, validation_error, target_not_allowed (the address guard), conflict (too many), unavailable.
     """
@@ -492,7 +494,7 @@ def _check_limit(actor: Actor) -> None:
 
 
 def get(actor: Actor, webhook_id: str, *, lock: bool = False, deleted: bool = False) -> Webhook:
-    """One webhook. Errors: not_found, forbidden."""
+    """Return one webhook. Errors: not_found, forbidden."""
     hook = tenancy.get(actor, Webhook, webhook_id, "write", lock=lock, deleted=deleted)
     if hook.project_id is None:
         require(actor, "admin")
@@ -552,7 +554,7 @@ def restore(actor: Actor, hook: Webhook) -> None:
 
 
 def new_secret(actor: Actor, hook: Webhook) -> str:
-    """Another secret for a locked webhook, shown once; commits. The one before signs too for a day."""
+    """Create and return a new secret for a locked webhook; commits. The previous one also signs for one more day."""
     secret, now = _new_secret(), clock.now()
     hook.sealed_before, hook.sealed = hook.sealed, app_vault.seal(secret)
     hook.before_until = now + timedelta(seconds=limits.WEBHOOK_BOTH_SECONDS)
@@ -606,7 +608,7 @@ def deliveries(
     limit: int = limits.PAGE_LIMIT_DEFAULT,
     status: str | None = None,
 ) -> pagination.Page[Delivery]:
-    """A page of a webhook's deliveries, newest first."""
+    """Return a page of a webhook's deliveries, newest first."""
     statement = select(Delivery).where(Delivery.webhook_id == hook.id)
     if status is not None:
         statement = statement.where(Delivery.status == status)

@@ -64,25 +64,25 @@ def lacking(locale: str) -> dict[str, str]:
             plan = compile_plan(groups.assign(parse(fields, locale=locale)), compilation.vocabulary())
         except SpecError:
             continue  # `faker`, which requires an option
-        texts = [fault.message for fault in plan.warnings if fault.code in _LACKING]
+        texts = [fault.message for fault in plan.warnings if fault.code in _NO_DATA_CODES]
         if texts:
             found[kind.name] = texts[0]
     return found
 
 
-_LACKING: Final = frozenset({"other_language", "no_values"})
+_NO_DATA_CODES: Final = frozenset({"other_language", "no_values"})
 """Codes of the warnings that a locale has no values for a type, or English ones."""
 
 
 @lru_cache(maxsize=1024)
 def options_schema(kind: type[FieldType]) -> dict[str, Any]:
-    """The JSON Schema of a type's options, from the model that checks them. Shared: do not change it."""
+    """Return the JSON Schema of a type's options, from the model that checks them. Shared: do not change it."""
     return kind.Options.model_json_schema(by_alias=True)
 
 
 @lru_cache(maxsize=1)
 def entries() -> tuple[dict[str, Any], ...]:
-    """Every type, in the registry's order. Shared: do not change it."""
+    """Return all types, in the registry's order. Shared: do not change it."""
     return tuple(entry(kind) for kind in REGISTRY)
 
 

@@ -92,11 +92,11 @@ def field_faults(fields: Any, locale: str | None = None) -> list[Fault]:
 
 
 def compiled(
-    spec: TemplateSpec, words: Vocabulary, locale: str | None = None, library: Library | None = None
+    spec: TemplateSpec, vocabulary: Vocabulary, locale: str | None = None, library: Library | None = None
 ) -> Plan:
     """Return the plan of a parsed template. Raises `validation_error` with all faults."""
     try:
-        return engine_plan.compile_plan(spec, words, locale, library)
+        return engine_plan.compile_plan(spec, vocabulary, locale, library)
     except SpecError as error:
         raise validation_error(error.faults) from None
 

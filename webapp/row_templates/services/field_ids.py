@@ -34,7 +34,7 @@ def settled(before: Sequence[Stored]) -> frozenset[str]:
 
 
 def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:
-    """`spec` with the ids and groups that its fields had `before`.
+    """Return `spec` with the ids and groups that its fields had `before`.
 
     A field with an id is matched with the earlier field of that id, on any level. A field without an id is matched with
     the earlier field of the same name on its level, unless another field in the request has that id. A group is kept if
@@ -46,14 +46,14 @@ def carry_over(spec: TemplateSpec, before: Sequence[Stored]) -> TemplateSpec:
 
 
 def walk(fields: Sequence[Stored]) -> Iterator[Stored]:
-    """Every stored field, nested ones included, parents before children."""
+    """Yield every stored field, including nested ones, parents before children."""
     for field in fields:
         yield field
         yield from walk(children(field))
 
 
 def children(field: Stored) -> Sequence[Stored]:
-    """The fields inside a stored field."""
+    """Return the fields inside a stored field."""
     element = field["options"].get(ELEMENT)
     return [element] if isinstance(element, Mapping) else field["options"].get("fields") or ()
 

@@ -31,7 +31,7 @@ RELATING: Final = frozenset({"reference", "aggregate", "template"})
 
 
 def reached(fields: Any) -> Iterator[tuple[str, str]]:
-    """(path, template id) of every field that reaches another template; fields as sent or as stored."""
+    """Yield (path, template id) of every field that references another template; fields as sent or as stored."""
     yield from _references_in(fields, "fields")
 
 
@@ -53,7 +53,7 @@ def _references_of(field: Any, path: str, selves: bool) -> Iterator[tuple[str, s
     yield from _references_of(options.get(ELEMENT), f"{path}.{ELEMENT}.options", selves)
 
 
-_GONE: Final = "It may have been deleted: restore it, or change the field."
+_DELETED_HINT: Final = "It may have been deleted: restore it, or change the field."
 
 Version = tuple[int, Stored, Stored]
 """Number, spec and pins of a template's version."""
@@ -163,7 +163,7 @@ def gather(
         further = {item for _, spec, _ in new.values() for _, item in reached(spec["fields"])}
         waiting = further - set(found) - {template_id} - waiting
     missing = [
-        Fault(path, "unknown_template", f'There is no template "{item}".', _GONE)
+        Fault(path, "unknown_template", f'There is no template "{item}".', _DELETED_HINT)
         for path, item in references
         if item != template_id and item not in found
     ]
@@ -195,7 +195,7 @@ def _source_faults(
 
 
 def refuse_own_rows(fields: Any, own: str) -> None:
-    """`validation_error` where fields of a template with a source refer to the template itself."""
+    """Raise `validation_error` if fields of a template with a source reference the template itself."""
     found = [path for path, item in _references_in(fields, "fields", selves=True) if item in (SELF, own)]
     text = "A template with a source cannot reference its own rows, because they are not generated."
     if found:
@@ -215,18 +215,18 @@ def library(found: Mapping[str, Version], own: str, rows: int, stated: Rows) -> 
     unavailable."""
     others = {}
     for item, (number, spec, pins) in found.items():
-        words = compilation.vocabulary(pins.get("vocabulary"))
-        key = item, number, words.engine
+        vocabulary = compilation.vocabulary(pins.get("vocabulary"))
+        key = item, number, vocabulary.engine
         parsed = _PARSED.get(key)
         if parsed is None:
             fields = compilation.parsed_fields(spec["fields"], name=spec["name"], locale=spec["locale"])
-            parsed = groups.assign(fields, engine=words.engine)
+            parsed = groups.assign(fields, engine=vocabulary.engine)
             _PARSED.put(key, parsed, len(orjson.dumps(spec["fields"])))
         others[item] = RelatedTemplate(
             spec["name"],
             parsed,
             stated.get(item, spec["quantity"]),
-            words,
+            vocabulary,
             item in stated,
             compilation.anchor_of(spec),
         )
@@ -242,9 +242,9 @@ def pins_of(found: Mapping[str, Version]) -> dict[str, dict[str, int]]:
 
 
 def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
-    """`validation_error` for rows stated of a template that has nothing to do with the request."""
+    """Raise `validation_error` for row counts of templates that are not related to the request."""
     known = {*found, own}
-    strange = [
+    faults = [
         Fault(
             f"rows.{item}",
             "unknown_template",
@@ -254,8 +254,8 @@ def check_stated(stated: Rows, found: Iterable[str], own: str) -> None:
         for item in stated
         if item not in known
     ]
-    if strange:
-        raise validation_error(strange)
+    if faults:
+        raise validation_error(faults)
 
 
 def related_of(found: Mapping[str, Version], library: Library) -> dict[str, dict[str, int]]:

@@ -105,7 +105,7 @@ def among(found: Sequence[Edge], template_ids: Sequence[str]) -> list[Edge]:
 
 
 def walk(fields: Sequence[Stored], prefix: str = "") -> Iterator[tuple[str, Stored]]:
-    """Every stored field with its path, parents before children."""
+    """Yield every stored field with its path, parents before children."""
     for field in fields:
         path = prefix + field["name"]
         yield path, field
@@ -132,8 +132,8 @@ def order(
     may wait, if `may_wait` says so of any."""
     relevant = among(found, template_ids)
     inside = [edge for edge in relevant if not edge.to_itself]
-    parents = _parents(template_ids, inside)
-    strict = _parents(template_ids, [edge for edge in inside if not may_wait(edge)])
+    parents = _parents_of(template_ids, inside)
+    strict = _parents_of(template_ids, [edge for edge in inside if not may_wait(edge)])
     children: dict[str, list[str]] = {}
     for child, above in parents.items():
         for parent in above:
@@ -160,7 +160,7 @@ def order(
     return Order(tuple(ordered), tuple(broken))
 
 
-def _parents(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
+def _parents_of(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, set[str]]:
     parents: dict[str, set[str]] = {template_id: set() for template_id in template_ids}
     for edge in found:
         parents[edge.child_template_id].add(edge.parent_template_id)
@@ -221,7 +221,9 @@ def depths(template_ids: Sequence[str], found: Sequence[Edge]) -> dict[str, int]
     """Return the maximum number of ancestors of each template, along the edges that the order keeps."""
     ordering = order(template_ids, found)
     broken = set(map(id, ordering.broken))
-    parents = _parents(template_ids, [edge for edge in among(found, template_ids) if id(edge) not in broken])
+    parents = _parents_of(
+        template_ids, [edge for edge in among(found, template_ids) if id(edge) not in broken]
+    )
     result: dict[str, int] = {}
     for template_id in ordering.template_ids:
         result[template_id] = 1 + max((result[parent] for parent in parents[template_id]), default=-1)
@@ -284,14 +286,14 @@ NOTHING: Final = Look({}, {})
 
 
 def choices(actor: Actor) -> dict[str, str]:
-    """Names of the project's templates by id, in the order of the names; a bounded number of them."""
+    """Return the names of the project's templates by id, sorted by name, up to a limit."""
     listed = tenancy.listing(actor, Template).with_only_columns(Template.id, Template.name)
     rows = db.session.execute(listed.order_by(Template.name, Template.id).limit(limits.PICKED_TEMPLATES))
     return {row.id: row.name for row in rows}
 
 
 def names_of(actor: Actor, ids: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
-    """Name and field names of those templates that the actor may read, by id."""
+    """Return name and field names of the templates that the actor may read, by id."""
     found = related_templates.newest(actor, ids)
     return {
         item: (spec["name"], [field["name"] for field in spec["fields"]])
@@ -300,7 +302,7 @@ def names_of(actor: Actor, ids: Sequence[str]) -> dict[str, tuple[str, list[str]
 
 
 def children_of(own: str, ids: Sequence[str]) -> set[str]:
-    """Those of the templates `ids` whose rows are children of the template `own` by cardinality."""
+    """Return those of the templates `ids` whose rows are children of the template `own` by cardinality."""
     statement = (
         select(Template.id, TemplateVersion.spec)
         .join(TemplateVersion, TemplateVersion.template_id == Template.id)

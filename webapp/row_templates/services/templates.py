@@ -33,7 +33,7 @@ CHANGEABLE: Final = ("name", "description", "quantity", "fields", "locale", "anc
 
 
 def as_json(template: Template, version: TemplateVersion) -> dict[str, Any]:
-    """A template as of one version, as the API shows it."""
+    """Return a version of a template as the API shows it."""
     spec = version.spec
     return {
         "id": template.id,
@@ -105,8 +105,8 @@ def create(
 
 
 def change(actor: Actor, template: Template, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The next version of a locked template, with `changes` (any of `CHANGEABLE`, as sent; `anchor` aware or
-    None, which sets it to the present); commits. Returns the template as the API shows it.
+    """Save the next version of a locked template, with `changes` (any of `CHANGEABLE`, as sent; `anchor` aware or
+    None, which sets it to the current time); commits. Returns the template as the API shows it.
 
     Fields keep their ids, and the groups they were in. Error: validation_error.
     """
@@ -261,7 +261,7 @@ def warnings_of(plan: Plan, quantity: int) -> list[dict[str, str]]:
 
 
 def loader(template_id: str, number: int) -> Callable[[], tuple[dict[str, Any], dict[str, Any]]]:
-    """Reads one version's stored spec and pins, when it is called."""
+    """Return a function that reads the stored spec and pins of a version."""
 
     def load() -> tuple[dict[str, Any], dict[str, Any]]:
         statement = select(TemplateVersion.spec, TemplateVersion.pins).where(

@@ -167,7 +167,7 @@ def sound(vocabulary_id: str) -> bool:
 
 
 def stored() -> dict[str, int]:
-    """The vocabularies in the storage: bytes by id."""
+    """Return the vocabularies in the storage: bytes by id."""
     found = {}
     for item in storage.of(current_app).listing(FOLDER):
         name = item.key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")
