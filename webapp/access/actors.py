@@ -155,7 +155,7 @@ def changing(session: Session, workspace_id: str) -> None:
     )
     waiting: set[str] = session.info.setdefault(_CHANGED_WORKSPACES, set())
     if not event.contains(session, "after_commit", _renew_epochs):
-        # Not `once`: SQLAlchemy takes a second such listener of the same session for the first, which is spent.
+        # Not `once`: SQLAlchemy would treat a second listener of the same session as the first, which has already run.
         event.listen(session, "after_commit", _renew_epochs)
         event.listen(session, "after_rollback", _renew_epochs)
     waiting.add(workspace_id)

@@ -425,7 +425,7 @@ def read_field(form: Values, key: str, shown_type: str, field: Mapping[str, Any]
         options = {name: value for name, value in options.items() if name not in keys(kind.Options)} | read
         applicable = shown_options(
             kind, options
-        )  # the parameters of a distribution go when another one is chosen
+        )  # without the parameters of a distribution that is no longer selected
         options = {
             name: value
             for name, value in options.items()
@@ -511,7 +511,7 @@ def edit(
 
 
 def _with_type(field: Field, type_name: str) -> Field:
-    type_name, brace, more = type_name.partition(" {")  # a suggestion brings its options
+    type_name, brace, more = type_name.partition(" {")  # a suggestion includes its options
     kind = find(type_name)
     if kind is None:
         return {**field, "type": type_name}

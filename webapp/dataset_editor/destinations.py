@@ -177,22 +177,26 @@ def _plan(actor: Actor, dataset_id: str, connection_id: str, refused: ApiError |
         error = error or trouble
     tables = [  # what happens to each, and what may not fit
         {
-            "name": one["name"],
-            "target": one["target"],
-            "count": one["count"],
-            "create": one["create"],
-            "columns": sum(cell["state"] == "field" for cell in one["columns"]),
+            "name": item["name"],
+            "target": item["target"],
+            "count": item["count"],
+            "create": item["create"],
+            "columns": sum(cell["state"] == "field" for cell in item["columns"]),
             "doubts": [
                 f"{cell['column']}: {cell['misfits'][0]['message']}"
-                for cell in one["columns"]
+                for cell in item["columns"]
                 if cell["misfits"]
             ],
-            "faults": [fault["message"] for fault in one["faults"]],
+            "faults": [fault["message"] for fault in item["faults"]],
         }
-        for one in (found["tables"] if found else ())
+        for item in (found["tables"] if found else ())
     ]
     confirm_fault = next(
-        (one for one in (refused.details.get("fields", ()) if refused else ()) if one["path"] == "confirm"),
+        (
+            item
+            for item in (refused.details.get("fields", ()) if refused else ())
+            if item["path"] == "confirm"
+        ),
         None,
     )
     context = {

@@ -138,25 +138,25 @@ def _context(actor: Actor, dataset: Dataset, state: ViewState, feedback: Feedbac
         else None,
         "label_of": overview.label_of,
         "in_words": overview.in_words,
-        "newer": [one.name for one in tables.tables if one.version < one.newest],
+        "newer": [item.name for item in tables.tables if item.version < item.newest],
         "chosen": chosen,
         "edge": edge,
         "shapes": SHAPES,
         "destination": destinations.chosen(actor, dataset, state.to),
-        "warnings": [one["message"] for one in data["warnings"]],
+        "warnings": [item["message"] for item in data["warnings"]],
     }
     if chosen is not None and state.view in ("diagram", "table"):
         context |= _drawer_context(actor, data, tables, chosen, edge)
     if state.view == "versions":
         context["versions"] = [
             {
-                "number": one.number,
-                "at": one.created_at,
+                "number": item.number,
+                "at": item.created_at,
                 "who": who,
-                "tables": len(one.spec["templates"]),
-                "what": (one.step or {}).get("label", ""),
+                "tables": len(item.spec["templates"]),
+                "what": (item.step or {}).get("label", ""),
             }
-            for one, who in datasets.KIND.history(dataset)
+            for item, who in datasets.KIND.history(dataset)
         ]
     if state.view == "api":
         context["use"] = snippets.of_dataset(snippets.origin(), dataset.id, data)

@@ -26,7 +26,7 @@ READ_ONLY: Final = frozenset({"version"})
 """Keys of a table that a client sends back, and that are then ignored."""
 
 # The tables have names, so the option for a name is not available here.
-if TYPE_CHECKING:  # which options it has is known when the program runs
+if TYPE_CHECKING:  # its options are only known at run time
     SqlScriptSection = SqlSection
 else:
     SqlScriptSection = section("SqlScriptOptions", FORMATS["sql"], "arrays", "table")

@@ -381,7 +381,7 @@ class _FaultCollector:
 # --- Dry run: the request for the first row of a template
 
 _SEED: Final = "example"
-_SECRET_PLACEHOLDER: Final = (
+_MASK_REPLACEMENT: Final = (
     "a-stored-secret"  # replaces a mask: the secret is not decrypted, and would be masked again
 )
 
@@ -415,4 +415,4 @@ def unmasked(value: Any) -> Any:
     """Replace masked secrets in the input of a form by a placeholder, so that it can be checked."""
     if isinstance(value, Mapping):
         return {name: unmasked(one) for name, one in value.items()}
-    return _SECRET_PLACEHOLDER if value == MASK else value
+    return _MASK_REPLACEMENT if value == MASK else value

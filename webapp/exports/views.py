@@ -55,7 +55,9 @@ def parts(export: Export, first: int = 1) -> dict[str, Any]:
     }
 
 
-_SETTLED_SECONDS: Final = 2  # chosen: earlier, the rate is that of starting up, and the time left would jump
+_SETTLED_SECONDS: Final = (
+    2  # chosen: before, the rate is that of the start, and the remaining time would jump
+)
 
 
 def pace(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,7 +151,7 @@ class Request(flask.Request):
     def _load_form_data(self) -> None:
         if self.endpoint not in ENDPOINTS or "form" in self.__dict__:
             return super()._load_form_data()
-        db.session.rollback()  # who asks was looked up; a slow sender must not hold a transaction open
+        db.session.rollback()  # authentication read the database; a slow sender must not keep a transaction open
         try:
             return super()._load_form_data()
         except BaseException as error:

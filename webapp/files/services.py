@@ -960,7 +960,7 @@ def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool 
     a file that is deleted during the call may be missing. Raise `unavailable` if the storage does not respond or the
     disk is full.
     """
-    files = _requested_files(workspace_id, project_id)
+    files = _listed(workspace_id, project_id)
     cache = Path(current_app.config["SETTINGS"].data_dir) / "cache" / "files"
     with reachable():
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -971,7 +971,7 @@ def sync(workspace_id: str, project_id: str | None, folder: Path, *, link: bool 
         _evict(cache)
 
 
-def _requested_files(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
+def _listed(workspace_id: str, project_id: str | None) -> list[_RequestedFile]:
     table = WorkspaceFile
     columns = table.id, table.name, table.size, table.sha256, table.storage_key
     with reading() as session:

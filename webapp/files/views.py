@@ -187,8 +187,8 @@ bp = Blueprint("workspace_files", __name__)
 
 # --- Routes -------------------------------------------------------------------------------------------------
 
-# What a browser shows or saves and never runs; all else goes out as bytes of no kind. With nosniff, no file can be
-# a script or a style sheet of a page of ours either.
+# Types that a browser shows or saves and never runs; all others are sent as application/octet-stream. With nosniff,
+# no file can be used as a script or style sheet of a Rowsmith page either.
 _INLINE_TYPES: Final = frozenset(
     {
         "text/csv",
@@ -209,7 +209,7 @@ _INLINE_TYPES: Final = frozenset(
 )
 BYTES: Final = "application/octet-stream"
 _UNSAFE_IN_HEADER: Final = re.compile(r"[^A-Za-z0-9._ ()-]", re.ASCII)
-# Should a browser ever show one: nothing in it runs, and it belongs to no origin.
+# If a browser shows a file anyway, nothing in it runs, and it has no origin.
 _SANDBOX_POLICY: Final = "sandbox; default-src 'none'"
 
 
@@ -297,7 +297,7 @@ def upload(actor: Actor) -> Response:
     see = url_for("workspace_files.index", folder=folder or None)
     if purged:
         message += f". To make room, {removed(len(purged))} removed for good"
-    scripted = "HX-Request" in request.headers  # it shows what it did itself
+    scripted = "HX-Request" in request.headers  # the script shows the result itself
     purged_items = [{"id": one.id, "name": one.name, "size": one.size} for one in purged]
     data = {**as_dict(last), "purged": purged_items}
     return reply(data, status=201, see=see, flashed=None if scripted else message, headers=headers)
@@ -319,7 +319,7 @@ def download(actor: Actor, name: str) -> Response:
         file = services.find(actor, name)
         try:
             return sent(actor, file)
-        except services.Missing:  # it was replaced between the look and the read
+        except services.Missing:  # it was replaced between the lookup and the read
             db.session.rollback()
     raise services.missing(name)
 

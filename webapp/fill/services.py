@@ -64,33 +64,33 @@ def draft(actor: Actor, connection_id: str, body: FillInput) -> FillResult:
         actor, connection_id, [*requested], max(requested.values(), default=body.rows), body.existing
     )
     listed = [
-        {"template_id": one["id"], "count": requested[table], "name": table}
-        for table, one in created.by_table.items()
+        {"template_id": item["id"], "count": requested[table], "name": table}
+        for table, item in created.by_table.items()
     ]
     dataset = datasets.create(actor, name=name, templates=listed, seed=body.seed)
     counts = rows.possible_counts(actor, datasets.get(actor, dataset["id"]))
-    if any(counts[one["template_id"]][0] < one["count"] for one in listed):
-        listed = [{**one, "count": max(1, counts[one["template_id"]][0])} for one in listed]
+    if any(counts[item["template_id"]][0] < item["count"] for item in listed):
+        listed = [{**item, "count": max(1, counts[item["template_id"]][0])} for item in listed]
         locked = datasets.get(actor, dataset["id"], "write", lock=True)
         dataset = datasets.change(actor, locked, {"templates": listed})
     results = [
         {
-            "table": one["name"],
-            "template_id": one["template_id"],
-            "rows": one["count"],
-            "note": counts[one["template_id"]][1] or limited.get(one["name"], (0, ""))[1],
+            "table": item["name"],
+            "template_id": item["template_id"],
+            "rows": item["count"],
+            "note": counts[item["template_id"]][1] or limited.get(item["name"], (0, ""))[1],
         }
-        for one in listed
+        for item in listed
     ]
     empty = [
         {
-            "table": one.name,
+            "table": item.name,
             "code": "no_rows",
             "message": "It has no rows, and each table gets as many rows as it has.",
             "hint": "",
         }
-        for one in entities
-        if one.name not in requested
+        for item in entities
+        if item.name not in requested
     ]
     return FillResult(connection_id, dataset, results, created.report, [*empty, *created.skipped])
 
@@ -106,11 +106,15 @@ def _row_counts(connection: Connection, entities: list[Entity], body: FillInput)
     Errors: validation_error (`nothing_to_fill`), those of connections.
     """
     if body.row_counts == "equal":
-        return {one.name: body.rows for one in entities}
-    existing = inspection.counts(connection, [one.name for one in entities], limits.FETCH_SECONDS)
+        return {entity.name: body.rows for entity in entities}
+    existing = inspection.counts(connection, [entity.name for entity in entities], limits.FETCH_SECONDS)
     maximum = limits.ENTERPRISE_MAX.rows_per_generation
     if body.row_counts == "existing":
-        found = {one.name: min(maximum, existing[one.name]) for one in entities if existing.get(one.name)}
+        found = {
+            entity.name: min(maximum, existing[entity.name])
+            for entity in entities
+            if existing.get(entity.name)
+        }
         if not found:
             text = "No table has rows, and each table gets as many rows as it has."
             hint = "Give the number of rows per table."
@@ -119,10 +123,10 @@ def _row_counts(connection: Connection, entities: list[Entity], body: FillInput)
     largest = max(existing.values(), default=0)
     levels = _levels(entities)
     return {
-        one.name: max(1, round(body.rows * existing[one.name] / largest))
-        if existing.get(one.name)
-        else max(1, body.rows // _PER_LEVEL ** levels[one.name])
-        for one in entities
+        entity.name: max(1, round(body.rows * existing[entity.name] / largest))
+        if existing.get(entity.name)
+        else max(1, body.rows // _PER_LEVEL ** levels[entity.name])
+        for entity in entities
     }
 
 

@@ -29,7 +29,7 @@ GIVING_BACK: Final = ("template.generate_cut", "export.end", "push.end")
 _TEMPLATE_KINDS: Final = frozenset({"template", "dataset"})
 _FOLD: Final = b"fold"
 
-# Set the counts apart under an id, unless some are apart already. KEYS: counts, counts set apart. ARGV: the id.
+# Set the counts aside with an id, unless some are set aside already. KEYS: counts, counts set aside. ARGV: the id.
 # -> the counts that are ready to be moved, as HGETALL returns them.
 _SET_ASIDE: Final = """
 if redis.call('EXISTS', KEYS[2]) == 0 then

@@ -52,7 +52,7 @@ def add(workspace_id: str, size: int) -> None:
     redis, name = redis_client(), _name(workspace_id)
     if (
         redis.incrby(name, size) == size
-    ):  # there was no count to add to: the next one is read from the database
+    ):  # there was no cached number to add to: the next check reads the database
         redis.delete(name)
 
 

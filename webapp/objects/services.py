@@ -237,9 +237,9 @@ def _dependents_of_scenario(_actor: Actor, scenario: Scenario) -> Iterator[Depen
     for row in db.session.execute(unfinished.limit(limits.SHOWN_USES)):
         yield Dependent("run", row.id, scenario.name, "on its way", team_id=row.team_id)
     yield from (
-        one
-        for one in _mentions(Scenario, scenario.workspace_id, scenario.id, "its program names it")
-        if one.id != scenario.id
+        dependent
+        for dependent in _mentions(Scenario, scenario.workspace_id, scenario.id, "its program names it")
+        if dependent.id != scenario.id
     )
 
 
@@ -366,17 +366,17 @@ def move(
     forbidden (as for each single object), in_use with `related` objects that also have to be moved, or with unfinished
     runs; conflict for a file whose name exists in the project; validation_error.
     """
-    requested = [_find_movable(actor, place, one) for place, one in enumerate(dict.fromkeys(object_ids))]
-    moving = [one for one in requested if one.project_id != project.id]
-    if related == "leave" and any(one.team_id != project.team_id for one in moving):
+    requested = [_find_movable(actor, place, item) for place, item in enumerate(dict.fromkeys(object_ids))]
+    moving = [item for item in requested if item.project_id != project.id]
+    if related == "leave" and any(item.team_id != project.team_id for item in moving):
         text = "Related objects can be separated only within one team."
         hint = "Send take, or move the rest as well."
         raise validation_error([Fault("related", "not_allowed", text, hint)])
     if related != "leave":
         rest = _related_objects(actor, moving)
         if rest and related == "refuse":
-            entries = [_moved_entry(one) for one in rest]
-            names = ", ".join(f'{one["type"]} "{one["name"]}"' for one in entries[:3])
+            entries = [_moved_entry(item) for item in rest]
+            names = ", ".join(f'{item["type"]} "{item["name"]}"' for item in entries[:3])
             more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
             text = f"{names}{more} are related to it and must move as well."
             raise ApiError("in_use", text, {"related": entries})
@@ -384,34 +384,34 @@ def move(
     if len(moving) > limits.MAX_MOVED:
         text = f"You can move at most {limits.MAX_MOVED:,} objects in one request, not {len(moving):,}."
         raise validation_error([Fault("objects", "too_long", text)])
-    scenarios = [one.id for one in moving if isinstance(one, Scenario)]
+    scenarios = [item.id for item in moving if isinstance(item, Scenario)]
     going = select(Run.id, Scenario.name).join(Scenario, Scenario.id == Run.scenario_id)
     going = going.where(Run.scenario_id.in_(scenarios), Run.status.not_in(END_STATES))
     if runs := db.session.execute(going).all():
         text = f"{runs[0].name} is running. Wait until it has finished."
         users = [{"type": "run", "id": run.id, "name": run.name} for run in runs]
         raise ApiError("in_use", text, {"used_by": users})
-    if any(isinstance(one, WorkspaceFile) for one in moving):
+    if any(isinstance(item, WorkspaceFile) for item in moving):
         files.lock(actor.workspace_id)
     destination = {"project_id": project.id, "team_id": project.team_id}
-    for one in moving:
-        before = one.project_id
-        if isinstance(one, WorkspaceFile):
-            _check_name(one, project)
-        if isinstance(one, Scenario):
-            db.session.execute(update(Run).where(Run.scenario_id == one.id).values(**destination))
-        if isinstance(one, Endpoint):
+    for item in moving:
+        before = item.project_id
+        if isinstance(item, WorkspaceFile):
+            _check_name(item, project)
+        if isinstance(item, Scenario):
+            db.session.execute(update(Run).where(Run.scenario_id == item.id).values(**destination))
+        if isinstance(item, Endpoint):
             connections = update(Connection).where(
-                Connection.id == one.connection_id, Connection.of_endpoint.is_(True)
+                Connection.id == item.connection_id, Connection.of_endpoint.is_(True)
             )
             db.session.execute(connections.values(**destination))
-        one.project_id, one.team_id, one.updated_at = project.id, project.team_id, clock.now()
+        item.project_id, item.team_id, item.updated_at = project.id, project.team_id, clock.now()
         db.session.flush()
         audit_log.record(
-            actor, f"{word_of(type(one))}.move", one, join=True, name=one.name,
+            actor, f"{word_of(type(item))}.move", item, join=True, name=item.name,
             project={"from": before, "to": project.id},
         )  # fmt: skip
-    entries = [_moved_entry(one) for one in moving]
+    entries = [_moved_entry(item) for item in moving]
     db.session.commit()
     return entries
 
@@ -570,7 +570,9 @@ def _trash_entry(
     return {
         "type": row.type,
         "id": row.id,
-        "name": row.name or urlsplit(row.url).hostname or row.id,  # of an address no more: it may hold a key
+        "name": row.name
+        or urlsplit(row.url).hostname
+        or row.id,  # only the host of a URL, which may contain a key
         "project_id": row.project_id,
         "deleted_at": clock.to_text(row.deleted_at),
         "deleted_by": by.id if by else None,

@@ -69,7 +69,7 @@ def section(name: str, kind: type[Format], *without: str) -> type[_Section]:
     return model
 
 
-if TYPE_CHECKING:  # which options they have is known when the program runs
+if TYPE_CHECKING:  # their options are only known at run time
     CsvSection = _Section
     SqlSection = _Section
 else:

@@ -196,13 +196,13 @@ def _add_shares(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum])
         share = shares.setdefault(name, Share(name, ""))
         share.sum.add(amount.rows, amount.requests)
         share.steps.setdefault(_step_start(part[0], found.step), Sum()).add(amount.rows, amount.requests)
-    ranked = sorted(shares.values(), key=lambda one: (-one.sum.rows, -one.sum.requests, one.id))
+    ranked = sorted(shares.values(), key=lambda item: (-item.sum.rows, -item.sum.requests, item.id))
     found.shares, rest = ranked[: limits.USAGE_PARTS], ranked[limits.USAGE_PARTS :]
-    ids = [one.id for one in found.shares if one.id]
+    ids = [item.id for item in found.shares if item.id]
     names: dict[str, str] = {}  # those of deleted ones among them
     if by == "person":
         people = db.session.scalars(select(User).where(User.id.in_(ids)))
-        names = {one.id: one.name or one.email for one in people}
+        names = {item.id: item.name or item.email for item in people}
     for model in _MODELS.get(by, ()):
         statement = select(model.id, model.name).where(
             model.workspace_id == actor.workspace_id, model.id.in_(ids)
@@ -213,9 +213,9 @@ def _add_shares(actor: Actor, found: History, by: By, parts: Mapping[Part, Sum])
     if rest:
         found.others = len(rest)
         remainder = Share("", f"{len(rest)} others")
-        for one in rest:
-            remainder.sum.add(one.sum.rows, one.sum.requests)
-            for at, amount in one.steps.items():
+        for item in rest:
+            remainder.sum.add(item.sum.rows, item.sum.requests)
+            for at, amount in item.steps.items():
                 remainder.steps.setdefault(at, Sum()).add(amount.rows, amount.requests)
         found.shares.append(remainder)
 

@@ -173,13 +173,13 @@ def usage(actor: Actor, query: Any) -> Response:
             "steps": _step_list(found.steps),
             "shares": [
                 {
-                    "id": one.id,
-                    "name": one.name,
-                    "rows": one.sum.rows,
-                    "requests": one.sum.requests,
-                    "steps": _step_list(one.steps),
+                    "id": share.id,
+                    "name": share.name,
+                    "rows": share.sum.rows,
+                    "requests": share.sum.requests,
+                    "steps": _step_list(share.steps),
                 }
-                for one in found.shares
+                for share in found.shares
             ],
         },
     }

@@ -49,14 +49,14 @@ def told(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, Any]]:
     """Return usages for the API; objects of teams that the actor is not in have no id and name."""
     return [
         {
-            "type": one.type,
-            "id": one.id if visible else None,
-            "name": one.name if visible else None,
-            "how": one.how,
-            "blocks": one.blocks,
+            "type": dependent.type,
+            "id": dependent.id if visible else None,
+            "name": dependent.name if visible else None,
+            "how": dependent.how,
+            "blocks": dependent.blocks,
         }
-        for one in uses
-        for visible in [one.team_id is None or actor.role_in(one.team_id) is not None]
+        for dependent in uses
+        for visible in [dependent.team_id is None or actor.role_in(dependent.team_id) is not None]
     ]
 
 

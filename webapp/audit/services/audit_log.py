@@ -299,9 +299,9 @@ def _new_secrets(masked: Any, requested: Any, path: str = "") -> list[str]:
         return [path] if requested is not None and MASK not in str(requested) else []
     if isinstance(masked, Mapping) and isinstance(requested, Mapping):
         return [
-            one
+            found
             for name in masked
-            for one in _new_secrets(
+            for found in _new_secrets(
                 masked[name], requested.get(name), f"{path}.{name}" if path else str(name)
             )
         ]

@@ -240,7 +240,7 @@ def _write_seal(
                 )
             )
     except IntegrityError:
-        return False  # the other one was first; or the workspace has gone
+        return False  # another process was first, or the workspace was deleted
     return True
 
 

@@ -104,7 +104,7 @@ def page(actor: Actor, filters: EntryFilter, cursor: str | None, limit: int) -> 
     following, until = None, None
     if len(rows) > limit:
         following = pagination.cursor_of(_NAME, context, [rows[limit - 1].at.isoformat(), rows[limit - 1].id])
-    elif bound is not None:  # there may be more beyond what was looked through
+    elif bound is not None:  # older entries may match too
         following, until = pagination.cursor_of(_NAME, context, [bound.isoformat(), ""]), bound
     total, exact = _total(actor.workspace_id, filters)
     return SearchPage(rows[:limit], following, total, exact, until)

@@ -212,7 +212,7 @@ def _save(actor: Actor, draft: OpenDraft) -> Response:
     if "HX-Request" not in request.headers or draft.template is None or verb != "save":
         return _redirect(address)
     draft = draft_page.opened(actor, template, row, services.spec_of(row))
-    # What saving adds, such as groups, is in the inspector too: else its next change would take it away.
+    # Render the inspector with what saving adds, such as groups: otherwise its next change would remove it.
     return draft_page.fragments(draft, state, inspector=True, just_saved=True)
 
 

@@ -106,7 +106,7 @@ class Tables:
             return self._columns_cache[connection_id]
         columns = None
         if connection_id:
-            # If it is gone or its target does not answer, the name is typed.
+            # If it was deleted or its target does not respond, the user types the name.
             with suppress(ApiError):
                 found = connections_connections.get(self._actor, connection_id)
                 if found.metadata_key is not None or self.asks:

@@ -302,8 +302,8 @@ def about_type(actor: Actor) -> Response:
     kind = find(type_name)
     if kind is None:
         raise ApiError("not_found", "There is no such field type.")
-    fields = [dict(one) for one in draft.spec["fields"]]
-    place = next((one for one in places(fields) if one.key == key), None)
+    fields = [dict(item) for item in draft.spec["fields"]]
+    place = next((item for item in places(fields) if item.key == key), None)
     if place is not None:
         fields, _ = forms.edit(fields, "type", place.id, kind.name)
         field_name = place.names[0]
@@ -313,11 +313,11 @@ def about_type(actor: Actor) -> Response:
             {"name": field_name, "type": kind.name, "options": dict(guess.STARTERS.get(kind.name, {}))}
         )
     related = [
-        one["name"]
-        for one in fields
-        if one.get("name") not in (None, "", field_name)
+        item["name"]
+        for item in fields
+        if item.get("name") not in (None, "", field_name)
         and kind.group_kind
-        and _group_kind(one) == kind.group_kind
+        and _group_kind(item) == kind.group_kind
     ]
     columns = [field_name, *related[:1]]
     sample = services.sample(
@@ -336,13 +336,15 @@ def about_type(actor: Actor) -> Response:
             "templates/about_type.html",
             kind=kind,
             look=icon_of,
-            category=next((one["label"] for one in families() if one["name"] == kind.category), ""),
+            category=next((item["label"] for item in families() if item["name"] == kind.category), ""),
             columns=columns,
             rows=rows,
             needs="" if rows else "Values appear when its options are set.",
             options=[name.replace("_", " ") for name in keys(kind.Options)][:6],
             group={"person": "One person", "place": "One address"}.get(kind.group_kind or "", ""),
-            capacity=next((one["capacity"] for one in catalogue.entries() if one["name"] == kind.name), None),
+            capacity=next(
+                (item["capacity"] for item in catalogue.entries() if item["name"] == kind.name), None
+            ),
         ),
         mimetype="text/html",
     )

@@ -101,9 +101,9 @@ class Form:
     def placed(self, faults: list[dict[str, Any]]) -> dict[str, str]:
         """Return the errors by the name of their input."""
         own = {
-            one["path"]: str(one["message"]) if self.texts[one["path"]].strip() else "This is needed."
-            for one in faults
-            if one["path"] in _PLAIN_INPUTS
+            fault["path"]: str(fault["message"]) if self.texts[fault["path"]].strip() else "This is needed."
+            for fault in faults
+            if fault["path"] in _PLAIN_INPUTS
         }
         return {
             **own,

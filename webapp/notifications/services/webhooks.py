@@ -594,7 +594,7 @@ def _validated_events(url: str, events: Sequence[str]) -> list[str]:
     except GateError as error:
         if error.reason == "not_allowed":
             raise ApiError("target_not_allowed", error.message, {"host": host}) from None
-        # A name that is not known yet may be at the first event.
+        # A name that cannot be resolved yet may exist at the first event.
     return list(dict.fromkeys(events))
 
 

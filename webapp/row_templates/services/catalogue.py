@@ -17,7 +17,7 @@ from webapp.engine.types.registry import REGISTRY, plain
 from webapp.errors import ApiError, Fault, did_you_mean
 from webapp.row_templates.services import compilation
 
-# How well a word fits a type: the first of these that it fits decides, earlier is better.
+# The ranks of a match, best first: the first one that applies is used.
 _EXACT, _WORD, _BEGINS, _INSIDE_NAME, _INSIDE_TEXT, _MISTYPED = range(6)
 _MISTYPED_CHARS: Final = 4  # shorter words resemble too many others
 

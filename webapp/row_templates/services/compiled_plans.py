@@ -82,7 +82,7 @@ def of_version(
         return found
     spec, pins = load()
     versions = related_templates.gather(spec["fields"], template_id, related_templates.pinned(pins, instead))
-    if not instead:  # of a dataset's templates not every one is reached from each
+    if not instead:  # a template of a dataset does not reach all others
         related_templates.check_stated(stated, versions, template_id)
     library = related_templates.library(versions, template_id, spec["quantity"], stated)
     parsed = compilation.parsed_fields(
