@@ -23,7 +23,7 @@ from webapp.engine.formats.nested import json_texts
 _NUMERIC: Final = ("integer", "decimal", "float")
 _HEX: Final = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint16)
 _UNIT: Final = "us"
-_NOTHING: Final = pa.scalar(None, pa.string())
+_NULL: Final = pa.scalar(None, pa.string())
 _TRUE: Final = pa.array(["t", "true", "1"])
 
 
@@ -37,8 +37,8 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
         array = array.combine_chunks()
     kind = array.type
     if pa.types.is_dictionary(kind):
-        keeps = pa.types.is_string(kind.value_type) and kind.index_type.bit_width <= 32
-        return array if keeps else plain(array.dictionary_decode())
+        is_supported = pa.types.is_string(kind.value_type) and kind.index_type.bit_width <= 32
+        return array if is_supported else plain(array.dictionary_decode())
     if pa.types.is_string(kind) or pa.types.is_null(kind):
         return array
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -82,7 +82,7 @@ def fitted(array: pa.Array, column: Column) -> pa.Array:
     ):
         return json_texts(array)
     if pa.types.is_nested(kind):
-        return pc.if_else(array.is_null(), _NOTHING, json_texts(array))
+        return pc.if_else(array.is_null(), _NULL, json_texts(array))
     if pa.types.is_binary(kind) and column.type != "binary":
         return hexed(array)
     return array
@@ -96,7 +96,7 @@ def hexed(array: pa.Array) -> pa.Array:
     digits = pa.py_buffer(_HEX.take(octets))
     bounds = pa.py_buffer((span - span[0]) * np.int32(2))
     texts = pa.Array.from_buffers(pa.string(), len(array), [None, bounds, digits])
-    return pc.if_else(array.is_valid(), texts, _NOTHING) if array.null_count else texts
+    return pc.if_else(array.is_valid(), texts, _NULL) if array.null_count else texts
 
 
 # --- Values that servers return
@@ -146,10 +146,10 @@ def of_objects(values: list[Any]) -> pa.Array:
     try:
         return plain(pa.array(values))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return pa.array([_text(value) for value in values], pa.string())
+        return pa.array([_as_text(value) for value in values], pa.string())
 
 
-def _text(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes | memoryview):
@@ -182,15 +182,15 @@ def convert_column(array: pa.Array, column: Column, convert: Converter) -> tuple
         values = values.dictionary_decode()
     if pa.types.is_binary(values.type) and column.type not in ("binary", "uuid", "other"):
         values = hexed(values)
-    found: list[Any] = []
+    converted: list[Any] = []
     failures: list[RowError] = []
     for row, value in enumerate(values.to_pylist()):
         try:
-            found.append(None if value is None else convert(value, column))
+            converted.append(None if value is None else convert(value, column))
         except ConversionError as error:
-            found.append(None)
+            converted.append(None)
             failures.append(RowError(row, error.reason, f"{column.name}: {error}", column=column.name))
-    return found, failures
+    return converted, failures
 
 
 def shown(value: Any) -> str:
@@ -203,33 +203,35 @@ def integer(value: Any, column: Column) -> int:
     """Convert to an integer within the column's bits. 3.00 is accepted."""
     try:
         number = Decimal(value.strip()) if isinstance(value, str) else value
-        whole = int(number)
+        result = int(number)
     except (InvalidOperation, ValueError, OverflowError, TypeError):
         raise ConversionError("wrong_type", f"{shown(value)} is not a whole number") from None
-    if whole != number:
+    if result != number:
         raise ConversionError("wrong_type", f"{shown(value)} has a fraction")
     if column.bits is not None:
-        most = 1 << (column.bits if column.unsigned else column.bits - 1)
-        if not (0 if column.unsigned else -most) <= whole < most:
+        limit = 1 << (column.bits if column.unsigned else column.bits - 1)
+        if not (0 if column.unsigned else -limit) <= result < limit:
             raise ConversionError("out_of_range", f"{shown(value)} has more than {column.bits} bits")
-    elif column.precision is not None and abs(whole) >= 10**column.precision:
+    elif column.precision is not None and abs(result) >= 10**column.precision:
         raise ConversionError("out_of_range", f"{shown(value)} has more than {column.precision} digits")
-    return whole
+    return result
 
 
 def number(value: Any, column: Column) -> Decimal:
     """Convert to a decimal whose integer digits fit. The target rounds the fraction."""
     try:
-        found = Decimal(str(value).strip() if isinstance(value, str | float) else value)
+        result = Decimal(str(value).strip() if isinstance(value, str | float) else value)
     except (InvalidOperation, ValueError, TypeError):
-        found = Decimal("NaN")
-    if not found.is_finite():
+        result = Decimal("NaN")
+    if not result.is_finite():
         raise ConversionError("wrong_type", f"{shown(value)} is not a number")
-    if column.precision is not None and abs(found) >= Decimal(10) ** (column.precision - (column.scale or 0)):
+    if column.precision is not None and abs(result) >= Decimal(10) ** (
+        column.precision - (column.scale or 0)
+    ):
         raise ConversionError(
             "out_of_range", f"{shown(value)} has too many digits for ({column.precision},{column.scale or 0})"
         )
-    return found
+    return result
 
 
 def real(value: Any, column: Column) -> float:
@@ -242,35 +244,35 @@ def real(value: Any, column: Column) -> float:
 
 def boolean(value: Any, column: Column) -> bool:
     """Convert to a boolean."""
-    word = str(value).strip().lower()
-    if word not in (*TRUE, *FALSE):
+    lowered = str(value).strip().lower()
+    if lowered not in (*TRUE, *FALSE):
         raise ConversionError("wrong_type", f"{shown(value)} is neither true nor false")
-    return word in TRUE
+    return lowered in TRUE
 
 
 def moment(value: Any, column: Column) -> dt.datetime:
     """Convert to a date and time, with a time zone only if the value has one. A date becomes midnight."""
     try:
-        found = dt.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+        result = dt.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
     except ValueError:
-        found = None
-    if isinstance(found, dt.date) and not isinstance(found, dt.datetime):
-        found = dt.datetime.combine(found, dt.time())
-    if not isinstance(found, dt.datetime):
+        result = None
+    if isinstance(result, dt.date) and not isinstance(result, dt.datetime):
+        result = dt.datetime.combine(result, dt.time())
+    if not isinstance(result, dt.datetime):
         raise ConversionError("wrong_type", f"{shown(value)} is not a date and time")
-    return found
+    return result
 
 
 def instant(value: Any, column: Column) -> dt.datetime:
     """Convert to a date and time in UTC. Without a time zone, UTC is assumed."""
-    found = moment(value, column)
-    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
+    result = moment(value, column)
+    return result.replace(tzinfo=dt.UTC) if result.tzinfo is None else result.astimezone(dt.UTC)
 
 
 def local(value: Any, column: Column) -> dt.datetime:
     """Convert to a date and time without a time zone: in UTC if the value has one."""
-    found = moment(value, column)
-    return found if found.tzinfo is None else found.astimezone(dt.UTC).replace(tzinfo=None)
+    result = moment(value, column)
+    return result if result.tzinfo is None else result.astimezone(dt.UTC).replace(tzinfo=None)
 
 
 def day(value: Any, column: Column) -> dt.date:
@@ -281,14 +283,14 @@ def day(value: Any, column: Column) -> dt.date:
 def time(value: Any, column: Column) -> dt.time:
     """Convert to a time of day."""
     try:
-        found = dt.time.fromisoformat(value.strip()) if isinstance(value, str) else value
+        result = dt.time.fromisoformat(value.strip()) if isinstance(value, str) else value
     except ValueError:
-        found = None
-    if isinstance(found, dt.datetime):
-        found = found.time()
-    if not isinstance(found, dt.time):
+        result = None
+    if isinstance(result, dt.datetime):
+        result = result.time()
+    if not isinstance(result, dt.time):
         raise ConversionError("wrong_type", f"{shown(value)} is not a time of day")
-    return found.replace(tzinfo=None)
+    return result.replace(tzinfo=None)
 
 
 def text(value: Any, column: Column) -> str:
@@ -306,12 +308,12 @@ def text(value: Any, column: Column) -> str:
 
 def octets(value: Any, column: Column) -> bytes:
     """Convert to bytes; text is encoded as UTF-8."""
-    found = value if isinstance(value, bytes) else text(value, column).encode()
-    if column.max_length is not None and len(found) > column.max_length:
+    result = value if isinstance(value, bytes) else text(value, column).encode()
+    if column.max_length is not None and len(result) > column.max_length:
         raise ConversionError(
-            "too_long", f"the value has {len(found):,} bytes, but at most {column.max_length:,} fit"
+            "too_long", f"the value has {len(result):,} bytes, but at most {column.max_length:,} fit"
         )
-    return found
+    return result
 
 
 def identifier(value: Any, column: Column) -> uuid.UUID:
@@ -324,12 +326,12 @@ def identifier(value: Any, column: Column) -> uuid.UUID:
 
 def document(value: Any, column: Column) -> str:
     """Return JSON text, after checking that it is valid."""
-    found = text(value, column)
+    result = text(value, column)
     try:
-        json.loads(found)
+        json.loads(result)
     except (ValueError, RecursionError):
         raise ConversionError("wrong_type", f"{shown(value)} is not JSON") from None
-    return found
+    return result
 
 
 CONVERTERS: Final[Mapping[str, Converter]] = {

@@ -45,23 +45,23 @@ def stages(connector: Connector, seconds: float) -> list[dict[str, Any]]:
     A stage that exceeds the remaining time counts as failed. Never raises ConnectorError.
     """
     began = time.monotonic()
-    found, ended = _asked("stages", connector, seconds)
-    if ended is not None and all(one["ok"] for one in found):
-        last = STAGES.index(found[-1]["name"]) + 1 if found else 0
-        spent = round((time.monotonic() - began) * 1000) - sum(one["ms"] for one in found)
-        found.append(
-            {"name": STAGES[min(last, len(STAGES) - 1)], "ok": False, "code": ended.reason,
-             "message": ended.message, "hint": ended.hint, "ms": max(spent, 0), "response": None}
+    results, error = _inspect("stages", connector, seconds)
+    if error is not None and all(one["ok"] for one in results):
+        last = STAGES.index(results[-1]["name"]) + 1 if results else 0
+        spent = round((time.monotonic() - began) * 1000) - sum(one["ms"] for one in results)
+        results.append(
+            {"name": STAGES[min(last, len(STAGES) - 1)], "ok": False, "code": error.reason,
+             "message": error.message, "hint": error.hint, "ms": max(spent, 0), "response": None}
         )  # fmt: skip
-    return found
+    return results
 
 
 def metadata(connector: Connector, seconds: float) -> dict[str, Any]:
     """Return the target's metadata, as `metadata_json.to_json` formats it. Raises ConnectorError."""
-    found, ended = _asked("metadata", connector, seconds)
-    if ended is not None:
-        raise ended
-    known: dict[str, Any] = found[0]
+    parts, error = _inspect("metadata", connector, seconds)
+    if error is not None:
+        raise error
+    known: dict[str, Any] = parts[0]
     return known
 
 
@@ -72,15 +72,15 @@ def samples(
 
     Raises ConnectorError if the connection itself failed.
     """
-    found, ended = _asked("samples", connector, seconds, tables=list(tables), rows=rows)
-    if ended is not None and not found:
-        raise ended
-    out = {}
-    for one in found:
-        if one["name"] is not None:
-            with pa.ipc.open_stream(base64.b64decode(one["rows"])) as stream:
-                out[one["name"]] = stream.read_next_batch()
-    return out
+    parts, error = _inspect("samples", connector, seconds, tables=list(tables), rows=rows)
+    if error is not None and not parts:
+        raise error
+    batches = {}
+    for part in parts:
+        if part["name"] is not None:
+            with pa.ipc.open_stream(base64.b64decode(part["rows"])) as stream:
+                batches[part["name"]] = stream.read_next_batch()
+    return batches
 
 
 def counts(connector: Connector, tables: Sequence[str], seconds: float) -> dict[str, int]:
@@ -88,10 +88,10 @@ def counts(connector: Connector, tables: Sequence[str], seconds: float) -> dict[
 
     Raises ConnectorError if the connection itself failed.
     """
-    found, ended = _asked("counts", connector, seconds, tables=list(tables))
-    if ended is not None and not found:
-        raise ended
-    return {one["name"]: one["count"] for one in found if one["name"] is not None}
+    parts, error = _inspect("counts", connector, seconds, tables=list(tables))
+    if error is not None and not parts:
+        raise error
+    return {part["name"]: part["count"] for part in parts if part["name"] is not None}
 
 
 def existing_values(
@@ -103,21 +103,19 @@ def existing_values(
     `highest` the highest integer by column (None: no row has one), `values` the first `most` values in their order.
     Raises ConnectorError if the connection itself failed.
     """
-    asked = {
-        table: {kind: list(names) for kind, names in wanted.items()} for table, wanted in columns.items()
-    }
-    found, ended = _asked("existing", connector, seconds, tables=asked, most=most)
-    if ended is not None and not found:
-        raise ended
-    return {one["name"]: one for one in found if one["name"] is not None}
+    tables = {table: {kind: list(names) for kind, names in kinds.items()} for table, kinds in columns.items()}
+    parts, error = _inspect("existing", connector, seconds, tables=tables, most=most)
+    if error is not None and not parts:
+        raise error
+    return {part["name"]: part for part in parts if part["name"] is not None}
 
 
-def _asked(
+def _inspect(
     question: str, connector: Connector, seconds: float, **more: Any
 ) -> tuple[list[Any], ConnectorError | None]:
     """Run a child, and return the parts of its answer and the error that interrupted it, if any."""
     document = connector.document if isinstance(connector, HttpConnector) else None
-    asked = {
+    request = {
         "question": question,
         **described(connector),
         "seconds": seconds,
@@ -128,7 +126,7 @@ def _asked(
     auth: TokenAuth | None = None
     if credentials is not None:  # the token is fetched here, because tokens are shared between processes
         auth = credentials.requests_auth(open_session(connector.gate, verify_tls=connector.settings.trust))
-        asked["token"] = asdict(auth.stored())
+        request["token"] = asdict(auth.stored())
     module = type(connector).__module__
     if not isinstance(connector, HttpConnector):
         module = f"{module.rpartition('.')[0]}.session"  # its import brings the driver
@@ -140,17 +138,17 @@ def _asked(
             transient=True,
         )
     try:
-        said, late = _carried_out(orjson.dumps(asked), module, seconds)
+        output, timed_out = _carried_out(orjson.dumps(request), module, seconds)
     finally:
         _turns.release()
     if auth is not None:
         try:
-            ended = orjson.loads(said.splitlines()[-1])
+            last_line = orjson.loads(output.splitlines()[-1])
         except (IndexError, orjson.JSONDecodeError):
-            ended = {}  # the child was killed
-        if "token" in ended:  # the one that the child used last; none if the target rejected it
-            auth.keep(StoredToken(**ended["token"]) if ended["token"] else None)
-    return _read(said, late, seconds)
+            last_line = {}  # the child was killed
+        if "token" in last_line:  # the one that the child used last; none if the target rejected it
+            auth.keep(StoredToken(**last_line["token"]) if last_line["token"] else None)
+    return _parse_output(output, timed_out, seconds)
 
 
 def described(connector: Connector) -> dict[str, Any]:
@@ -165,51 +163,51 @@ def described(connector: Connector) -> dict[str, Any]:
     }
 
 
-def _carried_out(asked: bytes, module: str, seconds: float) -> tuple[bytes, bool]:
+def _carried_out(request: bytes, module: str, seconds: float) -> tuple[bytes, bool]:
     """Run a child with a request, and return its output and whether the time limit was exceeded."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        with theirs:
-            if not server.ask(module, [theirs.fileno()]):
+    parent_socket, child_socket = socket.socketpair()
+    with parent_socket:
+        with child_socket:
+            if not server.ask(module, [child_socket.fileno()]):
                 return b"", False
         until = time.monotonic() + seconds
-        said, child = bytearray(), 0
+        output, child = bytearray(), 0
         try:
-            ours.settimeout(seconds)
-            ours.sendall(asked)
-            ours.shutdown(socket.SHUT_WR)
-            while (left := until - time.monotonic()) > 0:
-                ours.settimeout(left)
-                piece = ours.recv(limits.MB)
-                said += piece
-                if not child and b"\n" in said:
-                    child = int(said[: said.index(b"\n")])
-                if not piece:
+            parent_socket.settimeout(seconds)
+            parent_socket.sendall(request)
+            parent_socket.shutdown(socket.SHUT_WR)
+            while (remaining := until - time.monotonic()) > 0:
+                parent_socket.settimeout(remaining)
+                data = parent_socket.recv(limits.MB)
+                output += data
+                if not child and b"\n" in output:
+                    child = int(output[: output.index(b"\n")])
+                if not data:
                     break
-            late = left <= 0
+            timed_out = remaining <= 0
         except TimeoutError:
-            late = True
+            timed_out = True
         except ConnectionError:  # the child was killed
-            late = False
-        if late and child:
+            timed_out = False
+        if timed_out and child:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
-    return bytes(said).partition(b"\n")[2], late
+    return bytes(output).partition(b"\n")[2], timed_out
 
 
-def _read(said: bytes, late: bool, seconds: float) -> tuple[list[Any], ConnectorError | None]:
+def _parse_output(output: bytes, timed_out: bool, seconds: float) -> tuple[list[Any], ConnectorError | None]:
     parts: list[Any] = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         try:
-            one = orjson.loads(line)
+            message = orjson.loads(line)
         except orjson.JSONDecodeError:
             break  # killed while it was writing a line
-        if "done" in one:
+        if "done" in message:
             return parts, None
-        if "error" in one:
-            return parts, ConnectorError(one["error"].pop("message"), **one["error"])
-        parts.append(one["part"])
-    if late:
+        if "error" in message:
+            return parts, ConnectorError(message["error"].pop("message"), **message["error"])
+        parts.append(message["part"])
+    if timed_out:
         text = f"The target did not answer within {seconds:g} s."
         hint = "Check that the server is running and that no firewall blocks the connection."
         return parts, ConnectorError(text, code="target_timeout", reason="timeout", hint=hint, transient=True)
@@ -223,13 +221,15 @@ def _read(said: bytes, late: bool, seconds: float) -> tuple[list[Any], Connector
 # --- In the child -------------------------------------------------------------------------------------------
 
 
-def connector_of(asked: Mapping[str, Any]) -> Connector:
+def connector_of(request: Mapping[str, Any]) -> Connector:
     """Create the connector that `describe` described."""
     from webapp.connectors import KINDS
 
-    kind = KINDS[asked["kind"]]
-    settings = kind.Settings.model_validate_json(orjson.dumps(asked["settings"]))
-    return kind(settings, Gate(asked["networks"], asked["secrets"]), asked["folder"], asked["read_only"])
+    kind = KINDS[request["kind"]]
+    settings = kind.Settings.model_validate_json(orjson.dumps(request["settings"]))
+    return kind(
+        settings, Gate(request["networks"], request["secrets"]), request["folder"], request["read_only"]
+    )
 
 
 def limit_memory() -> None:
@@ -238,39 +238,42 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limits.QUERY_MEMORY_BYTES,) * 2)
 
 
-def answered(asked: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
+def answered(request: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
     """Yield the parts of the answer to a request. `tokens` has the OAuth token. Raises ConnectorError."""
-    connector = connector_of(asked)
+    connector = connector_of(request)
     if not isinstance(connector, HttpConnector):
         limit_memory()
-    if isinstance(connector, HttpConnector) and asked["document"] is not None:
-        connector.document = base64.b64decode(asked["document"])
+    if isinstance(connector, HttpConnector) and request["document"] is not None:
+        connector.document = base64.b64decode(request["document"])
     if isinstance(connector, HttpConnector) and connector.token_credentials is not None:
         connector.token_credentials.share_tokens(tokens)
-    if asked["question"] == "stages":
+    if request["question"] == "stages":
         yield from (stage_to_json(stage) for stage in connector.stages())
         return
-    with connector.open(min(asked["seconds"], limits.TARGET_CONNECT_SECONDS)) as session:
-        if asked["question"] == "metadata":
+    with connector.open(min(request["seconds"], limits.TARGET_CONNECT_SECONDS)) as session:
+        if request["question"] == "metadata":
             yield to_json(session.metadata())
             return
         if not isinstance(session, Session):
             return
         yield {"name": None}  # the connection is open
-        many = len(asked["tables"]) > _FEW_TABLES
+        many = len(request["tables"]) > _FEW_TABLES
         known = {one.name: one for one in session.metadata().entities} if many else {}
-        for name in asked["tables"]:
+        for name in request["tables"]:
             try:
                 entity = known.get(name) or session.entity(name)
                 if entity is None:
                     continue
-                if asked["question"] == "counts":
+                if request["question"] == "counts":
                     yield {"name": name, "count": session.count(entity)}
-                elif asked["question"] == "existing":
-                    yield {"name": name, **_existing(session, entity, asked["tables"][name], asked["most"])}
+                elif request["question"] == "existing":
+                    yield {
+                        "name": name,
+                        **_existing(session, entity, request["tables"][name], request["most"]),
+                    }
                 else:
-                    rows = session.sample(entity, asked["rows"])
-                    yield {"name": name, "rows": base64.b64encode(_packed(rows)).decode()}
+                    rows = session.sample(entity, request["rows"])
+                    yield {"name": name, "rows": base64.b64encode(_to_ipc(rows)).decode()}
             except ConnectorError as error:
                 if error.transient:
                     raise
@@ -281,22 +284,22 @@ _FEW_TABLES: Final = 4  # chosen: the catalog of more tables is read as a whole,
 
 
 def _existing(
-    session: Session, entity: Entity, wanted: Mapping[str, Sequence[str]], most: int
+    session: Session, entity: Entity, columns: Mapping[str, Sequence[str]], limit: int
 ) -> dict[str, Any]:
     """What `existing_values` returns for a table."""
-    highest = {column: session.highest(entity, column) for column in wanted["highest"]}
+    highest = {column: session.highest(entity, column) for column in columns["highest"]}
     values: dict[str, list[str]] = {}
-    for column in wanted["values"]:
+    for column in columns["values"]:
         found: list[Any] = []
         for batch in session.keys(entity, [column]):
-            found += batch.column(0).slice(0, most - len(found)).to_pylist()
-            if len(found) >= most:
+            found += batch.column(0).slice(0, limit - len(found)).to_pylist()
+            if len(found) >= limit:
                 break
         values[column] = [str(one) for one in found if one is not None]
     return {"highest": highest, "values": values}
 
 
-def _packed(rows: pa.RecordBatch) -> bytes:
+def _to_ipc(rows: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_batch(rows)
@@ -312,17 +315,17 @@ def work(descriptor: int) -> NoReturn:
     os.dup2(1, 2)  # what a driver prints is discarded: it may contain secrets
     try:
         with suppress(ConnectionError):  # the caller does not wait any longer
-            _answer(socket.socket(fileno=descriptor))
+            _handle_request(socket.socket(fileno=descriptor))
     finally:
         os._exit(0)  # do not wait for threads of a driver; the caller reports a missing answer
 
 
-def _answer(channel: socket.socket) -> None:
+def _handle_request(channel: socket.socket) -> None:
     channel.sendall(b"%d\n" % os.getpid())
     with channel.makefile("rb") as request:
-        asked = orjson.loads(request.read())
+        message = orjson.loads(request.read())
     # The kernel ends this process, because a driver may hold the interpreter lock.
-    signal.setitimer(signal.ITIMER_REAL, asked["seconds"] + limits.APART_GRACE_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, message["seconds"] + limits.APART_GRACE_SECONDS)
     size = 0
 
     def say(line: Mapping[str, Any]) -> None:
@@ -334,20 +337,20 @@ def _answer(channel: socket.socket) -> None:
             raise ConnectorError(f"The target's answer is larger than {mb:,} MB.", reason="too_large")
         channel.sendall(data)
 
-    tokens = ParentToken(StoredToken(**asked["token"]) if "token" in asked else None)
+    tokens = ParentToken(StoredToken(**message["token"]) if "token" in message else None)
     try:
-        for part in answered(asked, tokens):
+        for part in answered(message, tokens):
             say({"part": part})
-        ended: dict[str, Any] = {"done": True}
+        last_line: dict[str, Any] = {"done": True}
     except MemoryError:
         mb = limits.QUERY_MEMORY_BYTES // limits.MB
-        ended = {
+        last_line = {
             "error": {"message": f"The answer needs more than {mb:,} MB of memory.", "reason": "too_large"}
         }
     except ConnectorError as error:
-        ended = {"error": error.to_json()}
+        last_line = {"error": error.to_json()}
     size = 0
-    say(ended | {"token": asdict(tokens.entry) if tokens.entry else None})
+    say(last_line | {"token": asdict(tokens.entry) if tokens.entry else None})
 
 
 if __name__ == "__main__":

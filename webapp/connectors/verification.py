@@ -30,15 +30,15 @@ def staged(steps: Sequence[tuple[str, Step]]) -> Iterator[Stage]:
     """Run the stages in order, up to the first failure."""
     for name, step in steps:
         start = time.monotonic()
-        said, code, hint = "", "", ""
+        message, code, hint = "", "", ""
         try:
-            said = step()
+            message = step()
         except ConnectorError as error:
-            said, code, hint = error.message, error.reason, error.hint
+            message, code, hint = error.message, error.reason, error.hint
         except GateError as error:
-            refused = from_gate_error(error)
-            said, code, hint = refused.message, refused.reason, refused.hint
-        yield Stage(name, not code, code, said, hint, round((time.monotonic() - start) * 1000))
+            converted = from_gate_error(error)
+            message, code, hint = converted.message, converted.reason, converted.hint
+        yield Stage(name, not code, code, message, hint, round((time.monotonic() - start) * 1000))
         if code:
             return
 
@@ -57,9 +57,9 @@ def from_gate_error(error: GateError) -> ConnectorError:
 def unknown_option(name: str, known: Iterable[str], more: str = "") -> ConnectorError:
     """Return the error for an option that is not supported in a connection string."""
     names = list(known)
-    alike = difflib.get_close_matches(name.lower(), [name.lower() for name in names], 1)
-    meant = next((name for name in names if alike and name.lower() == alike[0]), None)
-    hint = f"Did you mean {meant}?" if meant else f"Supported options: {', '.join(names)}."
+    matches = difflib.get_close_matches(name.lower(), [name.lower() for name in names], 1)
+    suggestion = next((name for name in names if matches and name.lower() == matches[0]), None)
+    hint = f"Did you mean {suggestion}?" if suggestion else f"Supported options: {', '.join(names)}."
     return bad_settings(
         f"The option {name} is not supported in a connection string.", f"{hint} {more}".rstrip()
     )

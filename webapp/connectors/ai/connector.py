@@ -44,7 +44,7 @@ FORMATS: Final = ("json_schema", "json_object", "none")
 """Ways to request the format of an answer, the most reliable first."""
 _FORMAT_REFUSED: Final = frozenset({400, 422})
 _BASE_URL: Final = "Check base_url: it is the part before /chat/completions, and usually ends with /v1."
-_TOLD: Final = {
+_STATUS_ERRORS: Final = {
     401: ("auth_failed", "It does not accept the API key.", "Check api_key of the connection."),
     403: ("forbidden", "The API key is not allowed to use this model.", "Use another key or another model."),
     404: ("not_found", "The address or the model does not exist.", f"Verify the connection. {_BASE_URL}"),
@@ -100,10 +100,10 @@ class AiChat:
         self._settings, self._session, self._redact, self._until = settings, session, redact, until
         self._auth = settings.auth.requests_auth(session)
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self.spent = TokenUsage()
-        wanted = settings.response_format
-        self._formats = list(FORMATS) if wanted == "auto" else [wanted]
+        response_format = settings.response_format
+        self._formats = list(FORMATS) if response_format == "auto" else [response_format]
 
     def ask(self, prompt: Prompt) -> Completion:
         """Return the answer to a prompt.
@@ -113,9 +113,9 @@ class AiChat:
         unavailable, rejected, bad_answer (the response is not a chat completion), timeout and network errors.
         """
         formats = list(self._formats) if prompt.schema is not None else ["none"]
-        for place, form in enumerate(formats):
+        for index, form in enumerate(formats):
             reply = self._reply(self._body(prompt, form))
-            last = place == len(formats) - 1
+            last = index == len(formats) - 1
             if reply.status in _FORMAT_REFUSED and not last:
                 continue
             if not 200 <= reply.status < 300:
@@ -127,17 +127,17 @@ class AiChat:
                         "It rejected the request.",
                         "Verify the connection, and check the model.",
                     )
-                    reason, meaning, hint = _TOLD.get(reply.status, otherwise)
-                message = f"The model's server returned {reply.status}. {meaning}{self._saying(reply)}"
+                    reason, meaning, hint = _STATUS_ERRORS.get(reply.status, otherwise)
+                message = f"The model's server returned {reply.status}. {meaning}{self._error_message(reply)}"
                 raise ConnectorError(message, reason=reason, hint=hint, details={"status": reply.status})
-            if place:
-                self._formats = formats[place:]
-            return self._read(reply, prompt)
+            if index:
+                self._formats = formats[index:]
+            return self._parse_completion(reply, prompt)
         raise AssertionError("the last format returns or raises")
 
     def stop(self) -> None:
         """Cancel waiting for further attempts, from another thread."""
-        self._over.set()
+        self._stopped.set()
 
     def _body(self, prompt: Prompt, form: str) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -160,24 +160,24 @@ class AiChat:
     # --- Requests and their cost
 
     def _reply(self, body: dict[str, Any]) -> Reply:
-        ended = attempt(
-            lambda: self._sent(body),
+        outcome = attempt(
+            lambda: self._send(body),
             self._settings.retry,
             wait=self._wait,
             raise_if_stopped=self._raise_if_stopped,
         )
-        if ended.reply is not None:
-            return ended.reply
-        assert ended.error is not None
+        if outcome.reply is not None:
+            return outcome.reply
+        assert outcome.error is not None
         if time.monotonic() >= self._until:
             raise late()
-        error = from_net_error(ended.error)
+        error = from_net_error(outcome.error)
         error.message = self._redact(error.message)
         error.args = (error.message,)
-        error.details = {**error.details, "attempts": ended.attempts}
+        error.details = {**error.details, "attempts": outcome.attempts}
         raise error
 
-    def _sent(self, body: dict[str, Any]) -> Reply:
+    def _send(self, body: dict[str, Any]) -> Reply:
         settings = self._settings
         headers = over(
             {"Accept": "application/json", "Content-Type": "application/json"}, settings.default_headers
@@ -218,39 +218,39 @@ class AiChat:
             spent.calls += 1
 
     def _wait(self, seconds: float) -> None:
-        if seconds >= self._until - time.monotonic() or self._over.wait(seconds):
+        if seconds >= self._until - time.monotonic() or self._stopped.wait(seconds):
             raise late()
 
     # --- Responses
 
-    def _read(self, reply: Reply, prompt: Prompt) -> Completion:
+    def _parse_completion(self, reply: Reply, prompt: Prompt) -> Completion:
         try:
             answer = orjson.loads(reply.body)
             choice = answer["choices"][0]
             text = _text(choice["message"])
         except (orjson.JSONDecodeError, LookupError, TypeError):
             raise ConnectorError(
-                f"The response is not a chat completion.{self._saying(reply)}",
+                f"The response is not a chat completion.{self._error_message(reply)}",
                 reason="bad_answer",
                 hint=_BASE_URL,
                 details={"status": reply.status},
             ) from None
         usage = answer.get("usage")
-        told = usage if isinstance(usage, Mapping) else {}
-        sent, got = told.get("prompt_tokens"), told.get("completion_tokens")
+        counts = usage if isinstance(usage, Mapping) else {}
+        sent, received = counts.get("prompt_tokens"), counts.get("completion_tokens")
         if not isinstance(sent, int) or sent < 0:
             sent = (len(prompt.system) + len(prompt.user)) // limits.AI_TOKEN_CHARS + 1
-        if not isinstance(got, int) or got < 0:
-            got = len(text) // limits.AI_TOKEN_CHARS + 1
+        if not isinstance(received, int) or received < 0:
+            received = len(text) // limits.AI_TOKEN_CHARS + 1
         prices = self._settings
-        cost = sent * (prices.price_per_1k_input or 0) + got * (prices.price_per_1k_output or 0)
+        cost = sent * (prices.price_per_1k_input or 0) + received * (prices.price_per_1k_output or 0)
         with self._lock:
             self.spent.input_tokens += sent
-            self.spent.output_tokens += got
+            self.spent.output_tokens += received
             self.spent.cost += cost / 1000
         return Completion(text, choice.get("finish_reason") != "length")
 
-    def _saying(self, reply: Reply) -> str:
+    def _error_message(self, reply: Reply) -> str:
         return saying(reply, self._redact)
 
 
@@ -259,12 +259,12 @@ def saying(reply: Reply, redact: Callable[[str], str]) -> str:
     body."""
     text = reply.body[: limits.HTTP_BODY_CHARS].decode("utf-8", "replace")
     try:
-        told = orjson.loads(reply.body)["error"]
-        text = str(told.get("message") or text) if isinstance(told, dict) else str(told)
+        error = orjson.loads(reply.body)["error"]
+        text = str(error.get("message") or text) if isinstance(error, dict) else str(error)
     except (orjson.JSONDecodeError, LookupError, TypeError):
         pass
     text = " ".join(redact(text).split())
-    text = "".join(sign if sign.isprintable() else " " for sign in text)[: limits.FETCHED_SAID_CHARS]
+    text = "".join(char if char.isprintable() else " " for char in text)[: limits.FETCHED_SAID_CHARS]
     return f" Its message: {text}" if text else ""
 
 
@@ -292,19 +292,19 @@ def _text(message: Any) -> str:
 
 # --- Verification -------------------------------------------------------------------------------------------
 
-_HELLO: Final = Prompt("You are being tested.", "Answer with the one word: ready")
+_TEST_PROMPT: Final = Prompt("You are being tested.", "Answer with the one word: ready")
 
 
 def stages(session: Session, connector: AiConnector) -> Iterator[Stage]:
     """Run the stages in order, up to the first failure. The last stage has the `response`."""
-    look = _Verification(session, connector)
-    held: Stage | None = None
-    for stage in staged(look.steps()):
-        if held is not None:
-            yield held
-        held = stage
-    if held is not None:
-        yield replace(held, response=look.response())
+    verification = _Verification(session, connector)
+    previous: Stage | None = None
+    for stage in staged(verification.steps()):
+        if previous is not None:
+            yield previous
+        previous = stage
+    if previous is not None:
+        yield replace(previous, response=verification.response())
 
 
 class _Verification:
@@ -318,10 +318,10 @@ class _Verification:
 
     def steps(self) -> list[tuple[str, Step]]:
         """Return the stages that apply."""
-        way: list[tuple[str, Step]] = [("resolve", self.resolve), ("connect", self.connect)]
+        result: list[tuple[str, Step]] = [("resolve", self.resolve), ("connect", self.connect)]
         if self._url.startswith("https:"):
-            way.append(("tls", self.tls))
-        return [*way, ("auth", self.auth), ("permission", self.permission), ("sample", self.sample)]
+            result.append(("tls", self.tls))
+        return [*result, ("auth", self.auth), ("permission", self.permission), ("sample", self.sample)]
 
     def resolve(self) -> str:
         """Stage resolve."""
@@ -329,46 +329,50 @@ class _Verification:
             checked(self._url)
         except NetError as error:
             raise from_net_error(error) from None
-        found = self._session.gate.addresses(*self._place())
-        host = self._place()[0]
+        found = self._session.gate.addresses(*self._address())
+        host = self._address()[0]
         return f"{host} resolves to {', '.join(found)}" if found != [host] else ""
 
     def connect(self) -> str:
         """Stage connect."""
-        self._session.gate.connect(*self._place(), self._timeout).close()
+        self._session.gate.connect(*self._address(), self._timeout).close()
         return ""
 
-    def _place(self) -> tuple[str, int]:
+    def _address(self) -> tuple[str, int]:
         parts = urlsplit(self._url)
         return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
     def tls(self) -> str:
         """Stage tls."""
-        self._ask()
+        self._request_models()
         return ""
 
     def auth(self) -> str:
         """Stage auth: the key is accepted."""
-        if self._ask().status == 401:
+        if self._request_models().status == 401:
             raise ConnectorError(
-                self._told(), reason="auth_failed", hint="Check api_key, or enter one if there is none."
+                self._status_message(),
+                reason="auth_failed",
+                hint="Check api_key, or enter one if there is none.",
             )
         return "" if self._settings.api_key else "no key is configured"
 
     def permission(self) -> str:
         """Stage permission: the key is allowed to list models, and the server has the model if it lists any."""
-        reply = self._ask()
+        reply = self._request_models()
         if reply.status == 403:
             raise ConnectorError(
-                self._told(), reason="forbidden", hint="The API key is not allowed to list models."
+                self._status_message(), reason="forbidden", hint="The API key is not allowed to list models."
             )
         if reply.status >= 500:
             raise ConnectorError(
-                self._told(), reason="unavailable", hint="Check the server's log, or try again later."
+                self._status_message(),
+                reason="unavailable",
+                hint="Check the server's log, or try again later.",
             )
         names, model = _models(reply), self._settings.model
         if names is None:
-            return f"{self._told()}: the server does not list its models"
+            return f"{self._status_message()}: the server does not list its models"
         # Ollama uses the plain name for the newest version of a model, and lists it with a tag.
         if model not in names and f"{model}:latest" not in names:
             known = ", ".join(names[: limits.AI_MODELS_TOLD]) or "none"
@@ -389,7 +393,7 @@ class _Verification:
             update={"retry": self._settings.retry.model_copy(update={"retries": 0})}
         )
         seconds = limits.VERIFY_SECONDS / 2  # loading a model takes time
-        answer = AiChat(quick, self._session, self._redact, time.monotonic() + seconds).ask(_HELLO)
+        answer = AiChat(quick, self._session, self._redact, time.monotonic() + seconds).ask(_TEST_PROMPT)
         text = self._redact(" ".join(answer.text.split()))[:50]
         return (
             f"{self._settings.model} answered: {text}"
@@ -411,12 +415,12 @@ class _Verification:
             "ms": reply.ms,
         }
 
-    def _told(self) -> str:
-        reply = self._ask()
-        said = saying(reply, self._redact) if reply.status >= 400 else ""
-        return f"GET {shown(self._url)} returned {reply.status}.{said}"
+    def _status_message(self) -> str:
+        reply = self._request_models()
+        detail = saying(reply, self._redact) if reply.status >= 400 else ""
+        return f"GET {shown(self._url)} returned {reply.status}.{detail}"
 
-    def _ask(self) -> Reply:
+    def _request_models(self) -> Reply:
         if self._reply is None:
             headers = over({"Accept": "application/json"}, self._settings.default_headers)
             auth = self._settings.auth.requests_auth(self._session)
@@ -445,8 +449,8 @@ def _models(reply: Reply) -> list[str] | None:
 _Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
-def _key(text: str) -> str:
-    if any(sign.isspace() or not sign.isprintable() or not sign.isascii() for sign in text):
+def _check_key(text: str) -> str:
+    if any(char.isspace() or not char.isprintable() or not char.isascii() for char in text):
         raise ValueError("a key consists of letters, digits and punctuation: no spaces, no line breaks")
     return text
 
@@ -463,7 +467,7 @@ class AiSettings(TlsSettings):
         min_length=1, max_length=limits.AI_MODEL_CHARS, pattern=r"^\S(.*\S)?$",
         description="The name of the model on the server.",
     )  # fmt: skip
-    api_key: Annotated[str, Field(max_length=limits.TOKEN_CHARS), AfterValidator(_key)] | None = Field(
+    api_key: Annotated[str, Field(max_length=limits.TOKEN_CHARS), AfterValidator(_check_key)] | None = Field(
         None, repr=False, json_schema_extra=SECRET,
         description="Sent as a bearer token. Local servers usually need none.",
     )  # fmt: skip

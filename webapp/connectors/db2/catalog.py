@@ -40,7 +40,7 @@ _DECFLOAT: Final = {8: 16, 16: 34}  # bytes to digits
 
 # Names that start with SYS belong to the server. Types: tables T and U (typed), N (of another server), and
 # views.
-_THEIRS: Final = "t.TABSCHEMA NOT LIKE 'SYS%'"
+_NO_SYSTEM_SCHEMAS: Final = "t.TABSCHEMA NOT LIKE 'SYS%'"
 _COLUMNS: Final = (
     "SELECT RTRIM(t.TABSCHEMA), t.TABNAME, t.TYPE, t.REMARKS, c.COLNAME, RTRIM(c.TYPESCHEMA), c.TYPENAME, c.LENGTH,"
     " c.SCALE, c.CODEPAGE, c.TYPESTRINGUNITS, c.STRINGUNITSLENGTH, c.NULLS, c.DEFAULT, c.IDENTITY, c.GENERATED,"
@@ -76,15 +76,15 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
 
     The catalog shows all tables of a database to every account, whether it can read them or not.
     """
-    where, values = _THEIRS, []
+    where, values = _NO_SYSTEM_SCHEMAS, []
     if like:
         where = "(LOWER(t.TABNAME) = ? OR LOWER(RTRIM(t.TABSCHEMA) || '.' || t.TABNAME) = ?)"
         values = [like.lower(), like.lower()]
     tables: dict[Place, tuple[str, str]] = {}
     columns: dict[Place, list[Column]] = defaultdict(list)
-    for schema, table, sort, comment, *told in ask(_COLUMNS.format(where=where), values):
-        tables[schema, table] = (sort, comment or "")
-        columns[schema, table].append(_column(*told))
+    for schema, table, table_type, comment, *details in ask(_COLUMNS.format(where=where), values):
+        tables[schema, table] = (table_type, comment or "")
+        columns[schema, table].append(_column(*details))
     if not tables:
         return []
     indexes: dict[tuple[Place, str, str], list[str]] = defaultdict(list)
@@ -107,24 +107,24 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         pair[1].append(column)
         pair[2].append(to_column)
     relations: dict[Place, list[Relation]] = defaultdict(list)
-    for (place, name), (to, own, theirs) in pairs.items():
-        relations[place].append(Relation(name, tuple(own), to, tuple(theirs)))
+    for (place, name), (to, referencing, referenced) in pairs.items():
+        relations[place].append(Relation(name, tuple(referencing), to, tuple(referenced)))
     checks: dict[Place, list[str]] = defaultdict(list)
     for schema, table, text in ask(_CHECKS.format(where=where), values):
         checks[schema, table].append(text)
-    found = []
-    for place, (sort, comment) in tables.items():
+    result = []
+    for place, (table_type, comment) in tables.items():
         key, others = keys.get(place, ()), tuple(dict.fromkeys(uniques[place]))
-        alone = {one[0] for one in (key, *others) if len(one) == 1}
+        single = {one[0] for one in (key, *others) if len(one) == 1}
         fields = (
-            replace(column, key=column.name in key, unique=column.name in alone) for column in columns[place]
+            replace(column, key=column.name in key, unique=column.name in single) for column in columns[place]
         )
-        found.append(
+        result.append(
             Entity(
                 name_of(*place, home),
                 place,
                 tuple(fields),
-                "view" if sort in _VIEWS else "table",
+                "view" if table_type in _VIEWS else "table",
                 key,
                 others,
                 tuple(relations[place]),
@@ -132,7 +132,7 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
                 comment,
             )
         )
-    return sorted(found, key=lambda one: (one.parts[0] != home, one.parts))
+    return sorted(result, key=lambda one: (one.parts[0] != home, one.parts))
 
 
 def name_of(schema: str, table: str, home: str) -> str:
@@ -144,40 +144,49 @@ def _column(
     name: str, family: str, kind: str, length: int, scale: int, codepage: int, units: str | None, chars: int | None,
     nullable: str, default: Any, identity: str, generated: str, comment: str | None,
 ) -> Column:  # fmt: skip
-    own = family == "SYSIBM"  # otherwise a user-defined type, which accepts text
-    type_: ColumnType = _TYPES.get(kind, "other") if own else "other"
-    bits = own and type_ == "text" and codepage == 0 and "GRAPHIC" not in kind and kind != "DBCLOB"
-    if bits:
+    is_builtin = family == "SYSIBM"  # otherwise a user-defined type, which accepts text
+    type_: ColumnType = _TYPES.get(kind, "other") if is_builtin else "other"
+    is_bit_data = (
+        is_builtin and type_ == "text" and codepage == 0 and "GRAPHIC" not in kind and kind != "DBCLOB"
+    )
+    if is_bit_data:
         type_ = "binary"
-    size = (chars if chars and not bits else length) if own and kind in _SIZED else None
-    counted = identity == "Y"
-    computed = generated == "A" and not counted
+    size = (chars if chars and not is_bit_data else length) if is_builtin and kind in _SIZED else None
+    is_identity = identity == "Y"
+    is_computed = generated == "A" and not is_identity
     return Column(
         name,
         type_,
-        _declared(
-            f"{family}.{kind}" if not own else kind, size, length, scale, units if not bits else "", bits
+        _declared_type(
+            f"{family}.{kind}" if not is_builtin else kind,
+            size,
+            length,
+            scale,
+            units if not is_bit_data else "",
+            is_bit_data,
         ),
         nullable=nullable == "Y",
         max_length=size,
-        precision=length if kind == "DECIMAL" and own else None,
-        scale=scale if kind == "DECIMAL" and own else None,
-        bits=_BITS.get(kind) if own else None,
-        generated="identity" if counted else "computed" if computed else "",
-        default=str(default).strip() if default is not None and not counted and not computed else None,
+        precision=length if kind == "DECIMAL" and is_builtin else None,
+        scale=scale if kind == "DECIMAL" and is_builtin else None,
+        bits=_BITS.get(kind) if is_builtin else None,
+        generated="identity" if is_identity else "computed" if is_computed else "",
+        default=str(default).strip() if default is not None and not is_identity and not is_computed else None,
         comment=comment or "",
     )
 
 
-def _declared(kind: str, size: int | None, length: int, scale: int, units: str | None, bits: bool) -> str:
+def _declared_type(
+    kind: str, size: int | None, length: int, scale: int, units: str | None, is_bit_data: bool
+) -> str:
     """Return a type as CREATE TABLE and CAST expect it."""
     if size is not None:
-        marked = (
+        unit = (
             f" {units}"
             if units in ("CODEUNITS16", "CODEUNITS32") and kind in ("CHARACTER", "VARCHAR", "CLOB")
             else ""
         )
-        return f"{kind}({size}{marked})" + (" FOR BIT DATA" if bits else "")
+        return f"{kind}({size}{unit})" + (" FOR BIT DATA" if is_bit_data else "")
     if kind == "DECIMAL":
         return f"DECIMAL({length},{scale})"
     if kind == "DECFLOAT":

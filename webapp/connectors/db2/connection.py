@@ -38,7 +38,7 @@ class Db2Link:
 
     def __init__(self, dsn: str, address: str, port: int) -> None:
         self._lock = threading.Lock()
-        self._same: int | None = None
+        self._descriptor: int | None = None
         with (
             _connecting,
             _converting_errors(),
@@ -46,8 +46,8 @@ class Db2Link:
             before = set(_sockets(address, port))
             options = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_ON}
             self._connection = ibm_db.connect(dsn, "", "", options)
-            made = [number for one, number in _sockets(address, port).items() if one not in before]
-            if not made:
+            opened = [number for one, number in _sockets(address, port).items() if one not in before]
+            if not opened:
                 ibm_db.close(self._connection)
                 raise ConnectorError(
                     "The server redirected the driver to another address.",
@@ -55,8 +55,8 @@ class Db2Link:
                     reason="not_allowed",
                     hint="Connect to that server directly.",
                 )
-            self._same = os.dup(made[-1])
-        _watch(self._same)
+            self._descriptor = os.dup(opened[-1])
+        _enable_keepalive(self._descriptor)
 
     @property
     def server(self) -> tuple[str, str]:
@@ -125,40 +125,45 @@ class Db2Link:
     def close(self) -> None:
         """See `DriverConnection.close`. Rolls back first, which the driver does not do on its own."""
         with self._lock:
-            same, self._same = self._same, None
+            descriptor, self._descriptor = self._descriptor, None
         for step in (ibm_db.rollback, ibm_db.close):
             try:
                 step(self._connection)
             except Exception:  # noqa: S110  # the connection is lost; the driver has no other exception class
                 pass
-        if same is not None:
-            os.close(same)
+        if descriptor is not None:
+            os.close(descriptor)
 
     def cut(self) -> None:
         """See `DriverConnection.abort`. Python cannot access the driver's cancel function, only its socket."""
         with self._lock:
-            if self._same is None:
+            if self._descriptor is None:
                 return
             try:
-                with socket.socket(fileno=os.dup(self._same)) as one:
-                    one.shutdown(socket.SHUT_RDWR)
+                with socket.socket(fileno=os.dup(self._descriptor)) as duplicate:
+                    duplicate.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # already closed
 
 
-def _watch(descriptor: int) -> None:
+def _enable_keepalive(descriptor: int) -> None:
     """Let the connection detect a lost peer."""
     silent = limits.TARGET_SILENT_SECONDS
-    kept = {"KEEPIDLE": silent // 2, "KEEPINTVL": silent // 6, "KEEPCNT": 3, "USER_TIMEOUT": silent * 1000}
-    with socket.socket(fileno=os.dup(descriptor)) as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in kept.items():
+    settings = {
+        "KEEPIDLE": silent // 2,
+        "KEEPINTVL": silent // 6,
+        "KEEPCNT": 3,
+        "USER_TIMEOUT": silent * 1000,
+    }
+    with socket.socket(fileno=os.dup(descriptor)) as duplicate:
+        duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in settings.items():
             if hasattr(socket, f"TCP_{name}"):  # the supported options differ between systems
-                one.setsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{name}"), int(value))
+                duplicate.setsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{name}"), int(value))
 
 
 def _names(statement: Any) -> list[str]:
-    return [ibm_db.field_name(statement, place) for place in range(ibm_db.num_fields(statement) or 0)]
+    return [ibm_db.field_name(statement, index) for index in range(ibm_db.num_fields(statement) or 0)]
 
 
 def _rows(statement: Any) -> Iterator[Sequence[Any]]:
@@ -166,13 +171,13 @@ def _rows(statement: Any) -> Iterator[Sequence[Any]]:
     count = ibm_db.num_fields(statement) or 0
     if not count:
         return
-    kinds = [str(ibm_db.field_type(statement, place)).lower() for place in range(count)]
-    decimals = [place for place, kind in enumerate(kinds) if kind == "decimal"]
+    kinds = [str(ibm_db.field_type(statement, index)).lower() for index in range(count)]
+    decimals = [index for index, kind in enumerate(kinds) if kind == "decimal"]
     while row := ibm_db.fetch_tuple(statement):
         if decimals:
             row = list(row)
-            for place in decimals:
-                row[place] = None if row[place] is None else Decimal(str(row[place]).replace(",", "."))
+            for index in decimals:
+                row[index] = None if row[index] is None else Decimal(str(row[index]).replace(",", "."))
         yield row
 
 
@@ -182,12 +187,12 @@ def _sockets(address: str, port: int) -> dict[int, int]:
     for name in os.listdir("/dev/fd"):
         try:
             number = int(name)
-            told = os.fstat(number)
-            if not stat.S_ISSOCK(told.st_mode):
+            status = os.fstat(number)
+            if not stat.S_ISSOCK(status.st_mode):
                 continue
-            with socket.socket(fileno=os.dup(number)) as one:
-                if one.getpeername()[:2] == (address, port):
-                    found[told.st_ino] = number
+            with socket.socket(fileno=os.dup(number)) as duplicate:
+                if duplicate.getpeername()[:2] == (address, port):
+                    found[status.st_ino] = number
         except (OSError, ValueError):
             continue  # closed in the meantime, or of another family
     return found

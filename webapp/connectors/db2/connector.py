@@ -45,7 +45,7 @@ _JDBC: Final = re.compile(
     r"jdbc:db2://(?P<host>\[[^\]]+\]|[^:/\s]+)(?::(?P<port>\d+))?/(?P<database>[^:;\s]+)(?::(?P<rest>.*))?"
 )
 # Characters that start further keywords for the driver, some of which name files.
-_UNTAKEN: Final = re.compile(r"[;{}\x00-\x1f]")
+_UNSUPPORTED: Final = re.compile(r"[;{}\x00-\x1f]")
 
 
 class Db2Settings(ServerSettings):
@@ -95,34 +95,37 @@ class Db2Connector(ServerConnector):
 
     def connect_options(self) -> ConnectOptions:
         """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
-        given = self.settings
-        said = _read(given.connection_string) if given.connection_string else {}
-        host, database = given.host or said.get("host") or "", given.database or said.get("database") or ""
+        settings = self.settings
+        parsed = _parse_connection_string(settings.connection_string) if settings.connection_string else {}
+        host, database = (
+            settings.host or parsed.get("host") or "",
+            settings.database or parsed.get("database") or "",
+        )
         if not host or not database:
             raise bad_settings(
                 "A host and a database are required.", "Enter both. Db2 has no default database."
             )
-        username = said.get("username", "") if given.username is None else given.username
-        password = said.get("password", "") if given.password is None else given.password
-        named = {"host": host, "database": database, "user name": username, "password": password}
+        username = parsed.get("username", "") if settings.username is None else settings.username
+        password = parsed.get("password", "") if settings.password is None else settings.password
+        checked = {"host": host, "database": database, "user name": username, "password": password}
         if not username:
             raise bad_settings(
                 "A user name is required.", "Enter an account. Db2 does not allow anonymous access."
             )
-        for name, value in named.items():
-            if _UNTAKEN.search(value):
+        for name, value in checked.items():
+            if _UNSUPPORTED.search(value):
                 raise bad_settings(
                     f"The {name} contains a character that the driver does not support: ; {{ }}",
                     "Use a value without it.",
                 )
         return ConnectOptions(
             host,
-            given.port or said.get("port") or 50_000,
+            settings.port or parsed.get("port") or 50_000,
             database,
             username,
             password,
-            given.db_schema or said.get("schema"),
-            given.tls or said.get("tls") or ("verify-ca" if given.ca_certificate else "disable"),
+            settings.db_schema or parsed.get("schema"),
+            settings.tls or parsed.get("tls") or ("verify-ca" if settings.ca_certificate else "disable"),
         )
 
     def open(self, timeout: float | None = None) -> Db2Session:
@@ -142,7 +145,7 @@ class Db2Connector(ServerConnector):
         params = self.connect_options()
         address = answering(self.gate, params.host, params.port, seconds)
         try:
-            with self._authority(params) as file:
+            with self._certificate_file(params) as file:
                 return Db2Link(dsn(params, address, seconds, file), address, params.port)
         except base.ConnectionLost as error:
             raise unanswered(
@@ -150,7 +153,7 @@ class Db2Connector(ServerConnector):
             ) from None
 
     @contextmanager
-    def _authority(self, params: ConnectOptions) -> Iterator[str | None]:
+    def _certificate_file(self, params: ConnectOptions) -> Iterator[str | None]:
         """Write the CA certificate to a temporary file for the driver while it connects."""
         text = self.settings.ca_certificate
         if params.tls == "disable" or not text:
@@ -168,11 +171,11 @@ class Db2Connector(ServerConnector):
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`. The driver connects, agrees on TLS and signs in with one call."""
-        spoken = {
+        tls_messages = {
             "disable": "Without TLS, as configured.",
             "verify-ca": "With TLS, certificate verified, but not its host name.",
         }
-        yield from in_one_go(self.gate, self.connect_options, self.open, spoken)
+        yield from in_one_go(self.gate, self.connect_options, self.open, tls_messages)
 
 
 def dsn(params: ConnectOptions, address: str, seconds: float, authority: str | None) -> str:
@@ -193,21 +196,21 @@ def dsn(params: ConnectOptions, address: str, seconds: float, authority: str | N
     return "".join(f"{key}={value};" for key, value in pairs.items())
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse_connection_string(text: str) -> dict[str, Any]:
     """Parse a connection string."""
     text = text.strip()
     scheme, mark, rest = text.partition("://")
     try:
         if mark and scheme.lower() in _SCHEMES:
-            found, options = of_url(rest)
-            query = _named(options)
-            return found | {name: query[name] for name in ("schema", "tls") if name in query}
+            parsed, options = of_url(rest)
+            query = _parse_options(options)
+            return parsed | {name: query[name] for name in ("schema", "tls") if name in query}
         if jdbc := _JDBC.fullmatch(text):
-            found = {"host": jdbc["host"].strip("[]"), "database": jdbc["database"]}
+            parsed = {"host": jdbc["host"].strip("[]"), "database": jdbc["database"]}
             port = {"port": int(jdbc["port"])} if jdbc["port"] else {}
-            return found | port | _of_pairs(jdbc["rest"] or "")
+            return parsed | port | _parse_pairs(jdbc["rest"] or "")
         if not mark and "=" in text:
-            return _of_pairs(text)
+            return _parse_pairs(text)
     except ValueError:
         pass
     raise bad_settings(
@@ -216,22 +219,22 @@ def _read(text: str) -> dict[str, Any]:
     )
 
 
-def _of_pairs(text: str) -> dict[str, Any]:
-    found = _named(pair.partition("=")[::2] for pair in text.split(";") if "=" in pair)
-    if "port" in found:
-        found["port"] = int(found["port"])
-    return found
+def _parse_pairs(text: str) -> dict[str, Any]:
+    parsed = _parse_options(pair.partition("=")[::2] for pair in text.split(";") if "=" in pair)
+    if "port" in parsed:
+        parsed["port"] = int(parsed["port"])
+    return parsed
 
 
-def _named(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _parse_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    parsed: dict[str, Any] = {}
     for key, value in pairs:
-        word = key.strip().lower()
-        name = _KEYS.get(word)
-        if name is None and word not in _IGNORED:
+        lowered = key.strip().lower()
+        name = _KEYS.get(lowered)
+        if name is None and lowered not in _IGNORED:
             raise unknown_option(key.strip(), _KEYS, "Use the setting ca_certificate for a certificate.")
         if name == "tls":
-            found["tls"] = "verify-ca" if value.strip().lower() in ("ssl", "true") else "disable"
+            parsed["tls"] = "verify-ca" if value.strip().lower() in ("ssl", "true") else "disable"
         elif name:
-            found[name] = value.strip()
-    return found
+            parsed[name] = value.strip()
+    return parsed

@@ -25,7 +25,7 @@ _REASONS: Final[Mapping[int, str]] = {
     -461: "wrong_type", -20448: "wrong_type", -16110: "wrong_type",
     -438: "refused", -723: "refused",
 }  # fmt: skip
-_WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
+_STATEMENT_ERRORS: Final[Mapping[int, tuple[str, str, bool]]] = {
     -30082: ("auth_failed", "Check the user name and the password.", False),
     -1403: ("auth_failed", "Check the user name and the password.", False),
     -1060: ("auth_failed", "Grant the account CONNECT on the database.", False),
@@ -61,44 +61,46 @@ _TAIL: Final = re.compile(r"\s*SQLSTATE=\w{5}\s*(?:SQLCODE=-?\d+)?\s*$")
 _REASON_CODE: Final = re.compile(r'[Rr]eason code "?(\d+)')
 _SETTING_UP_TLS: Final = "sqlccSSLSocketSetup"  # the driver's function that SQL30081N names
 _CONSTRAINT: Final = re.compile(r'(?:FOREIGN KEY|constraint) "([^"]+)"', re.I)
-_PLACE: Final = re.compile(r"COLNO=(\d+)")
-_NAMED: Final = re.compile(r'(?:column|[Tt]arget name is) "([^"]+)"')
-_USERS: Final = re.compile(r"[7-9I-Z]\w{4}")  # SQLSTATEs that triggers define (SIGNAL)
+_COLUMN_NUMBER: Final = re.compile(r"COLNO=(\d+)")
+_COLUMN_NAME: Final = re.compile(r'(?:column|[Tt]arget name is) "([^"]+)"')
+_TRIGGER_STATE: Final = re.compile(r"[7-9I-Z]\w{4}")  # SQLSTATEs that triggers define (SIGNAL)
 
 
-def convert_error(said: str) -> ConnectorError:
+def convert_error(text: str) -> ConnectorError:
     """Convert a message of the driver. `details.native` is the SQLCODE."""
-    code, state = code_of(said), state_of(said)
-    message = shortened(_TAIL.sub("", _MESSAGE.sub(r"\1", said)))
+    code, state = code_of(text), state_of(text)
+    message = shortened(_TAIL.sub("", _MESSAGE.sub(r"\1", text)))
     details = {"native": str(code), "sqlstate": state} if code else {}
     if code in (-911, -913):  # the server has rolled back
-        found = _REASON_CODE.search(message)
-        if found is not None and found[1] == "68":  # a lock timeout
+        match = _REASON_CODE.search(message)
+        if match is not None and match[1] == "68":  # a lock timeout
             reason, hint = "locked", "Another transaction has locked the rows."
         else:
             reason = "conflict"
             hint = "A deadlock with another transaction occurred, and this one was rolled back."
         return ConnectorError(message, reason=reason, hint=hint, transient=True, details=details)
-    if code == -30081 and _SETTING_UP_TLS in said:
+    if code == -30081 and _SETTING_UP_TLS in text:
         hint = "Check that this is the TLS port, and that ca_certificate is the authority of its certificate."
         return ConnectorError(message, reason="tls_failed", hint=hint, details=details)
-    if code in _LOST or (state in _LOST_STATES and code not in _WHOLE):
+    if code in _LOST or (state in _LOST_STATES and code not in _STATEMENT_ERRORS):
         return ConnectionLost(f"The connection to the server was lost: {message}", details=details)
-    reason, hint, transient = _WHOLE.get(code, ("failed", "", False))
-    wire = "read_only_connection" if reason == "read_only" else "target_failed"
-    return ConnectorError(message, code=wire, reason=reason, hint=hint, transient=transient, details=details)
+    reason, hint, transient = _STATEMENT_ERRORS.get(code, ("failed", "", False))
+    error_code = "read_only_connection" if reason == "read_only" else "target_failed"
+    return ConnectorError(
+        message, code=error_code, reason=reason, hint=hint, transient=transient, details=details
+    )
 
 
-def code_of(said: str) -> int:
+def code_of(text: str) -> int:
     """Return the SQLCODE of a message; 0 if it has none."""
-    found = _CODE.search(said)
-    return int(found[1]) if found else 0
+    match = _CODE.search(text)
+    return int(match[1]) if match else 0
 
 
-def state_of(said: str) -> str:
+def state_of(text: str) -> str:
     """Return the SQLSTATE of a message; "" if it has none."""
-    found = _STATE.search(said)
-    return found[1] if found else ""
+    match = _STATE.search(text)
+    return match[1] if match else ""
 
 
 def row_rejection(error: ConnectorError, entity: Entity) -> RowRejection | None:
@@ -107,17 +109,17 @@ def row_rejection(error: ConnectorError, entity: Entity) -> RowRejection | None:
     if isinstance(error, ConnectionLost) or error.reason != "failed" or not code:
         return None
     reason = _REASONS.get(code)
-    if reason is None and not _USERS.fullmatch(error.details.get("sqlstate", "")):
+    if reason is None and not _TRIGGER_STATE.fullmatch(error.details.get("sqlstate", "")):
         return None
     return RowRejection(reason or "refused", error.message, str(code), _column(error.message, entity))
 
 
 def _column(message: str, entity: Entity) -> str | None:
     """Return the column that a message names by number (SQL0407N), by name, or by foreign key."""
-    if place := _PLACE.search(message):
+    if place := _COLUMN_NUMBER.search(message):
         number = int(place[1])
         return entity.fields[number].name if number < len(entity.fields) else None
-    if named := _NAMED.search(message):
+    if named := _COLUMN_NAME.search(message):
         name = named[1].rpartition(".")[2]
         return name if entity.column(name) else None
     if constraint := _CONSTRAINT.search(message):

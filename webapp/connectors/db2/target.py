@@ -35,7 +35,7 @@ _HEX_PART: Final = (
     limits.DB2_LITERAL_BYTES // 2
 )  # hexadecimal digits of a literal: half of the limit, and an even number
 _PARTS_OF_SECOND: Final = re.compile(r"\.\d+'$")
-_WORDS: Final = ("text", "enum", "json", "array", "other", "interval", "uuid", "objectid")
+_TEXT_TYPES: Final = ("text", "enum", "json", "array", "other", "interval", "uuid", "objectid")
 
 
 class Db2Target(LiteralTarget):
@@ -64,8 +64,8 @@ class Db2Target(LiteralTarget):
                 return RowRejection("missing_row", self.missing(places[0]).message, bad=np.array(places))
             self._link.run("SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")
             if self.writing.capture and mode == "insert":
-                _, caught = self._link.ask(self._returning(cells, rows))
-                self._caught |= {int(row[0]): row[1:] for row in caught}
+                _, caught = self._link.ask(self._insert_returning(cells, rows))
+                self._returned |= {int(row[0]): row[1:] for row in caught}
             else:
                 self._link.run(self._statement(cells, rows, mode))
         except ConnectorError as error:
@@ -83,12 +83,12 @@ class Db2Target(LiteralTarget):
     def _unmatched(self, cells: Cells, rows: Sequence[int]) -> set[int]:
         """Return the rows whose key does not exist in the table."""
         keys = self.writing.key_columns
-        same = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
-        _, found = self._link.ask(
+        condition = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
+        _, unmatched = self._link.ask(
             f"SELECT s.{_ROW} FROM {self._source(cells, rows, keys, numbered=True)} "
-            f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} t WHERE {same})"
+            f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} t WHERE {condition})"
         )
-        return {int(row[0]) for row in found}
+        return {int(row[0]) for row in unmatched}
 
     # --- statements ---
 
@@ -98,8 +98,8 @@ class Db2Target(LiteralTarget):
         keys = self.writing.key_columns
         if mode == "delete":
             names = sql.listed(DIALECT, keys)
-            wanted = self._values(cells, rows, keys)
-            return f"DELETE FROM {self._table} WHERE ({names}) IN (VALUES {wanted})"
+            key_values = self._values(cells, rows, keys)
+            return f"DELETE FROM {self._table} WHERE ({names}) IN (VALUES {key_values})"
         on = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
         others = [name for name in self._names if name not in keys] or list(keys[:1])
         setting = ", ".join(f"{DIALECT.quoted(other)} = s.{DIALECT.quoted(other)}" for other in others)
@@ -112,7 +112,7 @@ class Db2Target(LiteralTarget):
         names = sql.listed(DIALECT, self._names)
         return f"{merge} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({sql.listed(DIALECT, self._names, 's.')})"
 
-    def _returning(self, cells: Cells, rows: Sequence[int]) -> str:
+    def _insert_returning(self, cells: Cells, rows: Sequence[int]) -> str:
         """Return an INSERT that outputs the generated values of each row, with the row's position in the batch."""
         values = ",".join(
             "(" + ",".join([*(column[row] for column in cells), str(row)]) + ")" for row in rows
@@ -147,7 +147,10 @@ class Db2Target(LiteralTarget):
         return ",".join(
             "("
             + ",".join(
-                [*(_typed(cells[place][row], columns[place]) for place in places), *([str(row)] * numbered)]
+                [
+                    *(_cast_literal(cells[place][row], columns[place]) for place in places),
+                    *([str(row)] * numbered),
+                ]
             )
             + ")"
             for row in rows
@@ -157,21 +160,21 @@ class Db2Target(LiteralTarget):
 def spelled(columns: Sequence[Column], batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
     """Return Db2 literals of each column, and the errors of rows with a value that does not fit."""
     cells, failures = literals(DIALECT, columns, batch)
-    bad = {error.index: error for error in failures}
-    for place, column in enumerate(columns):
+    errors = {error.index: error for error in failures}
+    for index, column in enumerate(columns):
         if column.type == "float":
-            for row, cell in enumerate(cells[place]):
+            for row, cell in enumerate(cells[index]):
                 if cell in _NO_NUMBER:
                     message = f"{column.name}: Db2's {column.declared or 'DOUBLE'} cannot store {cell}"
-                    bad.setdefault(row, RowError(row, "out_of_range", message, column=column.name))
+                    errors.setdefault(row, RowError(row, "out_of_range", message, column=column.name))
         elif column.type == "time":  # Db2 stores no fractions of seconds
-            cells[place] = [_PARTS_OF_SECOND.sub("'", cell) for cell in cells[place]]
+            cells[index] = [_PARTS_OF_SECOND.sub("'", cell) for cell in cells[index]]
         elif column.type == "binary":
-            cells[place] = [_octets(cell, column) for cell in cells[place]]
-    return cells, sorted(bad.values(), key=lambda one: one.index)
+            cells[index] = [_binary_literal(cell, column) for cell in cells[index]]
+    return cells, sorted(errors.values(), key=lambda one: one.index)
 
 
-def _octets(cell: str, column: Column) -> str:
+def _binary_literal(cell: str, column: Column) -> str:
     """Return a literal for bytes, concatenated from several parts if it would be too long."""
     if cell == _NULL:
         return cell
@@ -184,8 +187,8 @@ def _octets(cell: str, column: Column) -> str:
     return "||".join(f"BLOB(BX'{part}')" for part in parts)
 
 
-def _typed(cell: str, column: Column) -> str:
+def _cast_literal(cell: str, column: Column) -> str:
     """Return a literal with its column's type outside of an INSERT. Texts are not cast, which would truncate them."""
-    if cell != _NULL and (column.type in _WORDS or column.type == "binary"):
+    if cell != _NULL and (column.type in _TEXT_TYPES or column.type == "binary"):
         return cell
     return f"CAST({cell} AS {column.declared})" if column.declared else cell

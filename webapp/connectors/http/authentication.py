@@ -26,7 +26,7 @@ from webapp.net.session import NetError, Reply, Session, checked, exchange
 PEM = "-----BEGIN CERTIFICATE-----"
 
 
-def _certificate(text: str) -> str:
+def _check_certificate(text: str) -> str:
     if PEM not in text:
         raise ValueError(f"enter the certificate as PEM text ({PEM})")
     try:
@@ -42,10 +42,12 @@ class TlsSettings(Settings):
     verify_tls: bool = Field(
         True, description="If off, any certificate is accepted. Use only for test systems."
     )
-    ca_certificate: Annotated[str, Field(max_length=100_000), AfterValidator(_certificate)] | None = Field(
-        None,
-        description="Certificate of the authority that signed the target's certificate, unless it is a public one.",
-        json_schema_extra={"multiline": True},
+    ca_certificate: Annotated[str, Field(max_length=100_000), AfterValidator(_check_certificate)] | None = (
+        Field(
+            None,
+            description="Certificate of the authority that signed the target's certificate, unless it is a public one.",
+            json_schema_extra={"multiline": True},
+        )
     )
 
     @property
@@ -65,21 +67,21 @@ _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2: to
 _VALUE: Final = re.compile(r"[!-~\xa1-\xff](?:[\t -~\xa1-\xff]*[!-~\xa1-\xff])?")
 _VISIBLE: Final = re.compile(r"[!-~]+")
 # Headers that the HTTP library writes itself. If set by users, a request could be interpreted in two ways.
-_OWN: Final = frozenset(
+_RESERVED_HEADERS: Final = frozenset(
     "connection content-length expect host keep-alive te trailer transfer-encoding upgrade proxy-authorization "
     "proxy-connection".split()
 )
 
 
-def _header_name(name: str) -> str:
+def _check_header_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError("a header name consists of letters, digits and characters such as - and _")
-    if name.lower() in _OWN:
+    if name.lower() in _RESERVED_HEADERS:
         raise ValueError("this header is set by Rowsmith")
     return name
 
 
-def _header_value(value: str) -> str:
+def _check_header_value(value: str) -> str:
     if value and not _VALUE.fullmatch(value):
         raise ValueError(
             "a header value must not contain line breaks, control characters, characters outside Latin-1, or "
@@ -88,32 +90,32 @@ def _header_value(value: str) -> str:
     return value
 
 
-def _visible(value: str) -> str:
+def _check_visible(value: str) -> str:
     if not _VISIBLE.fullmatch(value):
         raise ValueError("only letters, digits and punctuation are allowed: no spaces, no line breaks")
     return value
 
 
-def _printable(value: str) -> str:
+def _check_printable(value: str) -> str:
     if not value.isprintable():
         raise ValueError("line breaks and control characters are not allowed")
     return value
 
 
-def _url(value: str) -> str:
+def _check_url(value: str) -> str:
     try:
         return checked(value)
     except NetError as error:
         raise ValueError(error.message) from None
 
 
-HeaderName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_header_name)]
-HeaderValue = Annotated[str, Field(max_length=limits.HTTP_HEADER_CHARS), AfterValidator(_header_value)]
-Url = Annotated[str, Field(min_length=1, max_length=limits.HTTP_URL_CHARS), AfterValidator(_url)]
-_Text = Annotated[str, Field(max_length=limits.HTTP_HEADER_CHARS), AfterValidator(_printable)]
+HeaderName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_header_name)]
+HeaderValue = Annotated[str, Field(max_length=limits.HTTP_HEADER_CHARS), AfterValidator(_check_header_value)]
+Url = Annotated[str, Field(min_length=1, max_length=limits.HTTP_URL_CHARS), AfterValidator(_check_url)]
+_Text = Annotated[str, Field(max_length=limits.HTTP_HEADER_CHARS), AfterValidator(_check_printable)]
 
 
-class _Kind(Settings):
+class _AuthModel(Settings):
     """Base class. Errors of pydantic do not contain the input, which may be a secret."""
 
     model_config = ConfigDict(hide_input_in_errors=True, serialize_by_alias=True)
@@ -128,17 +130,17 @@ class _Kind(Settings):
         return [value for value in (getattr(self, name) for name in names) if value]
 
 
-class NoAuth(_Kind):
+class NoAuth(_AuthModel):
     """No authentication."""
 
     type: Literal["none"] = "none"
 
     def requests_auth(self, session: Session) -> AuthBase:
-        """See `_Kind.requests_auth`."""
-        return _Nothing()
+        """See `_AuthModel.requests_auth`."""
+        return _NoCredentials()
 
 
-class BasicAuth(_Kind):
+class BasicAuth(_AuthModel):
     """User name and password, in UTF-8 (RFC 7617)."""
 
     type: Literal["basic"]
@@ -146,29 +148,29 @@ class BasicAuth(_Kind):
     password: _Text = Field("", repr=False, json_schema_extra=SECRET)
 
     def requests_auth(self, session: Session) -> AuthBase:
-        """See `_Kind.requests_auth`."""
+        """See `_AuthModel.requests_auth`."""
         return HTTPBasicAuth(self.username.encode(), self.password.encode())
 
     def secrets(self) -> list[str]:
-        """See `_Kind.secrets`. Includes the encoded form in the header."""
+        """See `_AuthModel.secrets`. Includes the encoded form in the header."""
         pair = base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
         return [*super().secrets(), pair]
 
 
-class BearerAuth(_Kind):
+class BearerAuth(_AuthModel):
     """A long-lived token: `Authorization: Bearer <token>`."""
 
     type: Literal["bearer"]
-    token: Annotated[str, Field(min_length=1, max_length=limits.TOKEN_CHARS), AfterValidator(_visible)] = (
-        Field(repr=False, json_schema_extra=SECRET)
-    )
+    token: Annotated[
+        str, Field(min_length=1, max_length=limits.TOKEN_CHARS), AfterValidator(_check_visible)
+    ] = Field(repr=False, json_schema_extra=SECRET)
 
     def requests_auth(self, session: Session) -> AuthBase:
-        """See `_Kind.requests_auth`."""
-        return _Header("Authorization", f"Bearer {self.token}")
+        """See `_AuthModel.requests_auth`."""
+        return _HeaderAuth("Authorization", f"Bearer {self.token}")
 
 
-class ApiKeyAuth(_Kind):
+class ApiKeyAuth(_AuthModel):
     """A key in a header or in a query parameter."""
 
     type: Literal["api-key"]
@@ -177,11 +179,15 @@ class ApiKeyAuth(_Kind):
     value: Annotated[HeaderValue, Field(min_length=1)] = Field(repr=False, json_schema_extra=SECRET)
 
     def requests_auth(self, session: Session) -> AuthBase:
-        """See `_Kind.requests_auth`."""
-        return _Header(self.name, self.value) if self.where == "header" else _Query(self.name, self.value)
+        """See `_AuthModel.requests_auth`."""
+        return (
+            _HeaderAuth(self.name, self.value)
+            if self.where == "header"
+            else _QueryAuth(self.name, self.value)
+        )
 
 
-class ClientCredentials(_Kind):
+class ClientCredentials(_AuthModel):
     """OAuth 2.0 client credentials (RFC 6749, 4.4): a token is fetched, cached and renewed.
 
     `client_auth` says where id and secret are in the token request: in its form (`post`) or its Authorization
@@ -201,7 +207,7 @@ class ClientCredentials(_Kind):
         self._store = store
 
     def requests_auth(self, session: Session) -> TokenAuth:
-        """See `_Kind.requests_auth`. Fetches a token if there is none, which raises ConnectorError (code
+        """See `_AuthModel.requests_auth`. Fetches a token if there is none, which raises ConnectorError (code
         `token_request_failed`)."""
         return TokenAuth(self, session, self._store)
 
@@ -232,12 +238,12 @@ def send_authenticated(session: Session, request: requests.Request, **how: Any) 
     return reply
 
 
-class _Nothing(AuthBase):
+class _NoCredentials(AuthBase):
     def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
         return r
 
 
-class _Header(AuthBase):
+class _HeaderAuth(AuthBase):
     def __init__(self, name: str, value: str) -> None:
         self._name, self._value = name, value
 
@@ -246,7 +252,7 @@ class _Header(AuthBase):
         return r
 
 
-class _Query(AuthBase):
+class _QueryAuth(AuthBase):
     def __init__(self, name: str, value: str) -> None:
         self._name, self._value = name, value
 

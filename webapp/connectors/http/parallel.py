@@ -28,7 +28,7 @@ class RequestPacer:
 
     def __init__(self, per_second: float | None) -> None:
         self._every = 1 / per_second if per_second else 0.0
-        self._next = self._held = 0.0
+        self._next = self._paused_until = 0.0
         self._lock = threading.Lock()
 
     def turn(self, wait: Callable[[float], None], waited: float = 0.0) -> None:
@@ -36,26 +36,30 @@ class RequestPacer:
 
         Raises what `wait` raises.
         """
-        while (held := self._held) > waited:  # another thread may extend the pause in the meantime
-            waited = held
-            if (left := held - time.monotonic()) > 0:
-                wait(left)
+        while (
+            paused_until := self._paused_until
+        ) > waited:  # another thread may extend the pause in the meantime
+            waited = paused_until
+            if (remaining := paused_until - time.monotonic()) > 0:
+                wait(remaining)
         with self._lock:
-            self._held = self._held if self._held > waited else 0.0  # the pause is over
+            self._paused_until = (
+                self._paused_until if self._paused_until > waited else 0.0
+            )  # the pause is over
         if not self._every:
             return
         with self._lock:
             now = time.monotonic()
-            mine = max(self._next, now)
-            self._next = mine + self._every
-        if mine > now:
-            wait(mine - now)
+            start = max(self._next, now)
+            self._next = start + self._every
+        if start > now:
+            wait(start - now)
 
     def hold(self, seconds: float) -> float:
         """Pause all requests for this many seconds, and return the end of the pause."""
         until = time.monotonic() + seconds
         with self._lock:
-            self._held = max(self._held, until)
+            self._paused_until = max(self._paused_until, until)
         return until
 
 
@@ -87,8 +91,8 @@ class SenderThreads:
 
     def __init__(self, control: SendControl, retry: Retry, parallel: int, per_second: float | None) -> None:
         self._control, self._retry, self._parallel = _StoppableControl(control), retry, parallel
-        self._pace = RequestPacer(per_second)
-        self._answers = 0
+        self._pacer = RequestPacer(per_second)
+        self._responses = 0
         self._unavailable = (
             0  # responses in a row with this status; an estimate, because threads do not wait for it
         )
@@ -99,7 +103,7 @@ class SenderThreads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def run(
-        self, count: int, one: Callable[[int], RowOutcome], stop_at_failure: bool = False
+        self, count: int, send_row: Callable[[int], RowOutcome], stop_at_failure: bool = False
     ) -> list[RowOutcome]:
         """Call `send_row(index)` for each row, and return the outcomes of the started rows in order.
 
@@ -107,11 +111,11 @@ class SenderThreads:
         no row was sent before. It also stops at a row without a response (`RowOutcome.away`) if no other row got a
         response in the meantime. When this returns or raises, no request is running.
         """
-        run = _Run(count, self._control, stop_at_failure, lambda: self._answers)
+        run = _Run(count, self._control, stop_at_failure, lambda: self._responses)
         if self._parallel == 1 or count == 1:
-            run.drive(one)
+            run.drive(send_row)
         else:
-            futures = [self._pool.submit(run.drive, one) for _ in range(min(self._parallel, count))]
+            futures = [self._pool.submit(run.drive, send_row) for _ in range(min(self._parallel, count))]
             all_over(futures)
             for future in futures:
                 future.result()
@@ -130,9 +134,9 @@ class SenderThreads:
             if not last:  # between two attempts, `wait` has just checked it
                 self._control.raise_if_stopped()
 
-        def noted() -> Reply:
+        def send_noted() -> Reply:
             nonlocal waited
-            self._pace.turn(self._control.wait, waited)
+            self._pacer.turn(self._control.wait, waited)
             number, unanswered = len(last) + 1, last[-1].unanswered if last else 0
             spent = round((time.monotonic() - began) * 1000)
             try:
@@ -141,17 +145,17 @@ class SenderThreads:
                 unknown = error.arrived and error.reason != "redirected"
                 last.append(RequestOutcome(None, error, number, unknown, unanswered + unknown, spent))
                 raise
-            self._answers += 1
+            self._responses += 1
             last.append(RequestOutcome(reply, None, number, False, unanswered, spent))
             self._unavailable = self._unavailable + 1 if reply.status == _UNAVAILABLE else 0
             for_all = reply.status == _TOO_MANY or self._unavailable >= _UNAVAILABLE_RESPONSES
             if for_all and reply.status in self._retry.retry_on:
-                waited = self._pace.hold(asked_for(reply))
+                waited = self._pacer.hold(asked_for(reply))
             return reply
 
         try:
             return attempt(
-                noted, self._retry, wait=self._control.wait, raise_if_stopped=raise_if_stopped
+                send_noted, self._retry, wait=self._control.wait, raise_if_stopped=raise_if_stopped
             ), False
         except SendingStopped:
             if not last:
@@ -165,54 +169,54 @@ class _Run:
     def __init__(
         self, count: int, control: _StoppableControl, stop_at_failure: bool, answers: Callable[[], int]
     ) -> None:
-        self._control, self._stop_at_failure, self._answers = control, stop_at_failure, answers
+        self._control, self._stop_at_failure, self._responses = control, stop_at_failure, answers
         self._lock = threading.Lock()
-        self._found: list[RowOutcome | None] = [None] * count
+        self._outcomes: list[RowOutcome | None] = [None] * count
         self._next = 0
-        self._over = False
+        self._stopped = False
         self._error: ConnectorError | None = None
 
-    def drive(self, one: Callable[[int], RowOutcome]) -> None:
+    def drive(self, send_row: Callable[[int], RowOutcome]) -> None:
         """Process rows until none is left."""
-        while (place := self._take()) is not None:
-            before = self._answers()
+        while (index := self._take_index()) is not None:
+            before = self._responses()
             try:
-                ended = one(place)
+                outcome = send_row(index)
             except ConnectorError as error:
-                self._over, self._error = True, self._error or error
-                ended = RowOutcome(place, "failed", None, 0, "no_token", error.message)
+                self._stopped, self._error = True, self._error or error
+                outcome = RowOutcome(index, "failed", None, 0, "no_token", error.message)
             except SendingStopped:
-                self._over = True
-                ended = RowOutcome(place, "failed", None, 0, "interrupted", _NOT_SENT)
+                self._stopped = True
+                outcome = RowOutcome(index, "failed", None, 0, "interrupted", _NOT_SENT)
             except BaseException:  # an internal error: start no further rows
-                self._over = True
+                self._stopped = True
                 raise
-            self._found[place] = ended
-            if self._stop_at_failure and ended.state != "delivered":
-                self._over = True
-            if ended.away and self._answers() == before:
-                self._over = True
+            self._outcomes[index] = outcome
+            if self._stop_at_failure and outcome.state != "delivered":
+                self._stopped = True
+            if outcome.away and self._responses() == before:
+                self._stopped = True
 
-    def _take(self) -> int | None:
+    def _take_index(self) -> int | None:
         with self._lock:
-            if self._over or self._next >= len(self._found):
+            if self._stopped or self._next >= len(self._outcomes):
                 return None
             try:
                 self._control.raise_if_stopped()
             except SendingStopped:
-                self._over = True
+                self._stopped = True
                 return None
             self._next += 1
             return self._next - 1
 
     def ended(self) -> list[RowOutcome]:
         """Return the outcomes of started rows, without trailing rows for which nothing was sent."""
-        found = [one for one in self._found if one is not None]
-        while found and found[-1].attempts == 0:
-            found.pop()
-        if not found and self._error is not None:
+        outcomes = [one for one in self._outcomes if one is not None]
+        while outcomes and outcomes[-1].attempts == 0:
+            outcomes.pop()
+        if not outcomes and self._error is not None:
             raise self._error
-        return found
+        return outcomes
 
 
 _NOT_SENT = "The push was stopped before this row was sent."

@@ -35,11 +35,11 @@ UNFIT_IN_HEADERS: Final = rf"{UNFIT_CHARACTERS}|^[\x{{85}}\x{{a0}}]"
 _ATTR_CHARS: Final = (
     "!#$&+^`|"  # RFC 8187, 3.2.1: attr-char, except for those that `quote` does not encode anyway
 )
-_SECRETIVE: Final = frozenset({"authorization", "cookie", "x-api-key", "api-key"})
-_REFERENCE: Final = "${"
+_SECRET_HEADERS: Final = frozenset({"authorization", "cookie", "x-api-key", "api-key"})
+_REFERENCE_START: Final = "${"
 
 
-def _pattern(source: str) -> str:
+def _check_pattern(source: str) -> str:
     try:
         parse(source)
     except PlaceholderError as error:
@@ -57,13 +57,13 @@ def _path(path: str) -> str:
     return path
 
 
-def _one_line(value: str) -> str:
+def _check_one_line(value: str) -> str:
     if not value.isprintable():
         raise ValueError("line breaks and control characters are not allowed")
     return value
 
 
-def _latin(headers: dict[str, str]) -> dict[str, str]:
+def _check_latin(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         literal = "".join(part for part in parse(value).parts if isinstance(part, str))
         unfit = next((ch for ch in literal if ch > "\xff"), None)
@@ -72,9 +72,9 @@ def _latin(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _without_secrets(headers: dict[str, str]) -> dict[str, str]:
+def _check_no_secrets(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
-        if name.lower() in _SECRETIVE and _REFERENCE not in value:
+        if name.lower() in _SECRET_HEADERS and _REFERENCE_START not in value:
             raise ValueError(
                 f"{name} contains a secret: use the authentication settings, or a stored secret as ${{name}}"
             )
@@ -82,34 +82,37 @@ def _without_secrets(headers: dict[str, str]) -> dict[str, str]:
 
 
 PathText = Annotated[
-    str, Field(max_length=limits.HTTP_URL_CHARS), AfterValidator(_path), AfterValidator(_pattern)
+    str, Field(max_length=limits.HTTP_URL_CHARS), AfterValidator(_path), AfterValidator(_check_pattern)
 ]
 _Text = Annotated[
-    str, Field(max_length=limits.HTTP_HEADER_CHARS), AfterValidator(_one_line), AfterValidator(_pattern)
+    str,
+    Field(max_length=limits.HTTP_HEADER_CHARS),
+    AfterValidator(_check_one_line),
+    AfterValidator(_check_pattern),
 ]
 Headers = Annotated[
     dict[HeaderName, _Text],
     Field(max_length=limits.HTTP_HEADERS),
-    AfterValidator(_without_secrets),
-    AfterValidator(_latin),
+    AfterValidator(_check_no_secrets),
+    AfterValidator(_check_latin),
 ]
 
 
-def _fixed(headers: dict[str, str]) -> dict[str, str]:
+def _check_fixed(headers: dict[str, str]) -> dict[str, str]:
     if any("{{" in value for value in headers.values()):
         raise ValueError("these headers are the same for every row and cannot contain {{field}}")
     return headers
 
 
-FixedHeaders = Annotated[Headers, AfterValidator(_fixed)]
+FixedHeaders = Annotated[Headers, AfterValidator(_check_fixed)]
 
 
 def _body(value: Any) -> Any:
-    alone = isinstance(value, str) and len(parse(value).parts) == 1 and bool(parse(value).holes)
-    if value is not None and not isinstance(value, dict | list) and not alone:
+    is_placeholder = isinstance(value, str) and len(parse(value).parts) == 1 and bool(parse(value).holes)
+    if value is not None and not isinstance(value, dict | list) and not is_placeholder:
         raise ValueError("the body must be an object, an array, or the {{field}} whose value it is")
     for text in _strings(value):
-        _pattern(text)
+        _check_pattern(text)
     if len(orjson.dumps(value)) > limits.HTTP_TEMPLATE_BYTES:
         raise ValueError(f"the body must have at most {limits.HTTP_TEMPLATE_BYTES:,} bytes")
     return value
@@ -183,7 +186,7 @@ class Renderer:
         self._path = parse(template.path if template.path is not None else path)
         self._headers = {name: parse(text) for name, text in template.headers.items()}
         self._query = {name: parse(text) for name, text in template.query_params.items()}
-        self._body, self._sends = template.body, template.method != "GET"
+        self._body, self._has_body = template.body, template.method != "GET"
         self._encoding = template.header_encoding
 
     def rows(self, batch: pa.RecordBatch) -> list[ComposedRequest]:
@@ -198,7 +201,7 @@ class Renderer:
         paths = ["".join(row) for row in zip(*pieces, strict=True)] if pieces else [""] * n
         headers = _rows_of({name: column.to_pylist() for name, column in self.headers(batch).items()}, n)
         query = _rows_of({name: _texts(pattern, values, n) for name, pattern in self._query.items()}, n)
-        bodies = self.bodies(batch) if self._sends else [None] * n
+        bodies = self.bodies(batch) if self._has_body else [None] * n
         return [ComposedRequest(*parts) for parts in zip(paths, headers, query, bodies, strict=True)]
 
     def headers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -209,13 +212,13 @@ class Renderer:
     def _header(self, pattern: Pattern, values: _Values, n: int) -> pa.Array:
         if self._encoding == "none" or not pattern.holes:
             # Surrounding white space is not part of a value (RFC 9110, 5.5).
-            return pc.utf8_trim(_plain(pattern.fill(values.column, n)), " \t")
-        front, safe = ("UTF-8''", _ATTR_CHARS) if self._encoding == "rfc8187" else ("", "")
+            return pc.utf8_trim(_decoded(pattern.fill(values.column, n)), " \t")
+        prefix, safe = ("UTF-8''", _ATTR_CHARS) if self._encoding == "rfc8187" else ("", "")
         pieces: list[str | pa.Array] = [
             part
             if isinstance(part, str)
             else pa.array(
-                [front + quote(text, safe=safe) for text in _texts(Pattern((part,)), values, n)], pa.string()
+                [prefix + quote(text, safe=safe) for text in _texts(Pattern((part,)), values, n)], pa.string()
             )
             for part in pattern.parts
         ]
@@ -226,7 +229,7 @@ class Renderer:
         if not batch.num_rows:
             return []
         if self._body is None:
-            return _listed(_Values(batch).whole())
+            return _to_list(_Values(batch).rows_json())
         pieces: list[str | pa.Array] = []
         for piece in _json_pieces(self._body, _Values(batch), batch.num_rows):
             if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
@@ -235,12 +238,12 @@ class Renderer:
                 pieces.append(piece)
         if all(isinstance(piece, str) for piece in pieces):
             return ["".join(pieces)] * batch.num_rows
-        return _listed(pc.binary_join_element_wise(*pieces, ""))
+        return _to_list(pc.binary_join_element_wise(*pieces, ""))
 
 
 def value_in_header(batch: pa.RecordBatch, hole: Placeholder) -> pa.Array:
     """Return the text that one `{{field}}` produces in each row."""
-    return _plain(Pattern((hole,)).fill(_Values(batch).column, batch.num_rows))
+    return _decoded(Pattern((hole,)).fill(_Values(batch).column, batch.num_rows))
 
 
 def has_field(batch: pa.RecordBatch, name: str) -> bool:
@@ -262,16 +265,16 @@ class _Values:
         """Return a field by its name, or by its path in a nested field."""
         names = self._batch.schema.names
         if name in names:
-            return _plain(self._batch.column(name))
+            return _decoded(self._batch.column(name))
         head, *rest = name.split(".")
         if head in names and rest:
             try:
-                return _plain(reduce(pc.struct_field, rest, self._batch.column(head)))
+                return _decoded(reduce(pc.struct_field, rest, self._batch.column(head)))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, TypeError):
                 pass
-        told = f'The request uses "{name[:100]}", but the rows have no such field.'
+        message = f'The request uses "{name[:100]}", but the rows have no such field.'
         raise ConnectorError(
-            told,
+            message,
             reason="unknown_field",
             hint=f"Available fields: {', '.join(names[: limits.MAPPING_FIELDS_NAMED])}.",
         )
@@ -287,24 +290,24 @@ class _Values:
             return pc.fill_null(values, "null")
         return json_texts(values)
 
-    def whole(self) -> pa.Array:
+    def rows_json(self) -> pa.Array:
         """Return each row as JSON."""
-        columns = [_plain(values) for values in self._batch.columns]
+        columns = [_decoded(values) for values in self._batch.columns]
         fields = [field.with_type(one.type) for field, one in zip(self._batch.schema, columns, strict=True)]
         return json_texts(pa.StructArray.from_arrays(columns, fields=fields))
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def _decoded(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _listed(texts: pa.Array) -> list[str]:
-    listed: list[str] = texts.to_pylist()
-    return listed
+def _to_list(texts: pa.Array) -> list[str]:
+    result: list[str] = texts.to_pylist()
+    return result
 
 
 def _texts(pattern: Pattern, values: _Values, n: int) -> list[str]:
-    return _listed(_plain(pattern.fill(values.column, n)))
+    return _to_list(_decoded(pattern.fill(values.column, n)))
 
 
 def _rows_of(columns: Mapping[str, Sequence[str]], n: int) -> list[dict[str, str]]:
@@ -339,11 +342,11 @@ def _json_of(pattern: Pattern, values: _Values, n: int) -> str | pa.Array:
         if not hole.filters:
             return values.json(hole.name)
         if hole.json:
-            return _plain(pattern.fill(values.column, n))
+            return _decoded(pattern.fill(values.column, n))
     return _text_of(pattern, values, n)
 
 
 def _text_of(pattern: Pattern, values: _Values, n: int) -> str | pa.Array:
     if not pattern.holes:
         return orjson.dumps("".join(map(str, pattern.parts))).decode()
-    return json_texts(_plain(pattern.fill(values.column, n)))
+    return json_texts(_decoded(pattern.fill(values.column, n)))

@@ -21,7 +21,9 @@ from webapp.connectors.http.channel import RowOutcome, State
 from webapp.net.session import NetError, Reply
 
 # Errors that may disappear. A blocked network, an untrusted certificate or a redirect do not.
-_NETWORK: Final = frozenset({"unresolved", "refused", "unreachable", "timeout", "reset", "bad_response"})
+_TRANSIENT_REASONS: Final = frozenset(
+    {"unresolved", "refused", "unreachable", "timeout", "reset", "bad_response"}
+)
 _WAITABLE: Final = limits.RETRY_WAIT_SECONDS
 
 _Seconds = Annotated[float, Field(ge=0, le=_WAITABLE, allow_inf_nan=False)]
@@ -89,19 +91,19 @@ def attempt(
     unanswered = 0
     for number in range(1, policy.retries + 2):
         last = number > policy.retries
-        reply, error, again = None, None, True
+        reply, error, should_retry = None, None, True
         raise_if_stopped()
         try:
             reply = send()
-            again = reply.status in policy.retry_on
+            should_retry = reply.status in policy.retry_on
         except NetError as failed:
-            error, again = failed, failed.reason in _NETWORK
+            error, should_retry = failed, failed.reason in _TRANSIENT_REASONS
         except ConnectorError as failed:
             if last or not failed.transient:
                 raise
         unknown = error is not None and error.arrived and error.reason != "redirected"
         unanswered += unknown
-        if last or not again:
+        if last or not should_retry:
             break
         backoff = policy.wait_before(number)
         wait(max(backoff, asked_for(reply)) if reply is not None else backoff)
@@ -116,30 +118,35 @@ def asked_for(reply: Reply) -> float:
         return min(seconds, _WAITABLE) if math.isfinite(seconds) else 0.0
     except ValueError:
         pass
-    until = _moment(text)
+    until = _parse_http_date(text)
     if until is None:
         return 0.0
     # Use the target's clock if it sends a date, because it may differ from ours.
-    now = _moment(reply.headers.get("Date", ""))
+    now = _parse_http_date(reply.headers.get("Date", ""))
     return min(until - (clock.epoch() if now is None else now), _WAITABLE)
 
 
-def _moment(text: str) -> float | None:
+def _parse_http_date(text: str) -> float | None:
     """Return seconds since 1970 from an HTTP date."""
     try:
-        found = parsedate_to_datetime(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        date = parsedate_to_datetime(text)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
 
 
 # --- Outcomes of rows ---------------------------------------------------------------------------------------
 
-_OF_NET: Final = {"timeout": "timeout", "reset": "reset", "bad_response": "reset", "redirected": "redirected"}
+_REASONS_BY_ERROR: Final = {
+    "timeout": "timeout",
+    "reset": "reset",
+    "bad_response": "reset",
+    "redirected": "redirected",
+}
 # The cause is the target, not the row: nothing listens there, or nothing responds.
-_AWAY: Final = frozenset({"unresolved", "refused", "unreachable", "timeout", "reset"})
-_OF_STATUS: Final = {401: "forbidden", 403: "forbidden", 429: "throttled"}
-_EARLIER: Final = "An earlier attempt got no response and may have been delivered"
+_TARGET_DOWN: Final = frozenset({"unresolved", "refused", "unreachable", "timeout", "reset"})
+_REASONS_BY_STATUS: Final = {401: "forbidden", 403: "forbidden", 429: "throttled"}
+_EARLIER_ATTEMPT: Final = "An earlier attempt got no response and may have been delivered"
 # More of a body than is shown, so that a secret at the end of the shown part is complete and can be found.
 _READ_CHARS: Final = limits.HTTP_BODY_CHARS + limits.TOKEN_CHARS
 
@@ -150,8 +157,8 @@ def delivered(reply: Reply) -> bool:
 
 
 def ended(
-    place: int,
-    tried: RequestOutcome,
+    index: int,
+    outcome: RequestOutcome,
     stopped: bool,
     redact: Callable[[str], str],
     keys: Callable[[Reply], Mapping[str, Any]] = lambda _: {},
@@ -162,36 +169,44 @@ def ended(
     `stopped`: the push ended before the row's next attempt. `keys` reads the values to capture. `again`: the
     row may have been sent by a worker that was lost since.
     """
-    if tried.reply is None:
-        assert tried.error is not None
-        state: State = "unknown" if tried.unknown else "failed"
+    if outcome.reply is None:
+        assert outcome.error is not None
+        state: State = "unknown" if outcome.unknown else "failed"
         reason = (
-            "interrupted" if stopped and state == "failed" else _OF_NET.get(tried.error.reason, "unreachable")
+            "interrupted"
+            if stopped and state == "failed"
+            else _REASONS_BY_ERROR.get(outcome.error.reason, "unreachable")
         )
-        away = tried.error.reason in _AWAY and not stopped
+        away = outcome.error.reason in _TARGET_DOWN and not stopped
         return RowOutcome(
-            place, state, None, tried.attempts, reason, redact(tried.error.message), tried.ms, away=away
+            index, state, None, outcome.attempts, reason, redact(outcome.error.message), outcome.ms, away=away
         )
-    reply = tried.reply
+    reply = outcome.reply
     if delivered(reply):
-        told = f"{_EARLIER}, too." if tried.unanswered else ""
+        message = f"{_EARLIER_ATTEMPT}, too." if outcome.unanswered else ""
         return RowOutcome(
-            place, "delivered", reply.status, tried.attempts, message=told, ms=tried.ms, keys=keys(reply)
+            index,
+            "delivered",
+            reply.status,
+            outcome.attempts,
+            message=message,
+            ms=outcome.ms,
+            keys=keys(reply),
         )
-    reason = _OF_STATUS.get(reply.status) or ("unavailable" if reply.status >= 500 else "rejected")
+    reason = _REASONS_BY_STATUS.get(reply.status) or ("unavailable" if reply.status >= 500 else "rejected")
     # A conflict may be caused by an earlier attempt without a response.
-    doubtful = reply.status == 409 and (tried.unanswered > 0 or again)
-    told = redact(said(reply))
-    if tried.unanswered:
-        told = f"{_EARLIER}. {told}"
+    doubtful = reply.status == 409 and (outcome.unanswered > 0 or again)
+    message = redact(said(reply))
+    if outcome.unanswered:
+        message = f"{_EARLIER_ATTEMPT}. {message}"
     return RowOutcome(
-        place,
+        index,
         "unknown" if doubtful else "failed",
         reply.status,
-        tried.attempts,
+        outcome.attempts,
         "interrupted" if stopped else reason,
-        told[: limits.HTTP_BODY_CHARS],
-        tried.ms,
+        message[: limits.HTTP_BODY_CHARS],
+        outcome.ms,
     )
 
 

@@ -35,12 +35,14 @@ from webapp.net.urls import shown
 if TYPE_CHECKING:
     from webapp.connectors.http.authentication import ClientCredentials
 
-_TICK: Final = (
+_POLL_SECONDS: Final = (
     0.1  # seconds between checks whether the session was stopped, while waiting for another thread's token
 )
-_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+_ERROR_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _TOKEN: Final = re.compile(r"[!-~]+")
-_PASSING: Final = frozenset({"timeout", "reset", "refused", "unreachable", "unresolved", "bad_response"})
+_TRANSIENT_REASONS: Final = frozenset(
+    {"timeout", "reset", "refused", "unreachable", "unresolved", "bad_response"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +176,13 @@ class TokenAuth(RenewableAuth):
         digest = hashlib.sha256(settings.model_dump_json().encode() + repr(session.verify).encode())
         self._key = digest.hexdigest()
         self._entry = tokens.entry(f"{store.scope if store else ''} {self._key}")
-        self._mine = (
+        self._thread_local = (
             threading.local()
         )  # threads share this object, and each drops the token that it sent itself
 
     def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
-        self._mine.token = self.token()
-        r.headers["Authorization"] = f"Bearer {self._mine.token}"
+        self._thread_local.token = self.token()
+        r.headers["Authorization"] = f"Bearer {self._thread_local.token}"
         return r
 
     def token(self) -> str:
@@ -190,18 +192,18 @@ class TokenAuth(RenewableAuth):
         store. Raises ConnectorError (code `token_request_failed`, or `target_not_allowed` if the address is
         blocked).
         """
-        asked, since, entry = time.monotonic(), clock.epoch(), self._entry
-        with self._held():
+        started, since, entry = time.monotonic(), clock.epoch(), self._entry
+        with self._locked():
             if entry.token and time.monotonic() < entry.until:
                 return entry.token
-            if entry.failure is not None and entry.failed_at >= asked:
+            if entry.failure is not None and entry.failed_at >= started:
                 raise entry.failure
             if self._store is None:
                 return self._fetch()
-            if self._take(self._store.load(self._key), since):
+            if self._use_stored(self._store.load(self._key), since):
                 return entry.token
             with self._store.fetching(self._key, self._wait):
-                if self._take(self._store.load(self._key), since):
+                if self._use_stored(self._store.load(self._key), since):
                     return entry.token
                 return self._fetch()
 
@@ -215,7 +217,7 @@ class TokenAuth(RenewableAuth):
 
     def keep(self, stored: StoredToken | None) -> None:
         """Save the token that a child process returned. None means that the target rejected the last token."""
-        with self._held():
+        with self._locked():
             if stored is None or stored.token != self._entry.token:
                 if self._store is not None and self._entry.token:
                     self._store.drop(self._key, self._entry.token)
@@ -223,7 +225,7 @@ class TokenAuth(RenewableAuth):
             if self._store is not None and stored is not None and stored.token:
                 self._store.save(self._key, stored)
 
-    def _take(self, stored: StoredToken | None, since: float) -> bool:
+    def _use_stored(self, stored: StoredToken | None, since: float) -> bool:
         """Use the token that another process fetched. Raises its error if that is not older than `since`."""
         if stored is None:
             return False
@@ -231,38 +233,38 @@ class TokenAuth(RenewableAuth):
             if stored.failed_at >= since:
                 raise ConnectorError(**stored.failure)
             return False
-        lasts = stored.until - clock.epoch()
-        if lasts <= 0:
+        lifetime = stored.until - clock.epoch()
+        if lifetime <= 0:
             return False
-        self._entry.token, self._entry.until = stored.token, time.monotonic() + lasts
+        self._entry.token, self._entry.until = stored.token, time.monotonic() + lifetime
         self._entry.failure = None
         return True
 
     def _fetch(self) -> str:
         entry, store = self._entry, self._store
         try:
-            entry.token, lasts = _fetched(self._settings, self._session)
+            entry.token, lifetime = _fetch_token(self._settings, self._session)
         except ConnectorError as error:
             if not self._session.stopped:  # a stopped session says nothing about the token endpoint
                 entry.failure, entry.failed_at = error, time.monotonic()
                 if store is not None:
                     store.save(self._key, _failure(error))
             raise
-        entry.until, entry.failure = time.monotonic() + lasts, None
-        if store is not None and lasts > 0:
-            store.save(self._key, StoredToken(entry.token, clock.epoch() + lasts))
+        entry.until, entry.failure = time.monotonic() + lifetime, None
+        if store is not None and lifetime > 0:
+            store.save(self._key, StoredToken(entry.token, clock.epoch() + lifetime))
         return entry.token
 
     def _wait(self) -> None:
         """Wait for a moment. Raises NetError if the session was stopped."""
         if self._session.stopped:
             raise NetError("reset", "The request was stopped.")
-        time.sleep(_TICK)
+        time.sleep(_POLL_SECONDS)
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """The entry's lock, for which a session that is stopped does not wait."""
-        while not self._entry.lock.acquire(timeout=_TICK):
+        while not self._entry.lock.acquire(timeout=_POLL_SECONDS):
             if self._session.stopped:
                 raise NetError("reset", "The request was stopped.")
         try:
@@ -273,9 +275,9 @@ class TokenAuth(RenewableAuth):
     def drop(self) -> bool:
         """See `RenewableAuth.drop`. If a target rejects fresh tokens too, no new one is fetched for some
         seconds."""
-        entry, mine = self._entry, getattr(self._mine, "token", "")
-        with self._held():
-            if entry.token != mine:
+        entry, sent_token = self._entry, getattr(self._thread_local, "token", "")
+        with self._locked():
+            if entry.token != sent_token:
                 return True  # another thread has already fetched a new one
             now = time.monotonic()
             if now - entry.refused_at < limits.TOKEN_REFUSED_SECONDS:
@@ -294,60 +296,62 @@ class TokenAuth(RenewableAuth):
 
     def fetched(self) -> list[str]:
         """See `RenewableAuth.fetched`."""
-        return [one for one in {self._entry.token, getattr(self._mine, "token", "")} if one]
+        return [one for one in {self._entry.token, getattr(self._thread_local, "token", "")} if one]
 
 
 def _failure(error: ConnectorError) -> StoredToken:
     return StoredToken(failed_at=clock.epoch(), failure=error.to_json())
 
 
-def _fetched(settings: ClientCredentials, session: Session) -> tuple[str, float]:
+def _fetch_token(settings: ClientCredentials, session: Session) -> tuple[str, float]:
     """Fetch a new token. Returns it with the number of seconds for which it may be cached."""
-    where = shown(settings.token_url)
+    url = shown(settings.token_url)
     try:
         with session.beside() as own:
-            seconds, most = limits.TOKEN_SECONDS, limits.TOKEN_BYTES
-            reply = exchange(own, _request(settings), timeout_seconds=seconds, max_bytes=most, follow=False)
+            seconds, max_bytes = limits.TOKEN_SECONDS, limits.TOKEN_BYTES
+            reply = exchange(
+                own, _request(settings), timeout_seconds=seconds, max_bytes=max_bytes, follow=False
+            )
     except NetError as error:
         if error.reason in ("not_allowed", "secret_host"):
             raise ConnectorError(error.message, code="target_not_allowed", reason=error.reason) from None
-        raise _failed(
+        raise _token_error(
             f"The token request failed: {error.message}",
             error.reason,
             "Check token_url and the network route to it.",
-            error.reason in _PASSING,
+            error.reason in _TRANSIENT_REASONS,
         ) from None
     if 300 <= reply.status < 400:
-        raise _failed(
-            f"The token endpoint {where} redirects, but credentials are not sent to another address.",
+        raise _token_error(
+            f"The token endpoint {url} redirects, but credentials are not sent to another address.",
             "redirected",
             "Set token_url to the address that it redirects to.",
         )
     try:  # regardless of the content type
-        found = orjson.loads(reply.body)
+        parsed = orjson.loads(reply.body)
     except orjson.JSONDecodeError:
-        found = None
-    answer: dict[str, Any] | None = found if isinstance(found, dict) else None
+        parsed = None
+    answer: dict[str, Any] | None = parsed if isinstance(parsed, dict) else None
     if reply.status != 200:
-        raise _refused(settings, reply, answer, where)
+        raise _rejection_error(settings, reply, answer, url)
     if answer is None:
-        raise _unreadable(reply, where)
+        raise _format_error(reply, url)
     token, kind = answer.get("access_token"), answer.get("token_type", "Bearer")
     if not isinstance(token, str) or not token:
-        raise _failed(
-            f"The response of {where} has no access_token.",
+        raise _token_error(
+            f"The response of {url} has no access_token.",
             "no_access_token",
             "Check that token_url is the token endpoint.",
         )
     if len(token) > limits.TOKEN_CHARS or not _TOKEN.fullmatch(token):
-        raise _failed(
-            f"The access_token of {where} cannot be sent in a header.",
+        raise _token_error(
+            f"The access_token of {url} cannot be sent in a header.",
             "no_access_token",
             "Contact its owner.",
         )
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise _failed(
-            f"The tokens of {where} are not bearer tokens.",
+        raise _token_error(
+            f"The tokens of {url} are not bearer tokens.",
             "wrong_token_type",
             "Only bearer tokens can be sent.",
         )
@@ -368,51 +372,58 @@ def _request(settings: ClientCredentials) -> requests.Request:
     return requests.Request("POST", settings.token_url, data=form, headers=headers)
 
 
-def _failed(message: str, reason: str, hint: str, transient: bool = False, **details: Any) -> ConnectorError:
+def _token_error(
+    message: str, reason: str, hint: str, transient: bool = False, **details: Any
+) -> ConnectorError:
     return ConnectorError(
         message, code="token_request_failed", reason=reason, hint=hint, transient=transient, details=details
     )
 
 
-def _refused(
-    settings: ClientCredentials, reply: Reply, answer: dict[str, Any] | None, where: str
+def _rejection_error(
+    settings: ClientCredentials, reply: Reply, answer: dict[str, Any] | None, url: str
 ) -> ConnectorError:
     """Return the error for a response without a token, by the error code of RFC 6749, 5.2."""
-    word, said = str((answer or {}).get("error", "")), (answer or {}).get("error_description", "")
-    word = word if _WORD.fullmatch(word) else ""
-    if word == "invalid_client" or (reply.status == 401 and not word):
+    error_code, description = (
+        str((answer or {}).get("error", "")),
+        (answer or {}).get("error_description", ""),
+    )
+    error_code = error_code if _ERROR_CODE.fullmatch(error_code) else ""
+    if error_code == "invalid_client" or (reply.status == 401 and not error_code):
         message = "The token endpoint rejected the client credentials (invalid_client)."
         reason, hint = "invalid_client", (
-            f"Check client_id and client_secret directly with {where}, and that it accepts "
+            f"Check client_id and client_secret directly with {url}, and that it accepts "
             f"application/x-www-form-urlencoded. client_auth is {settings.client_auth}: some servers require "
             f"{'basic' if settings.client_auth == 'post' else 'post'}."
         )  # fmt: skip
-    elif word == "invalid_scope":
-        message, reason = "The token endpoint rejected this scope.", word
+    elif error_code == "invalid_scope":
+        message, reason = "The token endpoint rejected this scope.", error_code
         hint = "Some identity providers require a scope of the form <resource>/.default."
     else:
-        message = f"The token endpoint {where} returned {reply.status}{f' ({word})' if word else ''}."
-        reason, hint = word or "failed", "Check token_url, and try the same request manually."
-    if isinstance(said, str) and said:
+        message = (
+            f"The token endpoint {url} returned {reply.status}{f' ({error_code})' if error_code else ''}."
+        )
+        reason, hint = error_code or "failed", "Check token_url, and try the same request manually."
+    if isinstance(description, str) and description:
         pair = f"{quote_plus(settings.client_id)}:{quote_plus(settings.client_secret)}"
         secrets = [*settings.secrets(), base64.b64encode(pair.encode()).decode()]
-        kept = without(said, secrets)[: limits.PUSH_KEY_CHARS]
-        message += f" Its message: {''.join(sign if sign.isprintable() else ' ' for sign in kept)}"
-    passing = reply.status == 429 or reply.status >= 500
-    return _failed(message, reason, hint, passing, status=reply.status)
+        text = without(description, secrets)[: limits.PUSH_KEY_CHARS]
+        message += f" Its message: {''.join(sign if sign.isprintable() else ' ' for sign in text)}"
+    transient = reply.status == 429 or reply.status >= 500
+    return _token_error(message, reason, hint, transient, status=reply.status)
 
 
-def _unreadable(reply: Reply, where: str) -> ConnectorError:
+def _format_error(reply: Reply, url: str) -> ConnectorError:
     kind = reply.headers.get("Content-Type", "").partition(";")[0].strip()
     kind = kind if re.fullmatch(r"[\w.+-]{1,40}/[\w.+-]{1,60}", kind) else "something else"
     if kind == "text/html" or reply.body.lstrip()[:1] == b"<":
-        return _failed(
-            f"The token endpoint {where} returned a web page.",
+        return _token_error(
+            f"The token endpoint {url} returned a web page.",
             "wrong_content_type",
             "This looks like a sign-in page. Set token_url to the endpoint for programs.",
         )
-    return _failed(
-        f"The token endpoint {where} returned {kind}, not a JSON object.",
+    return _token_error(
+        f"The token endpoint {url} returned {kind}, not a JSON object.",
         "wrong_content_type",
         "Check token_url: a token endpoint returns application/json.",
     )
@@ -424,9 +435,9 @@ def _lifetime(expires_in: Any) -> float:
     Some providers send the number as a string.
     """
     try:
-        lasts = float(expires_in) if not isinstance(expires_in, bool) else math.nan
+        seconds = float(expires_in) if not isinstance(expires_in, bool) else math.nan
     except (TypeError, ValueError, OverflowError):
-        lasts = math.nan
-    if not math.isfinite(lasts) or lasts < 0:
-        lasts = limits.TOKEN_DEFAULT_SECONDS
-    return max(min(lasts, limits.TOKEN_MOST_SECONDS) - limits.TOKEN_EARLY_SECONDS, 0.0)
+        seconds = math.nan
+    if not math.isfinite(seconds) or seconds < 0:
+        seconds = limits.TOKEN_DEFAULT_SECONDS
+    return max(min(seconds, limits.TOKEN_MOST_SECONDS) - limits.TOKEN_EARLY_SECONDS, 0.0)

@@ -18,7 +18,7 @@ from webapp.net.urls import shown
 
 METHODS: Final = ("HEAD", "OPTIONS", "GET")
 """Tried in this order until one is supported (specification, section 4)."""
-_OF_NO_USE: Final = frozenset({400, 404, 405, 406, 411, 415, 500, 501})  # another method may work
+_INCONCLUSIVE: Final = frozenset({400, 404, 405, 406, 411, 415, 500, 501})  # another method may work
 _CODES: Final = {
     "not_allowed": "target_not_allowed", "secret_host": "target_not_allowed", "timeout": "target_timeout",
 }  # fmt: skip
@@ -49,18 +49,22 @@ def looked(
 ) -> Iterator[Stage]:
     """Verify a target by its base URL. The last stage has the `response`. `auth` is a model of
     `http.authentication`."""
-    look = _Verification(session, url, auth, headers, timeout)
-    steps = [("resolve", look.resolve), ("connect", look.connect)]
+    verification = _Verification(session, url, auth, headers, timeout)
+    steps = [("resolve", verification.resolve), ("connect", verification.connect)]
     if url.startswith("https:"):
-        steps.append(("tls", look.tls))
-    steps += [("auth", look.auth), ("permission", look.permission), ("sample", look.sample)]
-    held: Stage | None = None
+        steps.append(("tls", verification.tls))
+    steps += [
+        ("auth", verification.auth),
+        ("permission", verification.permission),
+        ("sample", verification.sample),
+    ]
+    previous: Stage | None = None
     for stage in staged(steps):
-        if held is not None:
-            yield held
-        held = stage
-    if held is not None:
-        yield replace(held, response=look.response())
+        if previous is not None:
+            yield previous
+        previous = stage
+    if previous is not None:
+        yield replace(previous, response=verification.response())
 
 
 class _Verification:
@@ -74,7 +78,7 @@ class _Verification:
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._asked = False
+        self._is_sent = False
         self._method = ""
         self._reply: Reply | None = None
         self._error: NetError | ConnectorError | None = None
@@ -95,26 +99,26 @@ class _Verification:
 
     def tls(self) -> str:
         """Stage tls."""
-        self._ask()
+        self._send_request()
         if isinstance(self._error, NetError) and self._error.reason == "tls_failed":
             raise from_net_error(self._error)
         return ""
 
     def auth(self) -> str:
         """Stage auth: a token was issued, and the credentials are accepted."""
-        self._ask()
+        self._send_request()
         if isinstance(self._error, ConnectorError):
             raise self._error
         if self._reply is not None and self._reply.status == 401:
             hint = "Check the credentials, and the kind of authentication that the target expects."
-            raise ConnectorError(self._told(), reason="auth_failed", hint=hint)
+            raise ConnectorError(self._status_message(), reason="auth_failed", hint=hint)
         return "a token was issued" if self._auth.type.startswith("oauth2") else ""
 
     def permission(self) -> str:
         """Stage permission."""
         if self._reply is not None and self._reply.status == 403:
             hint = "The target accepts the credentials, but they have no permission for this."
-            raise ConnectorError(self._told(), reason="forbidden", hint=hint)
+            raise ConnectorError(self._status_message(), reason="forbidden", hint=hint)
         return ""
 
     def sample(self) -> str:
@@ -123,9 +127,11 @@ class _Verification:
             raise from_net_error(self._error)
         if self._reply is not None and self._reply.status >= 500:
             raise ConnectorError(
-                self._told(), reason="unavailable", hint="The target has a problem. Try again later."
+                self._status_message(),
+                reason="unavailable",
+                hint="The target has a problem. Try again later.",
             )
-        return self._told()
+        return self._status_message()
 
     def response(self) -> dict[str, Any] | None:
         """Return the response for the report."""
@@ -141,17 +147,17 @@ class _Verification:
             "ms": reply.ms,
         }
 
-    def _told(self) -> str:
+    def _status_message(self) -> str:
         status = self._reply.status if self._reply is not None else 0
         return f"{self._method} {shown(self._url)} returned {status}"
 
-    def _ask(self) -> None:
-        if self._asked:
+    def _send_request(self) -> None:
+        if self._is_sent:
             return
-        self._asked = True
-        wire = self._auth.requests_auth(self._session)
+        self._is_sent = True
+        auth = self._auth.requests_auth(self._session)
         for self._method in METHODS:
-            request = requests.Request(self._method, self._url, headers=dict(self._headers), auth=wire)
+            request = requests.Request(self._method, self._url, headers=dict(self._headers), auth=auth)
             try:
                 self._reply = send_authenticated(
                     self._session, request, timeout_seconds=self._timeout, max_bytes=limits.HTTP_LOOK_BYTES
@@ -162,5 +168,5 @@ class _Verification:
                 if isinstance(error, ConnectorError) or error.reason not in ("reset", "bad_response"):
                     return
             else:
-                if self._reply.status not in _OF_NO_USE:
+                if self._reply.status not in _INCONCLUSIVE:
                     return

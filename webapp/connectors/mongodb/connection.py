@@ -28,7 +28,7 @@ Client = pymongo.MongoClient[dict[str, Any]]
 
 # Errors of the account, the collection or the server (MongoDB, "Error Codes"): reason, hint, whether it is
 # transient.
-_WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
+_STATEMENT_ERRORS: Final[Mapping[int, tuple[str, str, bool]]] = {
     18: ("auth_failed", "Check the user name, the password and authSource.", False),
     11: ("auth_failed", "Check the user name and authSource: an account belongs to one database.", False),
     8000: ("auth_failed", "Check the user name and the password.", False),
@@ -43,7 +43,7 @@ _WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
     11600: ("lost", "The server is shutting down.", True),
     14031: ("full", "The server's disk is full.", False),
 }
-_OUR_SOCKET: Final = "_configured_socket_interface"
+_SOCKET_FUNCTION: Final = "_configured_socket_interface"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,18 @@ class Link:
         self.encrypted = ""
         """The TLS version; empty if the connection is not encrypted."""
         wait, pool_class = int(seconds * 1000), self._pool_class()
-        more: dict[str, Any] = {**params.options}
+        driver_options: dict[str, Any] = {**params.options}
         if params.username is not None:
-            more |= {"username": params.username, "password": params.password or ""}
+            driver_options |= {"username": params.username, "password": params.password or ""}
         if params.tls != "disable":
-            more["tls"] = True
+            driver_options["tls"] = True
             if params.tls == "require":
-                more["tlsInsecure"] = True
+                driver_options["tlsInsecure"] = True
             elif params.tls == "verify-ca":
-                more["tlsAllowInvalidHostnames"] = True
-        with _authority(params.authority) as path:
+                driver_options["tlsAllowInvalidHostnames"] = True
+        with _certificate_file(params.authority) as path:
             if path and params.tls != "disable":
-                more["tlsCAFile"] = path
+                driver_options["tlsCAFile"] = path
             try:
                 self.client: Client = pymongo.MongoClient(
                     [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in params.hosts],
@@ -97,7 +97,7 @@ class Link:
                     maxPoolSize=4,
                     connect=False,
                     _pool_class=pool_class,
-                    **more,
+                    **driver_options,
                 )
             except (errors.PyMongoError, ValueError, TypeError, OSError) as error:
                 raise bad_settings(f"The settings are invalid: {error}", "Check the options.") from None
@@ -109,42 +109,44 @@ class Link:
         Sockets must be opened by the address guard, and the driver offers no other hook.
         """
         connect = driver.Pool.connect
-        if _OUR_SOCKET not in connect.__code__.co_names or connect.__closure__:
+        if _SOCKET_FUNCTION not in connect.__code__.co_names or connect.__closure__:
             raise ConnectorError(
                 f"PyMongo {pymongo.version} is not supported.",
                 reason="unsupported",
                 hint="Install the version of the lock file.",
             )
-        names = {**vars(driver), _OUR_SOCKET: self._socket}
-        ours = FunctionType(connect.__code__, names, "connect", connect.__defaults__)
-        return type("GuardedPool", (driver.Pool,), {"connect": ours})
+        names = {**vars(driver), _SOCKET_FUNCTION: self._socket}
+        guarded_connect = FunctionType(connect.__code__, names, "connect", connect.__defaults__)
+        return type("GuardedPool", (driver.Pool,), {"connect": guarded_connect})
 
     def _socket(self, address: tuple[str, int], options: Any, _session: Any = None) -> NetworkingInterface:
         host, port = address
         try:
-            made = self.gate.connect(host, port, options.connect_timeout or limits.TARGET_CONNECT_SECONDS)
+            connection = self.gate.connect(
+                host, port, options.connect_timeout or limits.TARGET_CONNECT_SECONDS
+            )
         except GateError as error:
             self.refused = error
             raise OSError(error.message) from None
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if options._ssl_context is not None:
             try:
-                made = options._ssl_context.wrap_socket(made, server_hostname=host)
+                connection = options._ssl_context.wrap_socket(connection, server_hostname=host)
             except (OSError, ssl.SSLError) as error:
-                made.close()
+                connection.close()
                 self.broken = f"{error.strerror or error}"
                 raise
-            self.encrypted = made.version() or "TLS"
-        made.settimeout(options.socket_timeout)
-        self._sockets.add(made)
-        return NetworkingInterface(made)
+            self.encrypted = connection.version() or "TLS"
+        connection.settimeout(options.socket_timeout)
+        self._sockets.add(connection)
+        return NetworkingInterface(connection)
 
     def cut(self) -> None:
         """Abort all connections without informing the server. Operations in other threads then fail."""
-        for one in list(self._sockets):
+        for connection in list(self._sockets):
             try:
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # already closed
 
@@ -154,7 +156,7 @@ class Link:
 
 
 @contextmanager
-def _authority(text: str | None) -> Iterator[str | None]:
+def _certificate_file(text: str | None) -> Iterator[str | None]:
     """Write certificates to a temporary file, because the driver reads them from a file."""
     if text is None:
         yield None
@@ -171,21 +173,23 @@ def _authority(text: str | None) -> Iterator[str | None]:
 def convert_error(error: BaseException) -> ConnectorError:
     """Convert an error of the driver that does not concern a row."""
     if isinstance(error, errors.OperationFailure):
-        code, said = error.code or 0, shortened(str((error.details or {}).get("errmsg") or error))
-        reason, hint, transient = _WHOLE.get(code, ("failed", "", False))
+        code, message = error.code or 0, shortened(str((error.details or {}).get("errmsg") or error))
+        reason, hint, transient = _STATEMENT_ERRORS.get(code, ("failed", "", False))
         if reason == "lost":
-            return ConnectionLost(said)
-        wire = "target_timeout" if reason == "timeout" else "target_failed"
+            return ConnectionLost(message)
+        error_code = "target_timeout" if reason == "timeout" else "target_failed"
         details = {"native": str(code)} if code else {}
-        return ConnectorError(said, code=wire, reason=reason, hint=hint, transient=transient, details=details)
-    said = shortened(str(error).partition(", Timeout:")[0])
+        return ConnectorError(
+            message, code=error_code, reason=reason, hint=hint, transient=transient, details=details
+        )
+    message = shortened(str(error).partition(", Timeout:")[0])
     if isinstance(error, errors.NetworkTimeout):
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if isinstance(error, errors.ConnectionFailure | errors.InvalidOperation | OSError):
-        return ConnectionLost(f"The connection to the server was lost: {said}")
+        return ConnectionLost(f"The connection to the server was lost: {message}")
     if isinstance(error, errors.ConfigurationError | errors.InvalidName):
-        return bad_settings(said, "Check the settings.")
-    return ConnectorError(said)
+        return bad_settings(message, "Check the settings.")
+    return ConnectorError(message)
 
 
 @contextmanager

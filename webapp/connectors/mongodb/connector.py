@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from webapp.connectors.mongodb.session import MongodbSession
 
 
-def _switch(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("true or false")
     return text.lower() == "true"
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
+def _one_of(*choices: str) -> Callable[[str], str]:
     def chosen(text: str) -> str:
-        if text not in words:
-            raise ValueError(", ".join(words))
+        if text not in choices:
+            raise ValueError(", ".join(choices))
         return text
 
     return chosen
@@ -41,22 +41,22 @@ def _write_concern(text: str) -> int | str:
 
 # Options of connection strings (MongoDB, "Connection String Options") that may be set here, in the driver's spelling.
 # Options that name files of this machine, or that authenticate as this machine (AWS, Kerberos), are not supported.
-_READ: Final[Mapping[str, Callable[[str], Any]]] = {
+_PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "authSource": str,
     "authMechanism": _one_of("DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN"),
     "replicaSet": str,
-    "directConnection": _switch,
-    "loadBalanced": _switch,
-    "retryWrites": _switch,
-    "retryReads": _switch,
+    "directConnection": _parse_bool,
+    "loadBalanced": _parse_bool,
+    "retryWrites": _parse_bool,
+    "retryReads": _parse_bool,
     "w": _write_concern,
-    "journal": _switch,
+    "journal": _parse_bool,
     "wTimeoutMS": int,
     "readPreference": _one_of("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"),
     "readConcernLevel": _one_of("local", "available", "majority", "linearizable", "snapshot"),
     "compressors": _one_of("zlib"),
 }
-_OPTIONS: Final = {name.lower(): (name, read) for name, read in _READ.items()}
+_OPTIONS: Final = {name.lower(): (name, read) for name, read in _PARSERS.items()}
 _TLS_KEYS: Final = ("tls", "ssl", "tlsinsecure", "tlsallowinvalidcertificates", "tlsallowinvalidhostnames")
 _IGNORED: Final = ("appname", "maxpoolsize", "minpoolsize", "maxidletimems", "connecttimeoutms", "uuidrepresentation",
                    "serverselectiontimeoutms", "sockettimeoutms", "waitqueuetimeoutms", "retryablewrites")  # fmt: skip
@@ -72,7 +72,7 @@ class MongodbSettings(ServerSettings):
     options: dict[str, str] = more_part()
 
     @model_validator(mode="after")
-    def _sets_what_may_be_set(self) -> Self:
+    def _check_options(self) -> Self:
         for name, value in self.options.items():
             if name.lower() not in _OPTIONS:
                 known = ", ".join(one for one, _ in _OPTIONS.values())
@@ -103,32 +103,34 @@ class MongodbConnector(ServerConnector):
         self.driver()
         from webapp.connectors.mongodb.connection import ConnectOptions
 
-        given = self.settings
-        said = _read(given.connection_string) if given.connection_string else {}
-        hosts = tuple(said.get("hosts") or ())
-        if given.host:
-            hosts = ((given.host, given.port or 27017),)
+        settings = self.settings
+        parsed = _parse_connection_string(settings.connection_string) if settings.connection_string else {}
+        hosts = tuple(parsed.get("hosts") or ())
+        if settings.host:
+            hosts = ((settings.host, settings.port or 27017),)
         if any("/" in host or host.endswith(".sock") for host, _ in hosts):
             raise bad_settings("This is not a host name.", "Enter a host. Unix sockets are not supported.")
-        database = given.database or said.get("database")
+        database = settings.database or parsed.get("database")
         if not database:
             raise bad_settings(
                 "A database name is required.",
                 "Enter it in `database`, or after the host in the connection string.",
             )
-        options = {**said.get("options", {})}
-        for name, value in given.options.items():
-            spelled, read = _OPTIONS[name.lower()]
-            options[spelled] = read(value)
+        options = {**parsed.get("options", {})}
+        for name, value in settings.options.items():
+            option, read = _OPTIONS[name.lower()]
+            options[option] = read(value)
         if len(hosts) == 1 and not options.keys() & {"replicaSet", "loadBalanced"}:
-            options.setdefault("directConnection", not said.get("srv", False))
+            options.setdefault("directConnection", not parsed.get("srv", False))
         return ConnectOptions(
             hosts=hosts,
             database=database,
-            username=said.get("username") if given.username is None else given.username,
-            password=said.get("password") if given.password is None else given.password,
-            tls=given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "disable"),
-            authority=given.ca_certificate,
+            username=parsed.get("username") if settings.username is None else settings.username,
+            password=parsed.get("password") if settings.password is None else settings.password,
+            tls=settings.tls
+            or parsed.get("tls")
+            or ("verify-full" if settings.ca_certificate else "disable"),
+            authority=settings.ca_certificate,
             options=options,
         )
 
@@ -139,7 +141,7 @@ class MongodbConnector(ServerConnector):
         from webapp.connectors.mongodb.session import MongodbSession
 
         seconds = timeout or limits.TARGET_CONNECT_SECONDS
-        self._known(params)
+        self._resolve_hosts(params)
         link = Link(params, self.gate, seconds)
         try:
             return MongodbSession(link, arrive(link), self.read_only)
@@ -147,40 +149,40 @@ class MongodbConnector(ServerConnector):
             link.close()
             raise
 
-    def _known(self, params: ConnectOptions) -> str:
+    def _resolve_hosts(self, params: ConnectOptions) -> str:
         """Return the addresses of the hosts, as a message. Raises `ConnectorError` if none of them is
         allowed."""
-        told, refused = [], None
+        messages, refused = [], None
         for host, port in params.hosts:
             try:
-                told.append(f"{host} resolves to {', '.join(self.gate.addresses(host, port))}")
+                messages.append(f"{host} resolves to {', '.join(self.gate.addresses(host, port))}")
             except GateError as error:
                 refused = error
-        if refused is not None and not told:
+        if refused is not None and not messages:
             raise from_gate_error(refused)
-        return f"{'; '.join(told)}."
+        return f"{'; '.join(messages)}."
 
     # --- verification ---
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`. `sample` reads one document of the first collection."""
-        visit = _Visit(self)
+        verification = _Verification(self)
         try:
             yield from staged(
                 (
-                    ("resolve", lambda: self._known(self.connect_options())),
-                    ("connect", visit.connect),
-                    ("tls", visit.tls),
-                    ("auth", visit.auth),
-                    ("permission", lambda: visit.session.permitted()),
-                    ("sample", lambda: visit.session.sampled()),
+                    ("resolve", lambda: self._resolve_hosts(self.connect_options())),
+                    ("connect", verification.connect),
+                    ("tls", verification.tls),
+                    ("auth", verification.auth),
+                    ("permission", lambda: verification.session.permitted()),
+                    ("sample", lambda: verification.session.sampled()),
                 )
             )
         finally:
-            visit.end()
+            verification.end()
 
 
-class _Visit:
+class _Verification:
     """A verification, stage by stage."""
 
     session: MongodbSession
@@ -208,10 +210,10 @@ class _Visit:
         from webapp.connectors.mongodb.connection import Link, arrive
 
         params = self._connector.connect_options()
-        own = ("authSource", "authMechanism")
-        options = {name: value for name, value in params.options.items() if name not in own}
-        stranger = replace(params, username=None, options=options)
-        link = Link(stranger, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
+        auth_options = ("authSource", "authMechanism")
+        options = {name: value for name, value in params.options.items() if name not in auth_options}
+        anonymous = replace(params, username=None, options=options)
+        link = Link(anonymous, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
         try:
             arrive(link)
         finally:
@@ -230,7 +232,7 @@ class _Visit:
             self._link.close()
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse_connection_string(text: str) -> dict[str, Any]:
     """Parse a connection string."""
     from pymongo.errors import ConfigurationError, InvalidURI
     from pymongo.synchronous.uri_parser import parse_uri
@@ -242,50 +244,50 @@ def _read(text: str) -> dict[str, Any]:
             "Use mongodb://user:password@host:27017/database, with characters such as @ / : in the password "
             "percent-encoded.",
         )
-    options, tls = _options(text.partition("?")[2], srv=text.startswith("mongodb+srv:"))
+    options, tls = _parse_options(text.partition("?")[2], srv=text.startswith("mongodb+srv:"))
     try:
         # The driver only reads the options that the string itself leads to, such as a cluster's name in DNS.
-        found = parse_uri(text.partition("?")[0], validate=True, warn=False, srv_service_name=None)
+        parsed = parse_uri(text.partition("?")[0], validate=True, warn=False, srv_service_name=None)
     except (InvalidURI, ConfigurationError, ValueError) as error:
         raise bad_settings(
             f"The connection string is invalid: {error}", "Check the host and the database."
         ) from None
     for name in ("authSource", "replicaSet", "loadBalanced"):
-        if name in found["options"]:
-            options.setdefault(name, found["options"][name])
+        if name in parsed["options"]:
+            options.setdefault(name, parsed["options"][name])
     return {
-        "hosts": [(host, port or 27017) for host, port in found["nodelist"]],
+        "hosts": [(host, port or 27017) for host, port in parsed["nodelist"]],
         "srv": text.startswith("mongodb+srv:"),
-        "database": found["database"],
-        "username": found["username"],
-        "password": found["password"],
+        "database": parsed["database"],
+        "username": parsed["username"],
+        "password": parsed["password"],
         "options": options,
         "tls": tls,
     }
 
 
-def _options(query: str, srv: bool) -> tuple[dict[str, Any], str | None]:
+def _parse_options(query: str, srv: bool) -> tuple[dict[str, Any], str | None]:
     """Return the options of a connection string, and the TLS mode that follows from them."""
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     flags: dict[str, bool] = {"tls": True} if srv else {}
     for name, value in parse_qsl(query, keep_blank_values=True):
-        low = name.lower()
+        lowered = name.lower()
         try:
-            if low in _TLS_KEYS:
-                flags["tls" if low == "ssl" else low] = _switch(value)
-            elif low in _OPTIONS:
-                spelled, read = _OPTIONS[low]
-                found[spelled] = read(value)
-            elif low not in _IGNORED:
+            if lowered in _TLS_KEYS:
+                flags["tls" if lowered == "ssl" else lowered] = _parse_bool(value)
+            elif lowered in _OPTIONS:
+                option, read = _OPTIONS[lowered]
+                parsed[option] = read(value)
+            elif lowered not in _IGNORED:
                 raise unknown_option(name, ("tls", *(one for one, _ in _OPTIONS.values())))
         except ValueError as error:
             raise bad_settings(
                 f"The option {name} does not accept {value!r}.", f"Supported: {error}."
             ) from None
     if "tls" not in flags:
-        return found, None
+        return parsed, None
     if not flags["tls"]:
-        return found, "disable"
+        return parsed, "disable"
     if flags.get("tlsinsecure") or flags.get("tlsallowinvalidcertificates"):
-        return found, "require"
-    return found, "verify-ca" if flags.get("tlsallowinvalidhostnames") else "verify-full"
+        return parsed, "require"
+    return parsed, "verify-ca" if flags.get("tlsallowinvalidhostnames") else "verify-full"

@@ -62,16 +62,16 @@ _CHECKS: Final = (
 
 def listed(database: Any, name: str | None = None) -> list[Mapping[str, Any]]:
     """Return collections and views as the server lists them; with a name, those that match ignoring case."""
-    found: dict[str, Any] = {"name": {"$not": re.compile("^system\\.")}}
+    query: dict[str, Any] = {"name": {"$not": re.compile("^system\\.")}}
     if name is not None:
-        found = {"name": re.compile(f"^{re.escape(name)}$", re.I)}
-    return sorted(database.list_collections(filter=found), key=lambda one: str(one["name"]))
+        query = {"name": re.compile(f"^{re.escape(name)}$", re.I)}
+    return sorted(database.list_collections(filter=query), key=lambda one: str(one["name"]))
 
 
-def entity(database: Any, told: Mapping[str, Any]) -> Entity:
+def entity(database: Any, description: Mapping[str, Any]) -> Entity:
     """Return a collection as an `Entity`."""
-    name, view = told["name"], told.get("type") == "view"
-    schema = told.get("options", {}).get("validator", {}).get("$jsonSchema", {})
+    name, view = description["name"], description.get("type") == "view"
+    schema = description.get("options", {}).get("validator", {}).get("$jsonSchema", {})
     indexes = [] if view else list(database[name].list_indexes())
     uniques = tuple(
         tuple(index["key"])
@@ -83,16 +83,16 @@ def entity(database: Any, told: Mapping[str, Any]) -> Entity:
             limit=limits.MONGODB_SAMPLE_ROWS, max_time_ms=int(limits.TARGET_QUERY_SECONDS * 1000)
         )
     )
-    fields = {ID: _ID, **_described(schema)}
+    fields = {ID: _ID, **_schema_columns(schema)}
     seen: dict[str, list[Any]] = {}
     for document in documents:
         for field, value in document.items():
             seen.setdefault(field, []).append(value)
     for field, values in seen.items():
-        fields[field] = _sampled(field, values, fields.get(field))
-    alone = {unique[0] for unique in uniques if len(unique) == 1}
+        fields[field] = _sampled_column(field, values, fields.get(field))
+    single = {unique[0] for unique in uniques if len(unique) == 1}
     columns = tuple(
-        replace(column, unique=column.unique or column.name in alone) for column in fields.values()
+        replace(column, unique=column.unique or column.name in single) for column in fields.values()
     )
     return Entity(
         name,
@@ -106,12 +106,12 @@ def entity(database: Any, told: Mapping[str, Any]) -> Entity:
     )
 
 
-def _described(schema: Mapping[str, Any]) -> dict[str, Column]:
+def _schema_columns(schema: Mapping[str, Any]) -> dict[str, Column]:
     required = set(schema.get("required") or ())
     fields = {}
     for name, rule in (schema.get("properties") or {}).items():
         kinds = _kinds(rule)
-        kind, whole = _type(kinds), [kind for kind in kinds if kind in ("int", "long")]
+        kind, integers = _type(kinds), [kind for kind in kinds if kind in ("int", "long")]
         choices = rule.get("enum")
         items = _kinds(rule.get("items") or {}) if isinstance(rule.get("items") or {}, Mapping) else []
         texts = choices and all(isinstance(choice, str | None) for choice in choices)
@@ -121,7 +121,7 @@ def _described(schema: Mapping[str, Any]) -> dict[str, Column]:
             " | ".join(kinds) or "any",
             nullable=name not in required or "null" in kinds or (not kinds and not choices),
             max_length=rule.get("maxLength") if kind == "text" else None,
-            bits=(32 if whole == ["int"] else 64) if kind == "integer" else None,
+            bits=(32 if integers == ["int"] else 64) if kind == "integer" else None,
             choices=tuple(choice for choice in choices if choice is not None) if texts else (),
             items=_type(items) if kind == "array" and items else None,
             key=name == ID,
@@ -133,25 +133,25 @@ def _described(schema: Mapping[str, Any]) -> dict[str, Column]:
 
 
 def _kinds(rule: Mapping[str, Any]) -> list[str]:
-    found = rule.get("bsonType") or rule.get("type") or []
-    return [found] if isinstance(found, str) else list(found)
+    types = rule.get("bsonType") or rule.get("type") or []
+    return [types] if isinstance(types, str) else list(types)
 
 
 def _type(kinds: Sequence[str]) -> ColumnType:
     """Return the common type of these types; JSON if some are documents or arrays."""
-    found = {_TYPES.get(kind, "other") for kind in kinds if kind != "null"}
-    if len(found) == 1:
-        return found.pop()
-    if found & {"json", "array"}:
+    types = {_TYPES.get(kind, "other") for kind in kinds if kind != "null"}
+    if len(types) == 1:
+        return types.pop()
+    if types & {"json", "array"}:
         return "json"
-    if found and found <= {"integer", "decimal", "float"}:
-        return "decimal" if "decimal" in found else "float"
+    if types and types <= {"integer", "decimal", "float"}:
+        return "decimal" if "decimal" in types else "float"
     return "other"
 
 
-def _sampled(name: str, values: Sequence[Any], known: Column | None) -> Column:
+def _sampled_column(name: str, values: Sequence[Any], known: Column | None) -> Column:
     """Return the column for a field of documents. A type from the validator has priority."""
-    kinds = list(dict.fromkeys(_name_of(value) for value in values if value is not None))
+    kinds = list(dict.fromkeys(_bson_type(value) for value in values if value is not None))
     identifiers = kinds == ["binData"] and all(
         isinstance(value, Binary) and value.subtype == UUID_SUBTYPE for value in values if value is not None
     )
@@ -161,10 +161,12 @@ def _sampled(name: str, values: Sequence[Any], known: Column | None) -> Column:
             return replace(known, type="uuid")
         return replace(known, type=kind) if known.type == "other" else known
     if name == ID:
-        made = kind == "objectid"
-        return replace(_ID, type=kind, declared=" | ".join(kinds), generated="identity" if made else "")
+        is_generated = kind == "objectid"
+        return replace(
+            _ID, type=kind, declared=" | ".join(kinds), generated="identity" if is_generated else ""
+        )
     items = [
-        _name_of(item) for value in values if isinstance(value, list) for item in value if item is not None
+        _bson_type(item) for value in values if isinstance(value, list) for item in value if item is not None
     ]
     return Column(
         name,
@@ -175,7 +177,7 @@ def _sampled(name: str, values: Sequence[Any], known: Column | None) -> Column:
     )
 
 
-def _name_of(value: Any) -> str:
+def _bson_type(value: Any) -> str:
     if isinstance(value, Binary | bytes):
         return "binData"
     if hasattr(value, "isoformat"):
@@ -185,13 +187,13 @@ def _name_of(value: Any) -> str:
 
 def _checks(schema: Mapping[str, Any]) -> Iterator[str]:
     for name, rule in (schema.get("properties") or {}).items():
-        for word, sign in _CHECKS:
-            if word in rule:
-                strict = rule.get(f"exclusive{word.capitalize()}") is True
-                yield f"{name} {sign.rstrip('=') if strict else sign} {rule[word]}"
+        for keyword, operator in _CHECKS:
+            if keyword in rule:
+                strict = rule.get(f"exclusive{keyword.capitalize()}") is True
+                yield f"{name} {operator.rstrip('=') if strict else operator} {rule[keyword]}"
 
 
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 # --- Values -------------------------------------------------------------------------------------------------
 
 _DIGITS: Final = create_decimal128_context()  # 34 digits (IEEE 754 decimal128)
@@ -206,65 +208,67 @@ def rendered(array: pa.Array, column: Column, json_text: bool = False) -> tuple[
 
     `json_text`: the texts are JSON, and are parsed.
     """
-    make = _json if json_text and column.type in _NESTING else _CONVERTERS.get(column.type, _natural)
+    convert = _json if json_text and column.type in _NESTING else _CONVERTERS.get(column.type, _to_bson)
     if column.type == "integer" and column.bits == 32:
-        make = _integer
-    natural = _of_type(array.type)
-    if natural is not None and column.type in _NESTING:
-        arrays = pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
-        make = natural if arrays or column.type != "array" else _array
-    return convert_column(array, column, lambda value, _: make(value))
+        convert = _integer
+    by_type = _type_converter(array.type)
+    if by_type is not None and column.type in _NESTING:
+        is_list = pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
+        convert = by_type if is_list or column.type != "array" else _array
+    return convert_column(array, column, lambda value, _: convert(value))
 
 
-def _of_type(kind: pa.DataType) -> Callable[[Any], Any] | None:
+def _type_converter(kind: pa.DataType) -> Callable[[Any], Any] | None:
     """Return the conversion of an Arrow type to BSON; 64-bit integers keep their type, also inside objects
     and arrays.
 
     Returns None for types whose Python values determine the BSON type.
     """
     if pa.types.is_dictionary(kind):
-        return _of_type(kind.value_type)
+        return _type_converter(kind.value_type)
     if pa.types.is_struct(kind):
-        fields = [(one.name, _json if is_json_text(one) else _of_type(one.type) or _natural) for one in kind]
+        fields = [
+            (one.name, _json if is_json_text(one) else _type_converter(one.type) or _to_bson) for one in kind
+        ]
         return lambda value: {
-            name: None if value[name] is None else make(value[name]) for name, make in fields
+            name: None if value[name] is None else convert(value[name]) for name, convert in fields
         }
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         item = kind.value_field
-        each = _json if is_json_text(item) else _of_type(item.type) or _natural
-        return lambda value: [None if one is None else each(one) for one in value]
-    return _whole if pa.types.is_int64(kind) or pa.types.is_uint64(kind) else None
+        convert_item = _json if is_json_text(item) else _type_converter(item.type) or _to_bson
+        return lambda value: [None if one is None else convert_item(one) for one in value]
+    return _to_integer if pa.types.is_int64(kind) or pa.types.is_uint64(kind) else None
 
 
 # --- Single values
 # ---------------------------------------------------------------------------------------------
 
 
-def _natural(value: Any) -> Any:
+def _to_bson(value: Any) -> Any:
     """Convert a value by its own type."""
     if isinstance(value, str | bool | float | bytes):
         return value
     if isinstance(value, int):
-        return value if _LEAST <= value <= _MOST else _decimal(value)
+        return value if _MIN_LONG <= value <= _MAX_LONG else _decimal(value)
     if isinstance(value, Decimal):
         return _decimal(value)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat() if isinstance(value, dt.time) else _moment(value)
     if isinstance(value, Mapping):
-        return {_key(name): _natural(one) for name, one in value.items()}
+        return {_check_key(name): _to_bson(one) for name, one in value.items()}
     if isinstance(value, Sequence):
-        return [_natural(one) for one in value]
+        return [_to_bson(one) for one in value]
     return value
 
 
-def _key(name: str) -> str:
+def _check_key(name: str) -> str:
     if "\0" in name:
         raise ConversionError("wrong_type", "a field name cannot contain a NUL character")
     return name
 
 
-def _whole(value: int) -> Int64 | Decimal128:
-    return Int64(value) if _LEAST <= value <= _MOST else _decimal(value)
+def _to_integer(value: int) -> Int64 | Decimal128:
+    return Int64(value) if _MIN_LONG <= value <= _MAX_LONG else _decimal(value)
 
 
 def _long(value: Any) -> Int64:
@@ -278,12 +282,12 @@ def _integer(value: Any) -> int:
 def _decimal(value: Any) -> Decimal128:
     try:
         number = Decimal(str(value).strip() if isinstance(value, str | float) else value)
-        kept = _DIGITS.create_decimal(number)
+        rounded = _DIGITS.create_decimal(number)
     except (ArithmeticError, ValueError, TypeError):
         raise ConversionError("wrong_type", f"{shown(value)} is not a number") from None
-    if number.is_finite() and kept != number:
+    if number.is_finite() and rounded != number:
         raise ConversionError("out_of_range", f"{shown(value)} has more than 34 digits")
-    return Decimal128(kept)
+    return Decimal128(rounded)
 
 
 def _float(value: Any) -> float:
@@ -297,8 +301,8 @@ def _boolean(value: Any) -> bool:
 def _moment(value: Any) -> dt.datetime:
     """Convert to a BSON date, which is a UTC time in milliseconds. A date becomes midnight; without a zone,
     UTC is assumed."""
-    found = column_values.instant(value, _LONG)
-    return found.replace(microsecond=found.microsecond // 1000 * 1000)
+    instant = column_values.instant(value, _LONG)
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 def _text(value: Any) -> str:
@@ -333,15 +337,15 @@ def _object_id(value: Any) -> Any:
             return ObjectId(value)
         except InvalidId:
             return value
-    return _natural(value)
+    return _to_bson(value)
 
 
 def _json(value: Any) -> Any:
     """Parse JSON text. Objects become documents."""
     if not isinstance(value, str):
-        return _natural(value)
+        return _to_bson(value)
     try:
-        return _natural(json.loads(value, parse_float=_fraction, parse_constant=_no_number))
+        return _to_bson(json.loads(value, parse_float=_parse_float, parse_constant=_reject_constant))
     except ValueError as error:
         if isinstance(error, ConversionError):
             raise
@@ -350,28 +354,28 @@ def _json(value: Any) -> Any:
         raise ConversionError("too_long", "the JSON is nested too deeply") from None
 
 
-def _fraction(text: str) -> float:
-    found = float(text)
-    if math.isinf(found):
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
         raise ConversionError("out_of_range", f"{shown(text)} is not a double")
-    return found
+    return number
 
 
-def _no_number(text: str) -> Any:
+def _reject_constant(text: str) -> Any:
     raise ConversionError("wrong_type", f"{text} is not JSON")
 
 
 def _array(value: Any) -> list[Any]:
-    found = _json(value)
-    if not isinstance(found, list):
+    parsed = _json(value)
+    if not isinstance(parsed, list):
         raise ConversionError("wrong_type", f"{shown(value)} is not an array")
-    return found
+    return parsed
 
 
 _CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "integer": _long, "decimal": _decimal, "float": _float, "boolean": _boolean, "date": _moment,
     "timestamp": _moment, "timestamptz": _moment, "text": _text, "enum": _text, "time": _text, "interval": _text,
-    "binary": _binary, "uuid": _uuid, "objectid": _object_id, "json": _json, "array": _array, "other": _natural,
+    "binary": _binary, "uuid": _uuid, "objectid": _object_id, "json": _json, "array": _array, "other": _to_bson,
 }  # fmt: skip
 
 
@@ -388,10 +392,10 @@ def put(document: dict[str, Any], name: str, value: Any) -> None:
 
 def got(document: Mapping[str, Any], name: str) -> Any:
     """Return a field's value; None if it does not exist."""
-    found: Any = document
+    value: Any = document
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def batch_of(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa.RecordBatch:
@@ -402,18 +406,20 @@ def batch_of(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa
 
 def column_of(values: list[Any]) -> pa.Array:
     """Convert the values of a field to Arrow; they become text if their types differ."""
-    told = [spoken(value) for value in values]
-    if any(isinstance(one, dict | list) for one in told):
-        told = [None if one is None else json.dumps(one, ensure_ascii=False, default=_text) for one in told]
-    kinds = {type(one) for one in told if one is not None}
+    converted = [spoken(value) for value in values]
+    if any(isinstance(one, dict | list) for one in converted):
+        converted = [
+            None if one is None else json.dumps(one, ensure_ascii=False, default=_text) for one in converted
+        ]
+    kinds = {type(one) for one in converted if one is not None}
     try:
         if kinds == {dt.datetime}:
-            return pa.array(told, pa.timestamp("us", "UTC"))
+            return pa.array(converted, pa.timestamp("us", "UTC"))
         if len(kinds) <= 1 or kinds == {int, float}:
-            return plain(pa.array(told))
+            return plain(pa.array(converted))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         pass  # Arrow's type cannot represent one of them
-    return pa.array([None if one is None else _text(one) for one in told], pa.string())
+    return pa.array([None if one is None else _text(one) for one in converted], pa.string())
 
 
 def spoken(value: Any) -> Any:
@@ -425,8 +431,8 @@ def spoken(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, Decimal128):
-        found = value.to_decimal()
-        return found if found.is_finite() else str(value)
+        number = value.to_decimal()
+        return number if number.is_finite() else str(value)
     if isinstance(value, Mapping):
         return {name: spoken(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -461,31 +467,31 @@ _RULES: Final = {
 }  # fmt: skip
 
 
-def failure(place: int, told: Mapping[str, Any], entity: Entity) -> RowError:
+def failure(index: int, error: Mapping[str, Any], entity: Entity) -> RowError:
     """Return the error of one row of a bulk write."""
-    code, message = told.get("code"), shortened(str(told.get("errmsg", "")))
+    code, message = error.get("code"), shortened(str(error.get("errmsg", "")))
     if code == _DUPLICATE_KEY:
-        pattern = told.get("keyPattern") or {}
+        pattern = error.get("keyPattern") or {}
         column = next(iter(pattern)) if len(pattern) == 1 else None
-        return RowError(place, "unique", message, str(code), column)
+        return RowError(index, "unique", message, str(code), column)
     if code == _INVALID:
-        for name, rule in _broken(told.get("errInfo") or {}):
-            word, value = str(rule.get("operatorName", "")), rule.get("consideredValue")
-            if word == "required":
-                reason, said = "not_null", f"{name} is required"
-            elif word in ("bsonType", "type") and value is None and "consideredType" in rule:
-                reason, said = "not_null", f"{name} cannot be null"
+        for name, rule in _violations(error.get("errInfo") or {}):
+            rule_name, value = str(rule.get("operatorName", "")), rule.get("consideredValue")
+            if rule_name == "required":
+                reason, detail = "not_null", f"{name} is required"
+            elif rule_name in ("bsonType", "type") and value is None and "consideredType" in rule:
+                reason, detail = "not_null", f"{name} cannot be null"
             else:
-                reason, said = (
-                    _RULES.get(word, "refused"),
-                    f"{name}: {word} {rule.get('specifiedAs', {}).get(word)}",
+                reason, detail = (
+                    _RULES.get(rule_name, "refused"),
+                    f"{name}: {rule_name} {rule.get('specifiedAs', {}).get(rule_name)}",
                 )
             known = name if entity.column(name) else None
-            return RowError(place, reason, shortened(f"{message}: {said}"), str(code), known)
-    return RowError(place, "refused", message or "The server rejected the document.", str(code or ""))
+            return RowError(index, reason, shortened(f"{message}: {detail}"), str(code), known)
+    return RowError(index, "refused", message or "The server rejected the document.", str(code or ""))
 
 
-def _broken(info: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _violations(info: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield fields with the rules that they violate (MongoDB 5.0, "Schema Validation", the error output)."""
     for rule in (info.get("details") or {}).get("schemaRulesNotSatisfied") or ():
         for field in rule.get("propertiesNotSatisfied") or ():
@@ -501,10 +507,10 @@ _MS = int(limits.TARGET_QUERY_SECONDS * 1000)
 class MongodbSession(Session):
     """A client of one database. `server_info` is the server's description of itself."""
 
-    def __init__(self, link: Link, told: Mapping[str, Any], read_only: bool) -> None:
+    def __init__(self, link: Link, server_info: Mapping[str, Any], read_only: bool) -> None:
         self.link, self.read_only = link, read_only
         self.database = link.database
-        self.title = f"MongoDB {told.get('version', '')}".rstrip()
+        self.title = f"MongoDB {server_info.get('version', '')}".rstrip()
 
     # --- the connection ---
 
@@ -525,15 +531,15 @@ class MongodbSession(Session):
         """
         with converting_errors():
             count = len(self.database.list_collection_names())
-            told = self.database.command("connectionStatus", showPrivileges=True)["authInfo"]
-        privileges = told.get("authenticatedUserPrivileges") or ()
+            auth_info = self.database.command("connectionStatus", showPrivileges=True)["authInfo"]
+        privileges = auth_info.get("authenticatedUserPrivileges") or ()
         grants = [
             one
             for one in privileges
             if one["resource"].get("anyResource") or one["resource"].get("db") in ("", self.database.name)
         ]
         if (
-            told.get("authenticatedUsers")
+            auth_info.get("authenticatedUsers")
             and privileges
             and not self.read_only
             and not any({"insert", "anyAction"} & set(grant["actions"]) for grant in grants)
@@ -548,11 +554,11 @@ class MongodbSession(Session):
     def sampled(self) -> str:
         """Read one document of the first collection, and return a message."""
         with converting_errors():
-            found = listed(self.database)
-            if not found:
+            collections = listed(self.database)
+            if not collections:
                 return "No collections yet."
-            self.database[found[0]["name"]].find_one(max_time_ms=_MS)
-        return f"Read from {found[0]['name']}."
+            self.database[collections[0]["name"]].find_one(max_time_ms=_MS)
+        return f"Read from {collections[0]['name']}."
 
     # --- metadata ---
 
@@ -560,18 +566,18 @@ class MongodbSession(Session):
         """See `Session.metadata`. Uses two requests for each collection: its indexes, and some of its
         documents."""
         with converting_errors():
-            found = tuple(entity(self.database, one) for one in listed(self.database))
-        return Metadata("mongodb", self.title, found)
+            entities = tuple(entity(self.database, one) for one in listed(self.database))
+        return Metadata("mongodb", self.title, entities)
 
     def entity(self, name: str) -> Entity | None:
         """See `Session.entity`."""
         if not name:
             return None
         with converting_errors():
-            told = listed(self.database, name)
-            exact = [one for one in told if one["name"] == name]
-            found = [entity(self.database, one) for one in (exact or told)[:2]]
-        return sql.matched(found, name)
+            collections = listed(self.database, name)
+            exact = [one for one in collections if one["name"] == name]
+            entities = [entity(self.database, one) for one in (exact or collections)[:2]]
+        return sql.matched(entities, name)
 
     # --- reading ---
 
@@ -583,8 +589,8 @@ class MongodbSession(Session):
             converting_errors(),
             self.database[entity.name].find(limit=int(limit), max_time_ms=_MS) as cursor,
         ):
-            found = sql.first(cursor)
-        return batch_of(found, [column.name for column in entity.fields])
+            documents = sql.first(cursor)
+        return batch_of(documents, [column.name for column in entity.fields])
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
@@ -592,8 +598,8 @@ class MongodbSession(Session):
         """See `Session.keys`."""
         with converting_errors():
             cursor = self.database[entity.name].find(
-                _condition(where),
-                _chosen(columns),
+                _parse_condition(where),
+                _projection(columns),
                 sort=[(name, 1) for name in (columns if order is None else order)] or None,
                 allow_disk_use=True,
                 batch_size=limits.TARGET_READ_ROWS,
@@ -611,21 +617,21 @@ class MongodbSession(Session):
 
     def there(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[bool]:
         """Return for each combination of values whether the collection contains it. None is never contained."""
-        found: set[Any] = set()
-        asked = [row for row in rows if None not in row]
-        for at in range(0, len(asked), limits.MONGODB_KNOWN_ROWS):
-            some = asked[at : at + limits.MONGODB_KNOWN_ROWS]
-            either = [dict(zip(columns, row, strict=True)) for row in some]
+        existing: set[Any] = set()
+        complete = [row for row in rows if None not in row]
+        for start in range(0, len(complete), limits.MONGODB_KNOWN_ROWS):
+            chunk = complete[start : start + limits.MONGODB_KNOWN_ROWS]
+            conditions = [dict(zip(columns, row, strict=True)) for row in chunk]
             if len(columns) == 1:
-                query: dict[str, Any] = {columns[0]: {"$in": [row[0] for row in some]}}
+                query: dict[str, Any] = {columns[0]: {"$in": [row[0] for row in chunk]}}
             else:
-                query = {"$or": either}
+                query = {"$or": conditions}
             with converting_errors():
-                documents = self.database[name].find(query, _chosen(columns), max_time_ms=_MS)
-                found.update(
+                documents = self.database[name].find(query, _projection(columns), max_time_ms=_MS)
+                existing.update(
                     tuple(same(got(document, column)) for column in columns) for document in documents
                 )
-        return [None not in row and tuple(map(same, row)) in found for row in rows]
+        return [None not in row and tuple(map(same, row)) in existing for row in rows]
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`, which MongoDB does not support."""
@@ -666,9 +672,9 @@ class MongodbSession(Session):
             )
         lines = [f"db.createCollection({json.dumps(name, ensure_ascii=False)})"]
         if keys and tuple(keys) != (ID,):
-            told = json.dumps(dict.fromkeys(keys, 1), ensure_ascii=False)
+            index_keys = json.dumps(dict.fromkeys(keys, 1), ensure_ascii=False)
             collection = json.dumps(name, ensure_ascii=False)
-            lines.append(f"db.getCollection({collection}).createIndex({told}, {{unique: true}})")
+            lines.append(f"db.getCollection({collection}).createIndex({index_keys}, {{unique: true}})")
         return ";\n".join(lines)
 
     def target(self, writing: WriteSpec) -> Target:
@@ -688,11 +694,11 @@ class MongodbSession(Session):
         return None
 
 
-def _chosen(columns: Sequence[str]) -> dict[str, int]:
+def _projection(columns: Sequence[str]) -> dict[str, int]:
     return {ID: 0, **dict.fromkeys(columns, 1)}
 
 
-_CODE: Final = frozenset({"$where", "$function", "$accumulator"})
+_CODE_OPERATORS: Final = frozenset({"$where", "$function", "$accumulator"})
 
 
 def _operators(value: Any) -> Iterator[str]:
@@ -705,28 +711,28 @@ def _operators(value: Any) -> Iterator[str]:
             yield from _operators(inner)
 
 
-def _condition(where: str) -> dict[str, Any]:
+def _parse_condition(where: str) -> dict[str, Any]:
     """Parse a condition in JSON or MongoDB's Extended JSON ({"$oid": ...})."""
     if not where.strip():
         return {}
     try:
-        found = json_util.loads(where)
-        runs_code = bool(_CODE.intersection(_operators(found)))
+        parsed = json_util.loads(where)
+        runs_code = bool(_CODE_OPERATORS.intersection(_operators(parsed)))
     except (ValueError, TypeError, RecursionError) as error:
-        found, runs_code = error, False
+        parsed, runs_code = error, False
     if runs_code:
         raise ConnectorError(
             "The condition runs JavaScript on the server.",
             reason="bad_query",
-            hint=f"Remove {', '.join(sorted(_CODE))}.",
+            hint=f"Remove {', '.join(sorted(_CODE_OPERATORS))}.",
         )
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise ConnectorError(
             "The condition is not a JSON object.",
             reason="bad_query",
             hint='Use a form such as {"status": "active"}.',
         )
-    return found
+    return parsed
 
 
 _DUPLICATE: Final = 11000
@@ -746,16 +752,16 @@ class MongodbTarget(Target):
                 raise ConnectorError(
                     f"{name!r} is not a valid field name.", reason="bad_name", hint="Choose another name."
                 )
-            if any(".".join(parts[:at]) in self._names for at in range(1, len(parts))):
+            if any(".".join(parts[:length]) in self._names for length in range(1, len(parts))):
                 raise ConnectorError(
                     f"{name} is part of a field that is written as a whole.",
                     reason="bad_name",
                     hint="Map only one of the two.",
                 )
-        lost = set(writing.capture) - {ID, *self._names}
-        if lost or (writing.capture and writing.mode != "insert"):
+        unsupported = set(writing.capture) - {ID, *self._names}
+        if unsupported or (writing.capture and writing.mode != "insert"):
             raise ConnectorError(
-                f"MongoDB does not return {', '.join(lost or writing.capture)}.",
+                f"MongoDB does not return {', '.join(unsupported or writing.capture)}.",
                 reason="unsupported",
                 hint="For inserted documents, _id can be captured.",
             )
@@ -781,36 +787,36 @@ class MongodbTarget(Target):
         """See `Target.statements`: returns commands for the MongoDB shell."""
         rows, _ = self._rows(batch)
         collection = f"db.getCollection({json_util.dumps(self.writing.entity.name, ensure_ascii=False)})"
-        told = []
+        commands = []
         for row in rows:
             if self.writing.mode == "insert":
-                told.append(f"{collection}.insertOne({_shell(self._document(row))})")
+                commands.append(f"{collection}.insertOne({_to_shell(self._document(row))})")
                 continue
-            found, change = self._change(row)
+            query, change = self._filter_and_update(row)
             tail = ", {upsert: true}" if self.writing.mode == "upsert" else ""
-            told.append(f"{collection}.updateOne({_shell(found)}, {_shell(change)}{tail})")
-        return told
+            commands.append(f"{collection}.updateOne({_to_shell(query)}, {_to_shell(change)}{tail})")
+        return commands
 
     def send(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.send`."""
         rows, failures = self._rows(batch)
-        bad = {error.index for error in failures}
-        places = [place for place in range(len(rows)) if place not in bad]
+        rejected = {error.index for error in failures}
+        indexes = [index for index in range(len(rows)) if index not in rejected]
         ids: list[Any] = [None] * len(rows)
         if self.writing.mode == "insert":
-            documents = {place: self._document(rows[place]) for place in places}
-            for place, document in documents.items():
-                ids[place] = document.setdefault(ID, ObjectId())
+            documents = {index: self._document(rows[index]) for index in indexes}
+            for index, document in documents.items():
+                ids[index] = document.setdefault(ID, ObjectId())
             failures += self._insert(documents)
         else:
-            failures += self._changed(places, rows)
+            failures += self._update(indexes, rows)
         failures = sorted(failures, key=lambda one: one.index)
         if not self.writing.capture:
             return WriteResult(failures)
-        bad, arrays = {error.index for error in failures}, []
+        rejected, arrays = {error.index for error in failures}, []
         for name in self.writing.capture:
-            made = ids if name == ID else [row[self._names.index(name)] for row in rows]
-            arrays.append(column_of([None if place in bad else one for place, one in enumerate(made)]))
+            values = ids if name == ID else [row[self._names.index(name)] for row in rows]
+            arrays.append(column_of([None if index in rejected else one for index, one in enumerate(values)]))
         return WriteResult(failures, pa.RecordBatch.from_arrays(arrays, list(self.writing.capture)))
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
@@ -818,27 +824,27 @@ class MongodbTarget(Target):
         keys = self.writing.key_columns
         rows, failures = self._rows(batch)
         cells = [tuple(row[self._names.index(key)] for key in keys) for row in rows]
-        there = self._session.there(self.writing.entity.name, keys, cells)
-        bad, done, operations = {error.index for error in failures}, set(), []
-        for place, cell in enumerate(cells):
-            mark = tuple(map(same, cell))
-            if place in bad:
+        exists = self._session.there(self.writing.entity.name, keys, cells)
+        rejected, done, operations = {error.index for error in failures}, set(), []
+        for index, cell in enumerate(cells):
+            identity = tuple(map(same, cell))
+            if index in rejected:
                 continue
-            if not there[place] or mark in done:
-                failures.append(self._missing(place))
+            if not exists[index] or identity in done:
+                failures.append(self._missing_error(index))
                 continue
-            done.add(mark)
-            operations.append((place, pymongo.DeleteOne(dict(zip(keys, cell, strict=True)))))
-        failures += self._written(operations)
+            done.add(identity)
+            operations.append((index, pymongo.DeleteOne(dict(zip(keys, cell, strict=True)))))
+        failures += self._run_operations(operations)
         return WriteResult(sorted(failures, key=lambda one: one.index))
 
     def _rows(self, batch: pa.RecordBatch) -> tuple[list[tuple[Any, ...]], list[RowError]]:
         cells: list[list[Any]] = []
         failures: dict[int, RowError] = {}
-        for array, told, column in zip(batch.columns, batch.schema, self.writing.columns, strict=True):
-            values, found = rendered(array, column, is_json_text(told))
+        for array, field, column in zip(batch.columns, batch.schema, self.writing.columns, strict=True):
+            values, rejected = rendered(array, column, is_json_text(field))
             cells.append(values)
-            failures |= {one.index: one for one in found}
+            failures |= {one.index: one for one in rejected}
         return list(zip(*cells, strict=True)), list(failures.values())
 
     def _document(self, row: Sequence[Any]) -> dict[str, Any]:
@@ -853,42 +859,42 @@ class MongodbTarget(Target):
     def _insert(self, documents: dict[int, dict[str, Any]]) -> list[RowError]:
         encoded: dict[int, RawBSONDocument] = {}
         failures: list[RowError] = []
-        for place, document in documents.items():
+        for index, document in documents.items():
             try:
-                octets = bson.encode(document)
+                data = bson.encode(document)
             except (InvalidDocument, OverflowError, RecursionError) as error:
-                failures.append(RowError(place, "wrong_type", f"MongoDB cannot store this document: {error}"))
+                failures.append(RowError(index, "wrong_type", f"MongoDB cannot store this document: {error}"))
                 continue
-            if len(octets) > limits.MONGODB_DOCUMENT_BYTES:
-                most = limits.MONGODB_DOCUMENT_BYTES
-                message = f"The document has {len(octets):,} bytes; at most {most:,} are allowed."
-                failures.append(RowError(place, "too_long", message))
+            if len(data) > limits.MONGODB_DOCUMENT_BYTES:
+                limit = limits.MONGODB_DOCUMENT_BYTES
+                message = f"The document has {len(data):,} bytes; at most {limit:,} are allowed."
+                failures.append(RowError(index, "too_long", message))
                 continue
-            encoded[place] = RawBSONDocument(octets)
-        places = list(encoded)
-        if not places:
+            encoded[index] = RawBSONDocument(data)
+        indexes = list(encoded)
+        if not indexes:
             return failures
         try:
             self._collection.insert_many(encoded.values(), ordered=False)
         except errors.BulkWriteError as error:
-            told = self._told(error)
-            twice = self._delivered({places[one["index"]]: one for one in told}, documents)
+            row_errors = self._row_errors(error)
+            delivered = self._delivered({indexes[one["index"]]: one for one in row_errors}, documents)
             failures += [
-                failure(places[one["index"]], one, self.writing.entity)
-                for one in told
-                if places[one["index"]] not in twice
+                failure(indexes[one["index"]], one, self.writing.entity)
+                for one in row_errors
+                if indexes[one["index"]] not in delivered
             ]
         except (errors.PyMongoError, OSError) as error:
             raise convert_error(error) from error
         return failures
 
-    def _told(self, error: errors.BulkWriteError) -> list[dict[str, Any]]:
+    def _row_errors(self, error: errors.BulkWriteError) -> list[dict[str, Any]]:
         """Return the server's errors of single rows. Raises errors that do not concern single rows."""
         details = error.details or {}
         for one in details.get("writeErrors", ()):
-            whole = convert_error(errors.OperationFailure(one.get("errmsg", ""), one.get("code"), one))
-            if whole.reason not in ("failed", "bad_query"):
-                raise whole from error
+            converted = convert_error(errors.OperationFailure(one.get("errmsg", ""), one.get("code"), one))
+            if converted.reason not in ("failed", "bad_query"):
+                raise converted from error
         if concern := details.get("writeConcernErrors"):
             raise ConnectorError(
                 f"The write concern was not satisfied: {concern[0].get('errmsg')}",
@@ -898,56 +904,65 @@ class MongodbTarget(Target):
             ) from error
         return list(details.get("writeErrors", ()))
 
-    def _delivered(self, told: dict[int, dict[str, Any]], documents: dict[int, dict[str, Any]]) -> set[int]:
+    def _delivered(
+        self, row_errors: dict[int, dict[str, Any]], documents: dict[int, dict[str, Any]]
+    ) -> set[int]:
         """Return the rows that were rejected as duplicates because an earlier attempt delivered them."""
         seen: set[Any] = set()
-        asked: dict[Any, int] = {}
-        for place, document in documents.items():
+        candidates: dict[Any, int] = {}
+        for index, document in documents.items():
             key = document[ID]
             if not (self.writing.again or isinstance(key, ObjectId)):
                 continue
-            mark = same(key)
-            if mark not in seen and place in told and told[place].get("code") == _DUPLICATE:
-                asked[mark] = place
-            seen.add(mark)
-        if not asked:
+            identity = same(key)
+            if identity not in seen and index in row_errors and row_errors[index].get("code") == _DUPLICATE:
+                candidates[identity] = index
+            seen.add(identity)
+        if not candidates:
             return set()
         with converting_errors():
-            keys = [documents[place][ID] for place in asked.values()]
-            there = {same(one[ID]): one for one in self._collection.find({ID: {"$in": keys}})}
-        return {place for mark, place in asked.items() if _alike(there.get(mark, {}), documents[place])}
+            keys = [documents[index][ID] for index in candidates.values()]
+            stored = {same(one[ID]): one for one in self._collection.find({ID: {"$in": keys}})}
+        return {
+            index
+            for identity, index in candidates.items()
+            if _is_same_document(stored.get(identity, {}), documents[index])
+        }
 
     # --- changes ---
 
-    def _change(self, row: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _filter_and_update(self, row: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the filter and the update of a row."""
         keys, pairs = self.writing.key_columns, dict(zip(self._names, row, strict=True))
         others = {name: value for name, value in pairs.items() if name not in keys}
         change: dict[str, Any] = {}
         if ID in others:
-            made = others.pop(ID)
-            if made is not None and self.writing.mode == "upsert":
-                change["$setOnInsert"] = {ID: made}
+            new_id = others.pop(ID)
+            if new_id is not None and self.writing.mode == "upsert":
+                change["$setOnInsert"] = {ID: new_id}
         change["$set"] = others or {keys[0]: pairs[keys[0]]}
         return {name: pairs[name] for name in keys}, change
 
-    def _changed(self, places: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[RowError]:
+    def _update(self, indexes: Sequence[int], rows: Sequence[Sequence[Any]]) -> list[RowError]:
         upsert = self.writing.mode == "upsert"
         missing: list[RowError] = []
         if not upsert:
             keys = self.writing.key_columns
-            cells = [[rows[place][self._names.index(key)] for key in keys] for place in places]
-            there = self._session.there(self.writing.entity.name, keys, cells)
+            cells = [[rows[index][self._names.index(key)] for key in keys] for index in indexes]
+            exists = self._session.there(self.writing.entity.name, keys, cells)
             missing = [
-                self._missing(place) for place, is_there in zip(places, there, strict=True) if not is_there
+                self._missing_error(index)
+                for index, is_there in zip(indexes, exists, strict=True)
+                if not is_there
             ]
-            places = [place for place, is_there in zip(places, there, strict=True) if is_there]
+            indexes = [index for index, is_there in zip(indexes, exists, strict=True) if is_there]
         operations = [
-            (place, pymongo.UpdateOne(*self._change(rows[place]), upsert=upsert)) for place in places
+            (index, pymongo.UpdateOne(*self._filter_and_update(rows[index]), upsert=upsert))
+            for index in indexes
         ]
-        return missing + self._written(operations)
+        return missing + self._run_operations(operations)
 
-    def _written(self, operations: list[tuple[int, Any]]) -> list[RowError]:
+    def _run_operations(self, operations: list[tuple[int, Any]]) -> list[RowError]:
         """Run operations in order. After a rejected one, the following ones are sent again."""
         failures: list[RowError] = []
         while operations:
@@ -955,30 +970,30 @@ class MongodbTarget(Target):
                 self._collection.bulk_write([one for _, one in operations], ordered=True)
                 break
             except errors.BulkWriteError as error:
-                (told,) = self._told(error)
-                failures.append(failure(operations[told["index"]][0], told, self.writing.entity))
-                operations = operations[told["index"] + 1 :]
+                (details,) = self._row_errors(error)
+                failures.append(failure(operations[details["index"]][0], details, self.writing.entity))
+                operations = operations[details["index"] + 1 :]
             except (InvalidDocument, OverflowError, errors.DocumentTooLarge) as error:
                 if len(operations) == 1:
                     reason = "too_long" if isinstance(error, errors.DocumentTooLarge) else "wrong_type"
                     failures.append(RowError(operations[0][0], reason, str(error)))
                     break
                 half = len(operations) // 2
-                failures += self._written(operations[:half])
+                failures += self._run_operations(operations[:half])
                 operations = operations[half:]
             except (errors.PyMongoError, OSError) as error:
                 raise convert_error(error) from error
         return failures
 
-    def _missing(self, place: int) -> RowError:
-        return RowError(place, "missing_row", f"No such document exists in {self.writing.entity.name}.")
+    def _missing_error(self, index: int) -> RowError:
+        return RowError(index, "missing_row", f"No such document exists in {self.writing.entity.name}.")
 
 
-def _alike(stored: dict[str, Any], sent: dict[str, Any]) -> bool:
+def _is_same_document(stored: dict[str, Any], sent: dict[str, Any]) -> bool:
     return all(same(got(stored, name)) == same(value) for name, value in sent.items()) and len(stored) == len(
         sent
     )
 
 
-def _shell(document: dict[str, Any]) -> str:
+def _to_shell(document: dict[str, Any]) -> str:
     return f"EJSON.deserialize({json_util.dumps(document, ensure_ascii=False)})"

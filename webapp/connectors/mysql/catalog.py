@@ -90,8 +90,8 @@ def server(version: str) -> Server:
     """Parse the result of `SELECT VERSION()`: `10.11.6-MariaDB-log`, `5.5.5-10.4.1-MariaDB`, `8.0.36`."""
     maria = "mariadb" in version.lower()
     numbers = re.findall(r"(\d+)\.(\d+)\.(\d+)", version) or [("0", "0", "0")]
-    found = numbers[1] if maria and len(numbers) > 1 and numbers[0] == ("5", "5", "5") else numbers[0]
-    return Server(version, maria, (int(found[0]), int(found[1]), int(found[2])))
+    parts = numbers[1] if maria and len(numbers) > 1 and numbers[0] == ("5", "5", "5") else numbers[0]
+    return Server(version, maria, (int(parts[0]), int(parts[1]), int(parts[2])))
 
 
 def entities(ask: Ask, of: Server, home: str | None, only: Place | None = None) -> list[Entity]:
@@ -141,8 +141,8 @@ def _where(only: Place | None, home: str | None) -> tuple[Callable[[str, str], s
     if only is None and home:
         return lambda schema, _: f"{schema} = %s", (home,)
     if only is None:
-        marks = ", ".join(["%s"] * len(SYSTEM))
-        return lambda schema, _: f"{schema} NOT IN ({marks})", SYSTEM
+        placeholders = ", ".join(["%s"] * len(SYSTEM))
+        return lambda schema, _: f"{schema} NOT IN ({placeholders})", SYSTEM
     return lambda schema, table: f"{schema} = %s AND {table} = %s", only
 
 
@@ -150,7 +150,7 @@ def _columns(
     ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
 ) -> dict[Place, list[tuple[Column, str]]]:
     """Return the columns by table, each with the expression that computes it, or ""."""
-    found: dict[Place, list[tuple[Column, str]]] = defaultdict(list)
+    result: dict[Place, list[tuple[Column, str]]] = defaultdict(list)
     for (
         schema, table, name, kind, declared, nullable, default, extra, length, precision, scale, expression, comment,
         characters,
@@ -162,14 +162,14 @@ def _columns(
         "ORDER BY table_schema, table_name, ordinal_position",
         values,
     ):  # fmt: skip
-        low = kind.lower()
-        type_: ColumnType = "integer" if low == "bit" else _TYPES.get(low, "other")
+        lowered = kind.lower()
+        type_: ColumnType = "integer" if lowered == "bit" else _TYPES.get(lowered, "other")
         if declared.lower().startswith(("tinyint(1)", "bit(1)")):
             type_ = "boolean"
         generated = "identity" if "AUTO_INCREMENT" in extra.upper() else ""
         if expression or "GENERATED" in extra.upper().replace("DEFAULT_GENERATED", ""):
             generated = "computed"
-        exact = type_ in ("decimal", "integer") and precision is not None
+        has_precision = type_ in ("decimal", "integer") and precision is not None
         choices = _CHOICE.findall(declared) if type_ == "enum" else ()
         column = Column(
             name,
@@ -177,18 +177,18 @@ def _columns(
             declared,
             nullable=nullable == "YES",
             max_length=int(length) if type_ in _LENGTHS and length is not None else None,
-            precision=int(precision) if exact else None,
-            scale=int(scale) if exact and type_ == "decimal" and scale is not None else None,
-            bits=_BITS.get(low) or (int(precision or 1) if low == "bit" else None),
-            unsigned="unsigned" in declared.lower() or low in ("bit", "year"),
+            precision=int(precision) if has_precision else None,
+            scale=int(scale) if has_precision and type_ == "decimal" and scale is not None else None,
+            bits=_BITS.get(lowered) or (int(precision or 1) if lowered == "bit" else None),
+            unsigned="unsigned" in declared.lower() or lowered in ("bit", "year"),
             generated=generated,
             default=None if of.maria and default == "NULL" else default,
             choices=tuple(one.replace("''", "'") for one in choices),
             comment=comment or "",
             characters=_CHARACTERS.get(characters or "", ""),
         )
-        found[schema, table].append((column, expression or ""))
-    return found
+        result[schema, table].append((column, expression or ""))
+    return result
 
 
 def _uniques(
@@ -208,10 +208,10 @@ def _uniques(
         plain[schema, table].setdefault(index, []).append(text or "" if column is None else column)
         if part is not None or column is None:
             partial.add(((schema, table), index))
-    found: dict[Place, list[list[str]]] = defaultdict(list)
+    result: dict[Place, list[list[str]]] = defaultdict(list)
     for place, index in sorted(partial):
-        found[place].append(plain[place].pop(index))
-    return plain, found
+        result[place].append(plain[place].pop(index))
+    return plain, result
 
 
 def _relations(
@@ -228,19 +228,19 @@ def _relations(
         key = pairs[schema, table].setdefault(name, ((to_schema, to_table), [], []))
         key[1].append(column)
         key[2].append(to_column)
-    found: dict[Place, list[Relation]] = defaultdict(list)
+    result: dict[Place, list[Relation]] = defaultdict(list)
     for place, keys in pairs.items():
         for name, (to, columns, others) in keys.items():
-            found[place].append(Relation(name, tuple(columns), name_of(to, home), tuple(others)))
-    return found
+            result[place].append(Relation(name, tuple(columns), name_of(to, home), tuple(others)))
+    return result
 
 
 def _checks(
     ask: Ask, of: Server, where: Callable[[str, str], str], values: Sequence[str]
 ) -> dict[Place, tuple[str, ...]]:
-    found: dict[Place, tuple[str, ...]] = defaultdict(tuple)
+    result: dict[Place, tuple[str, ...]] = defaultdict(tuple)
     if not of.checks:
-        return found
+        return result
     if of.maria:
         text = (
             "SELECT constraint_schema, table_name, check_clause FROM information_schema.check_constraints "
@@ -254,8 +254,8 @@ def _checks(
             f"WHERE {where('t.table_schema', 't.table_name')} ORDER BY 1, 2, c.constraint_name"
         )
     for schema, table, clause in ask(text, values):
-        found[schema, table] += (clause,)
-    return found
+        result[schema, table] += (clause,)
+    return result
 
 
 def _entity(
@@ -269,12 +269,12 @@ def _entity(
 ) -> Entity:
     keys = tuple(indexes.get("PRIMARY", ()))
     uniques = tuple(dict.fromkeys(tuple(of) for index, of in indexes.items() if index != "PRIMARY"))
-    alone = {of[0] for of in (keys, *uniques) if len(of) == 1}
+    single = {of[0] for of in (keys, *uniques) if len(of) == 1}
     # MariaDB's JSON type is LONGTEXT with a check constraint.
     json = {match[1] for check in checks if (match := _JSON_CHECK.fullmatch(check))}
     fields = []
     for column, _ in columns:
-        column = replace(column, key=column.name in keys, unique=column.name in alone)
+        column = replace(column, key=column.name in keys, unique=column.name in single)
         if column.type == "text" and column.name in json:
             column = replace(column, type="json", max_length=None)
         fields.append(column)

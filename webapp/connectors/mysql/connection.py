@@ -50,7 +50,7 @@ _REASONS: Final[Mapping[int, str]] = {
 }  # fmt: skip
 
 # Errors of the table, the account or the server: reason, hint, and whether the same call may succeed later.
-_WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
+_STATEMENT_ERRORS: Final[Mapping[int, tuple[str, str, bool]]] = {
     1040: ("too_many_connections", "The server has no free connections.", True),
     1203: ("too_many_connections", "The account has no free connections.", True),
     1226: ("too_many_connections", "The account has exceeded its hourly limit.", True),
@@ -101,7 +101,7 @@ _WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
     1471: ("unsupported", "This table cannot be written to.", False),
     1288: ("unsupported", "This table cannot be written to.", False),
 }  # fmt: skip
-_WORDS: Final[Mapping[str, str]] = {
+_CODES_BY_REASON: Final[Mapping[str, str]] = {
     "timeout": "target_timeout",
     "read_only": "read_only_connection",
 }
@@ -109,7 +109,7 @@ _WORDS: Final[Mapping[str, str]] = {
 _GENERAL: Final = "HY000"  # errors without a specific SQLSTATE
 
 _COLUMN: Final = re.compile(r"[Cc]olumn ['`](?:[^'`]*`\.`)*([^'`]+)['`]|[Ff]ield '([^']+)'")
-_FOREIGN: Final = re.compile(r"FOREIGN KEY \(`([^`]+)`\)")
+_FOREIGN_KEY: Final = re.compile(r"FOREIGN KEY \(`([^`]+)`\)")
 _INDEX: Final = re.compile(r"for key '(?:[^'.]*\.)?([^']+)'$")
 _JSON_CHECK: Final = re.compile(r"CONSTRAINT `[^`.]*\.([^`]+)`")
 
@@ -137,18 +137,18 @@ def convert_error(error: BaseException) -> ConnectorError:
     number, message = number_of(error), message_of(error)
     origin = getattr(error, "original_exception", None) or error
     if isinstance(origin, ssl.SSLError):
-        words = getattr(origin, "verify_message", "") or origin.reason or "the handshake failed"
+        problem = getattr(origin, "verify_message", "") or origin.reason or "the handshake failed"
         hint = "Enter the authority's certificate, or check the host name."
-        return ConnectorError(f"TLS failed: {words}.", reason="tls_failed", hint=hint)
+        return ConnectorError(f"TLS failed: {problem}.", reason="tls_failed", hint=hint)
     if isinstance(origin, TimeoutError) or "timed out" in message:
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if is_lost(error) or isinstance(origin, OSError):
         return ConnectionLost(f"The connection to the server was lost: {message or 'it closed'}.")
-    reason, hint, transient = _WHOLE.get(number, ("failed", "", False))
+    reason, hint, transient = _STATEMENT_ERRORS.get(number, ("failed", "", False))
     details = {"native": str(number)} if number else {}
     return ConnectorError(
         message,
-        code=_WORDS.get(reason, "target_failed"),
+        code=_CODES_BY_REASON.get(reason, "target_failed"),
         reason=reason,
         hint=hint,
         transient=transient,
@@ -169,15 +169,15 @@ def row_rejection(error: BaseException, entity: Entity) -> RowRejection | None:
     """Return why a row of a table was rejected; None if the error does not concern a row."""
     number, message = number_of(error), message_of(error)
     state = getattr(error, "sqlstate", None) or _GENERAL
-    if is_lost(error) or number in _WHOLE:
+    if is_lost(error) or number in _STATEMENT_ERRORS:
         return None
     if number not in _REASONS and state != _GENERAL and not is_of_row(state):
         return None
     reason = _REASONS.get(number) or reason_of(state)
     column = _column_of(number, message, entity)
     if number == 4025 and (json := _JSON_CHECK.search(message)):
-        found = entity.column(json[1])
-        if found is not None and found.type == "json":
+        json_column = entity.column(json[1])
+        if json_column is not None and json_column.type == "json":
             reason, column, message = "wrong_type", json[1], f"{json[1]} accepts only JSON: {message}"
     return RowRejection(reason, message, str(number), column)
 
@@ -190,8 +190,8 @@ def _column_of(number: int, message: str, entity: Entity) -> str | None:
         if index[1] == "PRIMARY" and len(entity.keys) == 1:
             return entity.keys[0]
         return index[1] if entity.column(index[1]) else None
-    found = _FOREIGN.search(message) or _COLUMN.search(message)
-    name = next((group for group in found.groups() if group), None) if found else None
+    match = _FOREIGN_KEY.search(message) or _COLUMN.search(message)
+    name = next((group for group in match.groups() if group), None) if match else None
     return name if name and entity.column(name) else None
 
 
@@ -244,7 +244,7 @@ class Link(_Connection):
         self._read_timeout = self._write_timeout = seconds
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
-        return sslp if isinstance(sslp, ssl.SSLContext) else _context("prefer", None)
+        return sslp if isinstance(sslp, ssl.SSLContext) else _tls_context("prefer", None)
 
     def several(self, on: bool) -> None:
         """Allow or forbid several statements in one command."""
@@ -294,10 +294,10 @@ class Link(_Connection):
 
     def cut(self) -> None:
         """Abort the connection without informing the server. An operation in another thread then fails."""
-        wire = self._sock
-        if wire is not None:
+        connection = self._sock
+        if connection is not None:
             try:
-                wire.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # already closed
 
@@ -338,67 +338,72 @@ class _PasswordOverTls:
 def wire(params: ConnectOptions, gate: Gate, seconds: float) -> socket.socket:
     """Open a socket to the server that detects a lost peer."""
     try:
-        opened = gate.connect(params.host, params.port, seconds)
+        connection = gate.connect(params.host, params.port, seconds)
     except GateError as error:
         raise from_gate_error(error) from None
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     silent = limits.TARGET_SILENT_SECONDS
-    kept = {"KEEPIDLE": silent // 2, "KEEPINTVL": silent // 6, "KEEPCNT": 3, "USER_TIMEOUT": silent * 1000}
-    for name, value in kept.items():
+    settings = {
+        "KEEPIDLE": silent // 2,
+        "KEEPINTVL": silent // 6,
+        "KEEPCNT": 3,
+        "USER_TIMEOUT": silent * 1000,
+    }
+    for name, value in settings.items():
         if hasattr(socket, f"TCP_{name}"):  # the supported options differ between systems
-            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{name}"), int(value))
-    return opened
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{name}"), int(value))
+    return connection
 
 
-def sign_in(params: ConnectOptions, opened: socket.socket, seconds: float) -> Link:
+def sign_in(params: ConnectOptions, connection: socket.socket, seconds: float) -> Link:
     """Sign in over a socket, which is closed if that fails."""
     try:
-        link = _prepared(params)
+        link = _create_link(params)
         link.patience(seconds)
-        link.connect(opened)
+        link.connect(connection)
     except ssl.SSLError as error:
-        opened.close()
+        connection.close()
         raise bad_settings(
             f"The CA certificate is invalid: {error.reason}.", "Enter it in PEM format."
         ) from None
     except (
         RuntimeError
     ) as error:  # the cryptography package, needed for passwords without TLS, is not installed
-        opened.close()
+        connection.close()
         raise ConnectorError(
             str(error), reason="auth_failed", hint="Choose a TLS mode that encrypts."
         ) from None
     except (pymysql.err.Error, OSError, struct.error, IndexError, ValueError, AssertionError) as error:
-        opened.close()
+        connection.close()
         if isinstance(error, pymysql.err.InternalError) or not isinstance(error, pymysql.err.Error | OSError):
             raise ConnectorError(
                 "The server at this address is neither MySQL nor MariaDB.",
                 reason="not_mysql",
                 hint="Check the host and the port.",
             ) from None
-        found = convert_error(error)
-        if not isinstance(found, ConnectionLost):
-            raise found from None
-        late = found.code == "target_timeout"
+        converted = convert_error(error)
+        if not isinstance(converted, ConnectionLost):
+            raise converted from None
+        timed_out = converted.code == "target_timeout"
         raise ConnectorError(
             f"{params.host}:{params.port} did not respond in time."
-            if late
+            if timed_out
             else f"{params.host}:{params.port} closed the connection.",
-            code=found.code,
-            reason="timeout" if late else "refused",
+            code=converted.code,
+            reason="timeout" if timed_out else "refused",
             hint="Check that a MySQL or MariaDB server listens on this address.",
             transient=True,
         ) from None
     except BaseException:
-        opened.close()
+        connection.close()
         raise
     link.patience(None)
     return link
 
 
 @lru_cache(maxsize=32)
-def _context(tls: str, authority: str | None) -> ssl.SSLContext:
+def _tls_context(tls: str, authority: str | None) -> ssl.SSLContext:
     """Return a TLS context. Cached, because loading the system's authorities takes longer than signing in."""
     if tls not in VERIFYING:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -409,14 +414,14 @@ def _context(tls: str, authority: str | None) -> ssl.SSLContext:
     return context
 
 
-def _prepared(params: ConnectOptions) -> Link:
-    secured: dict[str, Any] = {}
+def _create_link(params: ConnectOptions) -> Link:
+    tls_options: dict[str, Any] = {}
     if params.tls == "disable":
-        secured["ssl_disabled"] = True
+        tls_options["ssl_disabled"] = True
     elif params.tls != "prefer":
-        secured["ssl"] = _context(params.tls, params.authority)
+        tls_options["ssl"] = _tls_context(params.tls, params.authority)
     encoders: dict[Any, Any] = dict(pymysql.converters.encoders)
-    refusing: dict[str, Any] = {"mysql_clear_password": _PasswordOverTls, "dialog": _PasswordOverTls}
+    auth_plugins: dict[str, Any] = {"mysql_clear_password": _PasswordOverTls, "dialog": _PasswordOverTls}
     return Link(
         host=params.host,
         port=params.port,
@@ -427,10 +432,10 @@ def _prepared(params: ConnectOptions) -> Link:
         conv=encoders,  # values are returned as the server sent them
         autocommit=True,
         client_flag=CLIENT.FOUND_ROWS,
-        auth_plugin_map=refusing,
+        auth_plugin_map=auth_plugins,
         program_name="rowsmith",
         defer_connect=True,
-        **secured,
+        **tls_options,
     )
 
 
@@ -473,23 +478,23 @@ def batch_of(fields: Sequence[Any], rows: Sequence[Sequence[Any]]) -> pa.RecordB
 def _array(field: Any, values: list[Any]) -> pa.Array:
     kind = field.type_code
     if kind == FIELD_TYPE.BIT:
-        return _whole(
+        return _to_integers(
             [None if value is None else str(int.from_bytes(value, "big")) for value in values], field
         )
     if kind in _BYTES and field.charsetnr == _BINARY:
         return pa.array(
             [value.encode() if isinstance(value, str) else value for value in values], pa.binary()
         )
-    found = _TYPES.get(kind, "text")
-    if found == "integer":
-        return _whole(values, field)
-    if found == "timestamptz":
+    column_type = _TYPES.get(kind, "text")
+    if column_type == "integer":
+        return _to_integers(values, field)
+    if column_type == "timestamptz":
         # The session's time zone is UTC.
         values = [None if value is None else f"{value}Z" for value in values]
-    return read(values, found, field.scale if found == "decimal" else None)
+    return read(values, column_type, field.scale if column_type == "decimal" else None)
 
 
-def _whole(values: list[str | None], field: Any) -> pa.Array:
+def _to_integers(values: list[str | None], field: Any) -> pa.Array:
     """Convert integers. A column of one digit or one bit that contains only 0 and 1 becomes boolean."""
     if field.length == 1 and set(values) <= {"0", "1", None}:
         return read(values, "boolean")

@@ -30,14 +30,14 @@ _TLS: Final = {
 }  # fmt: skip
 _TLS_KEYS: Final = ("ssl-mode", "ssl_mode", "sslmode", "usessl", "ssl", "tls")
 # Options of connection strings in lower case: those that are used, and those that Rowsmith sets itself.
-_READ: Final = (*_TLS_KEYS, "user", "password")
+_USED: Final = (*_TLS_KEYS, "user", "password")
 _IGNORED: Final = (
     "charset", "characterencoding", "connectioncollation", "collation", "useunicode", "connecttimeout",
     "connect_timeout", "sockettimeout", "read_timeout", "write_timeout", "servertimezone", "connectiontimezone",
     "autoreconnect", "rewritebatchedstatements", "allowpublickeyretrieval", "tinyint1isbit", "parsetime", "loc",
 )  # fmt: skip
 # Session variables that reading and writing rows relies on.
-_OURS: Final = frozenset(
+_RESERVED_VARIABLES: Final = frozenset(
     "autocommit sql_mode time_zone character_set_client character_set_connection character_set_results names"
     " collation_connection sql_safe_updates foreign_key_checks unique_checks sql_log_bin tx_read_only"
     " transaction_read_only max_statement_time max_execution_time sql_select_limit sql_auto_is_null".split()
@@ -53,9 +53,9 @@ class MysqlSettings(ServerSettings):
     options: dict[str, str] = more_part()
 
     @model_validator(mode="after")
-    def _sets_what_may_be_set(self) -> Self:
+    def _check_options(self) -> Self:
         for name in self.options:
-            if not _VARIABLE.fullmatch(name) or name in _OURS:
+            if not _VARIABLE.fullmatch(name) or name in _RESERVED_VARIABLES:
                 raise ValueError(f"options: {name} is not supported; other session variables are")
         return self
 
@@ -79,20 +79,20 @@ class MysqlConnector(ServerConnector):
         self.driver()
         from webapp.connectors.mysql.connection import ConnectOptions
 
-        given = self.settings
-        said = _read(given.connection_string) if given.connection_string else {}
-        host = given.host or said.get("host")
+        settings = self.settings
+        parsed = _parse_connection_string(settings.connection_string) if settings.connection_string else {}
+        host = settings.host or parsed.get("host")
         if not host or host.startswith("/"):
             raise bad_settings("A host name is required.", "Enter a host. Unix sockets are not supported.")
         return ConnectOptions(
             host=host,
-            port=given.port or said.get("port") or 3306,
-            database=given.database or said.get("database") or None,
-            username=given.username or said.get("username") or "root",
-            password=(said.get("password") or "") if given.password is None else given.password,
-            tls=given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "prefer"),
-            authority=given.ca_certificate,
-            options=given.options,
+            port=settings.port or parsed.get("port") or 3306,
+            database=settings.database or parsed.get("database") or None,
+            username=settings.username or parsed.get("username") or "root",
+            password=(parsed.get("password") or "") if settings.password is None else settings.password,
+            tls=settings.tls or parsed.get("tls") or ("verify-full" if settings.ca_certificate else "prefer"),
+            authority=settings.ca_certificate,
+            options=settings.options,
         )
 
     def open(self, timeout: float | None = None) -> MysqlSession:
@@ -122,23 +122,23 @@ class MysqlConnector(ServerConnector):
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`. `sample` reads one row of the first readable table."""
-        visit = _Visit(self)
+        verification = _Verification(self)
         try:
             yield from staged(
                 (
-                    ("resolve", visit.resolve),
-                    ("connect", visit.connect),
-                    ("tls", visit.tls),
-                    ("auth", visit.auth),
-                    ("permission", visit.permission),
-                    ("sample", visit.sample),
+                    ("resolve", verification.resolve),
+                    ("connect", verification.connect),
+                    ("tls", verification.tls),
+                    ("auth", verification.auth),
+                    ("permission", verification.permission),
+                    ("sample", verification.sample),
                 )
             )
         finally:
-            visit.end()
+            verification.end()
 
 
-class _Visit:
+class _Verification:
     """A verification over a single connection.
 
     A server counts aborted connections, and eventually blocks the host. Therefore the driver signs in during
@@ -149,7 +149,7 @@ class _Visit:
         self._connector = connector
         self._socket: socket.socket | None = None
         self._link: Link | None = None
-        self._refused: ConnectorError | None = None
+        self._sign_in_error: ConnectorError | None = None
         self._session: MysqlSession | None = None
 
     def resolve(self) -> str:
@@ -173,7 +173,7 @@ class _Visit:
         except ConnectorError as error:
             if error.reason in ("tls_failed", "not_mysql", "bad_settings", "timeout", "refused"):
                 raise
-            self._refused = error
+            self._sign_in_error = error
             return "TLS succeeded, but signing in failed: see the next stage."
         if self._link.encrypted:
             return f"{self._link.encrypted}, certificate {'' if params.tls in VERIFYING else 'not '}verified."
@@ -182,8 +182,8 @@ class _Visit:
         return "The server does not support TLS; passwords and rows are sent unencrypted."
 
     def auth(self) -> str:
-        if self._refused is not None:
-            raise self._refused
+        if self._sign_in_error is not None:
+            raise self._sign_in_error
         assert self._link is not None
         self._session = self._connector.session(self._connector.connect_options(), self._link)
         return f"Signed in to {self._session.server.title}."
@@ -205,13 +205,13 @@ class _Visit:
             self._socket.close()
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse_connection_string(text: str) -> dict[str, Any]:
     """Parse a connection string."""
     scheme, mark, rest = text.strip().removeprefix("jdbc:").partition("://")
     try:
         if not mark or scheme.partition("+")[0].lower() not in _SCHEMES:
             raise ValueError
-        found, pairs = of_url(rest)
+        parsed, pairs = of_url(rest)
     except ValueError:
         raise bad_settings(
             "The connection string is invalid.",
@@ -220,15 +220,15 @@ def _read(text: str) -> dict[str, Any]:
         ) from None
     options = {name.lower(): value for name, value in pairs}
     for name in options:
-        if name not in (*_READ, *_IGNORED):
-            raise unknown_option(name, _READ, "Use the setting options for session variables.")
+        if name not in (*_USED, *_IGNORED):
+            raise unknown_option(name, _USED, "Use the setting options for session variables.")
     mode = next((options[key] for key in _TLS_KEYS if key in options), None)
     if mode is not None and mode.lower() not in _TLS:
         known = ", ".join(dict.fromkeys(_TLS.values()))
         raise bad_settings("The connection string has an unknown TLS mode.", f"Supported modes: {known}.")
-    of_options = {
+    from_options = {
         "username": options.get("user"),
         "password": options.get("password"),
         "tls": _TLS[mode.lower()] if mode else None,
     }
-    return of_options | found
+    return from_options | parsed

@@ -53,9 +53,9 @@ class MysqlSession(Session):
         self._target: MysqlTarget | None = None
         with converting_errors():
             self._set_up(link)
-            version, self.home, self.packet = self._ask("SELECT VERSION(), DATABASE(), @@max_allowed_packet")[
-                0
-            ]
+            version, self.home, self.packet = self._fetch_rows(
+                "SELECT VERSION(), DATABASE(), @@max_allowed_packet"
+            )[0]
         self.server = catalog.server(version)
 
     def _set_up(self, link: Link) -> None:
@@ -65,14 +65,14 @@ class MysqlSession(Session):
             f"lock_wait_timeout = {wait}, net_write_timeout = {int(limits.TARGET_READER_SECONDS)}".encode()
         )
         for name, value in self.connect_options.options.items():
-            said = value if _PLAIN_OPTION.fullmatch(value) else link.escape(value)
-            link.write(f"SET SESSION `{name}` = {said}".encode())
+            literal = value if _PLAIN_OPTION.fullmatch(value) else link.escape(value)
+            link.write(f"SET SESSION `{name}` = {literal}".encode())
         if self.read_only:
             link.write(b"SET SESSION TRANSACTION READ ONLY")
 
     # --- the connection ---
 
-    def _ask(self, text: str, values: Sequence[Any] = ()) -> tuple[tuple[Any, ...], ...]:
+    def _fetch_rows(self, text: str, values: Sequence[Any] = ()) -> tuple[tuple[Any, ...], ...]:
         """The rows of a query, as the server wrote them."""
         if values:
             text = text % tuple(self.link.escape(value) for value in values)
@@ -101,23 +101,23 @@ class MysqlSession(Session):
             self.link.cut()
 
     @contextmanager
-    def _reading(self, link: Link, seconds: float | None, rows: int | None = None) -> Iterator[None]:
+    def _read_only(self, link: Link, seconds: float | None, rows: int | None = None) -> Iterator[None]:
         """Make statements read-only, and limit their time and their rows.
 
         Uses session variables of the server, because a CREATE would end a read-only transaction and then run.
         """
-        limit = "max_statement_time" if self.server.maria else "max_execution_time"
-        most = 0 if seconds is None else seconds if self.server.maria else int(seconds * 1000)
-        wanted = "DEFAULT" if rows is None else rows
+        variable = "max_statement_time" if self.server.maria else "max_execution_time"
+        time_limit = 0 if seconds is None else seconds if self.server.maria else int(seconds * 1000)
+        row_limit = "DEFAULT" if rows is None else rows
         with converting_errors():
             if not self.read_only:
                 link.write(b"SET SESSION TRANSACTION READ ONLY")
             try:
-                link.write(f"SET SESSION {limit} = {most}, sql_select_limit = {wanted}".encode())
+                link.write(f"SET SESSION {variable} = {time_limit}, sql_select_limit = {row_limit}".encode())
                 yield
             finally:
                 if link.open:
-                    link.write(f"SET SESSION {limit} = DEFAULT, sql_select_limit = DEFAULT".encode())
+                    link.write(f"SET SESSION {variable} = DEFAULT, sql_select_limit = DEFAULT".encode())
                     if not self.read_only:
                         link.write(b"SET SESSION TRANSACTION READ WRITE")
 
@@ -125,58 +125,60 @@ class MysqlSession(Session):
 
     def metadata(self) -> Metadata:
         """See `Session.metadata`."""
-        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
-            entities = catalog.entities(self._ask, self.server, self.home)
+        with self._read_only(self.link, limits.TARGET_QUERY_SECONDS):
+            entities = catalog.entities(self._fetch_rows, self.server, self.home)
         return Metadata("mysql", self.server.title, tuple(entities))
 
     def entity(self, name: str) -> Entity | None:
         """See `Session.entity`."""
         with converting_errors():
-            places = self._ask(
+            tables = self._fetch_rows(
                 "SELECT table_schema, table_name FROM information_schema.tables WHERE LOWER(table_name) = LOWER(%s)"
                 " AND table_schema = DATABASE() OR LOWER(CONCAT(table_schema, '.', table_name)) = LOWER(%s)",
                 (name, name),
             )
-            names = {catalog.name_of((schema, table), self.home): (schema, table) for schema, table in places}
+            names = {catalog.name_of((schema, table), self.home): (schema, table) for schema, table in tables}
             if name in names:
-                places = (names[name],)
-            found = [
+                tables = (names[name],)
+            entities = [
                 entity
-                for schema, table in places[:2]
-                for entity in catalog.entities(self._ask, self.server, self.home, (schema, table))
+                for schema, table in tables[:2]
+                for entity in catalog.entities(self._fetch_rows, self.server, self.home, (schema, table))
             ]
-        return sql.matched(found, name)
+        return sql.matched(entities, name)
 
     def permitted(self) -> str:
         """Return what the account can see, as a message. Raises `ConnectorError` if it sees nothing."""
         with converting_errors():
             where = "= DATABASE()" if self.home else f"NOT IN {catalog.SYSTEM}"
             count = int(
-                self._ask(f"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema {where}")[0][0]
+                self._fetch_rows(
+                    f"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema {where}"
+                )[0][0]
             )
-            grants = [str(row[0]) for row in self._ask("SHOW GRANTS")]
-        place = f"the database {self.home}" if self.home else "the server"
+            grants = [str(row[0]) for row in self._fetch_rows("SHOW GRANTS")]
+        scope = f"the database {self.home}" if self.home else "the server"
         if not count and all(grant.startswith("GRANT USAGE ON") for grant in grants):
             raise ConnectorError(
-                f"The account cannot see any table in {place}.",
+                f"The account cannot see any table in {scope}.",
                 reason="no_permission",
                 hint="Ask an administrator to GRANT it SELECT, INSERT, UPDATE and DELETE on the database.",
             )
-        return f"{count:,} tables in {place} are visible."
+        return f"{count:,} tables in {scope} are visible."
 
     def sampled(self) -> str:
         """Read one row of the first readable table, and return a message."""
         where = "= DATABASE()" if self.home else f"NOT IN {catalog.SYSTEM}"
         with converting_errors():
-            places = self._ask(
+            tables = self._fetch_rows(
                 f"SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema {where}"
                 " AND table_type = 'BASE TABLE' ORDER BY 1, 2 LIMIT 1"
             )
-        if not places:
+        if not tables:
             return "No tables yet."
-        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
-            self.link.write(f"SELECT * FROM {sql.qualified(DIALECT, places[0])} LIMIT 1".encode())
-        return f"Read from {places[0][1]}."
+        with self._read_only(self.link, limits.TARGET_QUERY_SECONDS):
+            self.link.write(f"SELECT * FROM {sql.qualified(DIALECT, tables[0])} LIMIT 1".encode())
+        return f"Read from {tables[0][1]}."
 
     # --- reading ---
 
@@ -194,17 +196,19 @@ class MysqlSession(Session):
         names = sql.listed(DIALECT, columns)
         condition = sql.where_clause("mysql", where)
         condition += sql.ordered(DIALECT, columns, order)
-        for batch in self._streamed(f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition}"):
+        for batch in self._stream_batches(
+            f"SELECT {names} FROM {sql.qualified(DIALECT, entity.parts)}{condition}"
+        ):
             if batch.num_rows:
                 yield batch
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
         statement = sql.bound(text, {}, "%s")[0]
-        _judge(statement)
-        yield from self._streamed(statement)
+        _check_read_only(statement)
+        yield from self._stream_batches(statement)
 
-    def _streamed(self, text: str) -> Iterator[pa.RecordBatch]:
+    def _stream_batches(self, text: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query. The last batch is empty."""
         with self._unbuffered(text) as (fields, rows):
             for piece in sql.grouped(rows):
@@ -232,49 +236,53 @@ class MysqlSession(Session):
 
     def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`. Values are compared as literals, with the column's collation."""
-        found = [entity.column(name) or Column(name, "text", "text") for name in columns]
+        fields = [entity.column(name) or Column(name, "text", "text") for name in columns]
         missing = [False] * wanted.num_rows
         literals = []
-        for column, values in zip(found, wanted.columns, strict=True):
+        for column, values in zip(fields, wanted.columns, strict=True):
             fitted, misfits = fit(column, values)
             for where, _, _ in misfits:
                 missing = [one or bool(wrong) for one, wrong in zip(missing, where.to_pylist(), strict=True)]
             literals.append(texts(column, fitted))
         table, names = sql.qualified(DIALECT, entity.parts), [DIALECT.quoted(name) for name in columns]
-        asked = [
+        queries = [
             f"SELECT {row} FROM DUAL WHERE EXISTS (SELECT 1 FROM {table} WHERE "
             + " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
             + ")"
             for row, values in enumerate(zip(*literals, strict=True))
             if not missing[row]
         ]
-        there: set[int] = set()
+        existing: set[int] = set()
         step = limits.MYSQL_KNOWN_ROWS
-        with self._reading(self.link, limits.TARGET_QUERY_SECONDS):
-            for at in range(0, len(asked), step):
-                there.update(self._answered(asked[at : at + step], entity))
-        return pa.array([row in there for row in range(wanted.num_rows)], pa.bool_())
+        with self._read_only(self.link, limits.TARGET_QUERY_SECONDS):
+            for start in range(0, len(queries), step):
+                existing.update(self._existing_rows(queries[start : start + step], entity))
+        return pa.array([row in existing for row in range(wanted.num_rows)], pa.bool_())
 
-    def _answered(self, asked: list[str], entity: Entity) -> list[int]:
+    def _existing_rows(self, queries: list[str], entity: Entity) -> list[int]:
         """Return the numbers that the queries return. A value that does not fit the column's type is not in
         the table."""
         try:
-            self.link.write(" UNION ALL ".join(asked).encode())
+            self.link.write(" UNION ALL ".join(queries).encode())
             return [int(row[0]) for row in self.link.rows]
         except pymysql.err.Error as error:
             if row_rejection(error, entity) is None:
                 raise
-        half = len(asked) // 2
-        return self._answered(asked[:half], entity) + self._answered(asked[half:], entity) if half else []
+        half = len(queries) // 2
+        return (
+            self._existing_rows(queries[:half], entity) + self._existing_rows(queries[half:], entity)
+            if half
+            else []
+        )
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""
-        statement, found = sql.bound(text, values, "%s", doubled="%")
-        _judge(statement)
-        with self._reading(self.link, limits.TARGET_QUERY_SECONDS, int(limit)):
+        statement, parameters = sql.bound(text, values, "%s", doubled="%")
+        _check_read_only(statement)
+        with self._read_only(self.link, limits.TARGET_QUERY_SECONDS, int(limit)):
             cursor = self.link.cursor(pymysql.cursors.SSCursor)
             try:
-                cursor.execute(statement, found)
+                cursor.execute(statement, parameters)
                 rows = sql.answer(iter(cursor.fetchone, None), int(limit))
             except BaseException:
                 self.link.discard()
@@ -320,7 +328,7 @@ class MysqlSession(Session):
             raise ConnectorError(
                 f"{entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
-        place = entity.parts if len(entity.parts) > 1 else (self.home or "", *entity.parts)
+        table_name = entity.parts if len(entity.parts) > 1 else (self.home or "", *entity.parts)
         table = sql.qualified(DIALECT, entity.parts)
         names = [DIALECT.quoted(column.name) for column in writing.columns]
         if writing.mode == "update":
@@ -331,10 +339,10 @@ class MysqlSession(Session):
                 f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(['NULL'] * len(names))})"
             )
         with converting_errors():
-            rows = self._ask(
+            rows = self._fetch_rows(
                 "SELECT t.engine, e.transactions FROM information_schema.tables t JOIN information_schema.engines e "
                 "ON e.engine = t.engine WHERE t.table_schema = %s AND t.table_name = %s",
-                place,
+                table_name,
             )
             if rows and rows[0][1] != "YES":
                 raise ConnectorError(
@@ -358,7 +366,7 @@ class MysqlSession(Session):
     def suspended_foreign_keys(self) -> Iterator[None]:
         """See `Session`."""
         with converting_errors():
-            self._ask("SET SESSION foreign_key_checks = 0")
+            self._fetch_rows("SET SESSION foreign_key_checks = 0")
         try:
             yield
         finally:
@@ -366,28 +374,28 @@ class MysqlSession(Session):
                 suppress(ConnectorError),
                 converting_errors(),
             ):  # a connection that is gone has no session either
-                self._ask("SET SESSION foreign_key_checks = 1")
+                self._fetch_rows("SET SESSION foreign_key_checks = 1")
 
     def highest(self, entity: Entity, column: str) -> int | None:
         """See `Session.highest`."""
         with converting_errors():
-            found = self._ask(
+            rows = self._fetch_rows(
                 f"SELECT MAX({DIALECT.quoted(column)}) FROM {sql.qualified(DIALECT, entity.parts)}"
             )
-        return None if found[0][0] is None else int(found[0][0])
+        return None if rows[0][0] is None else int(rows[0][0])
 
     def count(self, entity: Entity) -> int:
         """See `Session.count`."""
         with converting_errors():
-            found = self._ask(f"SELECT COUNT(*) FROM {sql.qualified(DIALECT, entity.parts)}")
-        return int(found[0][0])
+            rows = self._fetch_rows(f"SELECT COUNT(*) FROM {sql.qualified(DIALECT, entity.parts)}")
+        return int(rows[0][0])
 
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`."""
-        return CommitOutcome(self.link, self._ask).of(entity, commit_token)
+        return CommitOutcome(self.link, self._fetch_rows).of(entity, commit_token)
 
 
-def _judge(statement: str) -> None:
+def _check_read_only(statement: str) -> None:
     """Raise `ConnectorError` unless a query only reads. A read-only transaction prevents writing tables, but
     not files."""
     if (

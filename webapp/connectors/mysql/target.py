@@ -44,9 +44,9 @@ from webapp.connectors.schema import Column, Entity
 from webapp.connectors.sql import base as sql
 
 _NO_SUCH_THREAD: Final = 1094
-_NOT_OURS: Final = 1095
+_NOT_OWNER: Final = 1095
 _LOCKED: Final = 1205
-_WAITING: Final = " LOCK IN SHARE MODE"
+_WAIT_FOR_LOCKS: Final = " LOCK IN SHARE MODE"
 
 Ask = Callable[..., Sequence[Sequence[Any]]]
 
@@ -56,12 +56,12 @@ class CommitTokenBuilder:
 
     def __init__(self, link: Link, writing: WriteSpec) -> None:
         self._link, self._writing = link, writing
-        self._unique = _unique(writing)
-        self._counted = counted(writing)
+        self._shortest_key = _shortest_key(writing)
+        self._identity = counted(writing)
         self._rows: list[list[str]] = []
         self._first: int = 0
         self._written = 0
-        self._place: tuple[str, str] | None = None
+        self._account: tuple[str, str] | None = None
 
     def begin(self) -> None:
         """Start over for a new transaction."""
@@ -72,12 +72,14 @@ class CommitTokenBuilder:
         got."""
         self._written += rows.size
         self._first = self._first or first
-        if not rows.size or not self._unique or len(self._rows) >= limits.MYSQL_PROOF_ROWS:
+        if not rows.size or not self._shortest_key or len(self._rows) >= limits.MYSQL_PROOF_ROWS:
             return
-        chosen = rows[np.unique([0, rows.size // 2, rows.size - 1])]
-        columns = [next(one for one in self._writing.columns if one.name == name) for name in self._unique]
+        sampled = rows[np.unique([0, rows.size // 2, rows.size - 1])]
+        columns = [
+            next(one for one in self._writing.columns if one.name == name) for name in self._shortest_key
+        ]
         values = [
-            fit(column, batch.column(self._writing.columns.index(column)).take(pa.array(chosen)))[0]
+            fit(column, batch.column(self._writing.columns.index(column)).take(pa.array(sampled)))[0]
             for column in columns
         ]
         if any(value.null_count for value in values):
@@ -89,19 +91,19 @@ class CommitTokenBuilder:
         """See `base.Target.commit_token`."""
         if self._writing.mode != "insert":
             return {}
-        keys, rows = list(self._unique), self._rows
-        if not rows and self._first and self._counted:
-            keys, rows = [self._counted], [[str(self._first)]]
+        keys, rows = list(self._shortest_key), self._rows
+        if not rows and self._first and self._identity:
+            keys, rows = [self._identity], [[str(self._first)]]
         # Values that a trigger or a column's precision changed are not found, and prove nothing.
         rows = [row for row in rows if is_there(self._link, self._writing.entity, keys, row)]
         if self._written and not rows:
             return {}
-        if self._place is None:
+        if self._account is None:
             self._link.write(
                 b"SELECT USER, HOST FROM information_schema.processlist WHERE ID = CONNECTION_ID()"
             )
-            self._place = (str(self._link.rows[0][0]), str(self._link.rows[0][1]))
-        return {"connection": self._link.number, "from": list(self._place), "keys": keys, "rows": rows}
+            self._account = (str(self._link.rows[0][0]), str(self._link.rows[0][1]))
+        return {"connection": self._link.number, "from": list(self._account), "keys": keys, "rows": rows}
 
 
 class CommitOutcome:
@@ -115,22 +117,22 @@ class CommitOutcome:
         if not {"connection", "from", "keys", "rows"} <= commit_token.keys():
             return None
         with converting_errors():
-            if not self._ended(int(commit_token["connection"]), commit_token["from"]):
+            if not self._kill(int(commit_token["connection"]), commit_token["from"]):
                 return None
             if not commit_token["rows"]:
                 return True  # nothing was inserted, so nothing can be missing or duplicated
             try:
-                found = [
-                    is_there(self._link, entity, commit_token["keys"], row, _WAITING)
+                existing = [
+                    is_there(self._link, entity, commit_token["keys"], row, _WAIT_FOR_LOCKS)
                     for row in commit_token["rows"]
                 ]
             except pymysql.err.OperationalError as error:
                 if number_of(error) != _LOCKED:
                     raise
                 return None
-        return found[0] if all(found) or not any(found) else None
+        return existing[0] if all(existing) or not any(existing) else None
 
-    def _ended(self, connection: int, origin: Sequence[str]) -> bool:
+    def _kill(self, connection: int, origin: Sequence[str]) -> bool:
         """Kill the connection, and return whether it is gone.
 
         Its number may belong to another connection now, because the server may have been restarted.
@@ -147,7 +149,7 @@ class CommitOutcome:
             try:
                 self._link.write(f"KILL CONNECTION {connection}".encode())
             except pymysql.err.Error as error:
-                if number_of(error) == _NOT_OURS:
+                if number_of(error) == _NOT_OWNER:
                     return False
                 if number_of(error) != _NO_SUCH_THREAD:
                     raise
@@ -156,30 +158,34 @@ class CommitOutcome:
 
 def is_there(link: Link, entity: Entity, keys: Sequence[str], row: Sequence[str], how: str = "") -> bool:
     """Return whether the table has a row with these keys, which are literals."""
-    found = " AND ".join(f"{DIALECT.quoted(name)} = {value}" for name, value in zip(keys, row, strict=True))
-    link.write(f"SELECT 1 FROM {sql.qualified(DIALECT, entity.parts)} WHERE {found} LIMIT 1{how}".encode())
+    condition = " AND ".join(
+        f"{DIALECT.quoted(name)} = {value}" for name, value in zip(keys, row, strict=True)
+    )
+    link.write(
+        f"SELECT 1 FROM {sql.qualified(DIALECT, entity.parts)} WHERE {condition} LIMIT 1{how}".encode()
+    )
     return bool(link.rows)
 
 
-def _unique(writing: WriteSpec) -> tuple[str, ...]:
+def _shortest_key(writing: WriteSpec) -> tuple[str, ...]:
     """Return the columns of the shortest unique key that the rows contain completely."""
-    entity, brought = writing.entity, {column.name for column in writing.columns}
-    fit_keys = [one for one in (entity.keys, *entity.uniques) if one and set(one) <= brought]
+    entity, written = writing.entity, {column.name for column in writing.columns}
+    fit_keys = [one for one in (entity.keys, *entity.uniques) if one and set(one) <= written]
     return min(fit_keys, key=len, default=())
 
 
 def counted(writing: WriteSpec) -> str | None:
     """Return the unique AUTO_INCREMENT column, unless the rows contain values for it."""
-    brought = {column.name for column in writing.columns}
+    written = {column.name for column in writing.columns}
     fields = (column for column in writing.entity.fields if column.generated == "identity" and column.unique)
-    return next((column.name for column in fields if column.name not in brought), None)
+    return next((column.name for column in fields if column.name not in written), None)
 
 
 # --- Target -------------------------------------------------------------------------------------------------
 
 _ROW_NUMBER: Final = b"GET DIAGNOSTICS CONDITION 1 @rowsmith_row = ROW_NUMBER"
 # Division by zero, by which an upsert's statement reports that the row conflicts with another unique key.
-_ALIEN: Final = 1365
+_OTHER_KEY_CONFLICT: Final = 1365
 
 
 class MysqlTarget(Target):
@@ -200,14 +206,14 @@ class MysqlTarget(Target):
         self.writing = writing
         self._link, self._server = link, server
         self._writer = Writer(writing.columns)
-        self._most = min(packet, limits.MYSQL_STATEMENT_BYTES) - limits.MYSQL_STATEMENT_MARGIN
-        self._longest = packet - limits.MYSQL_STATEMENT_MARGIN
+        self._max_bytes = min(packet, limits.MYSQL_STATEMENT_BYTES) - limits.MYSQL_STATEMENT_MARGIN
+        self._max_row_bytes = packet - limits.MYSQL_STATEMENT_MARGIN
         self._rows = limits.MYSQL_STATEMENT_ROWS
         self._batch_sizer = BatchSizer(limits.MYSQL_STATEMENT_ROWS, limits.MYSQL_STATEMENT_ROWS)
         self._table = sql.qualified(DIALECT, writing.entity.parts)
-        self._head = f"INSERT INTO {self._table} ({sql.listed(DIALECT, names)}) VALUES ".encode()
+        self._prefix = f"INSERT INTO {self._table} ({sql.listed(DIALECT, names)}) VALUES ".encode()
         self._capture = _Capture(link, server, writing)
-        self._tail = (self._on_duplicate() + self._capture.tail).encode()
+        self._suffix = (self._on_duplicate() + self._capture.tail).encode()
         self._token_builder = CommitTokenBuilder(link, writing)
         self.is_open = False
 
@@ -255,9 +261,9 @@ class MysqlTarget(Target):
     def prepare(self, batch: pa.RecordBatch) -> Callable[[], WriteResult]:
         """See `Target.prepare`: converts the rows of an INSERT to literals."""
         if self.writing.mode == "update":
-            return partial(self._one_by_one, batch, self._update)
+            return partial(self._run_statements, batch, self._update)
         arrays, failures = self._writer.fit(batch)
-        rows = _others(batch.num_rows, failures)
+        rows = _accepted_rows(batch.num_rows, failures)
         if failures:
             arrays = [array.take(pa.array(rows)) for array in arrays]
         literals = self._writer.literals(arrays) if rows.size else None
@@ -271,9 +277,9 @@ class MysqlTarget(Target):
             rejection = self._insert(literals, rows)
             failures += rejection
             if self.writing.mode == "insert":
-                bad = {one.index for one in rejection}
+                rejected = {one.index for one in rejection}
                 self._token_builder.wrote(
-                    batch, rows if not bad else rows[~np.isin(rows, list(bad))], self._capture.first
+                    batch, rows if not rejected else rows[~np.isin(rows, list(rejected))], self._capture.first
                 )
         return WriteResult(sorted(failures, key=lambda one: one.index), self._capture.keys())
 
@@ -284,47 +290,49 @@ class MysqlTarget(Target):
         def attempt(piece: np.ndarray) -> RowRejection | None:
             start, end = int(piece[0]), int(piece[-1]) + 1
             try:
-                self._link.write(b"".join((self._head, literals.of(start, end), self._tail)))
+                self._link.write(b"".join((self._prefix, literals.of(start, end), self._suffix)))
             except (pymysql.err.Error, OSError) as error:
                 rejection = row_rejection(error, self.writing.entity)
                 if rejection is None:
                     raise convert_error(error) from error
-                if self.writing.mode == "upsert" and rejection.native == str(_ALIEN):
+                if self.writing.mode == "upsert" and rejection.native == str(_OTHER_KEY_CONFLICT):
                     message = "Another row has the same value in a different unique index."
                     rejection = replace(rejection, reason="unique", message=message)
                 if end - start > 1:
-                    rejection = replace(rejection, suspect=self._suspect(end - start))
+                    rejection = replace(rejection, suspect=self._failed_row(end - start))
                 return rejection
             self._capture.took(rows[start:end])
             return None
 
         failures: list[RowError] = []
-        at = 0
-        while at < rows.size:
-            end = literals.cut(at, min(rows.size, at + self._rows), self._most)
-            if end == at + 1 and literals.size(at, end) > self._longest:
-                message = f"The row has {literals.size(at, end):,} bytes, which exceeds max_allowed_packet."
-                found = [RowError(at, "too_long", message)]
+        position = 0
+        while position < rows.size:
+            end = literals.cut(position, min(rows.size, position + self._rows), self._max_bytes)
+            if end == position + 1 and literals.size(position, end) > self._max_row_bytes:
+                message = (
+                    f"The row has {literals.size(position, end):,} bytes, which exceeds max_allowed_packet."
+                )
+                errors = [RowError(position, "too_long", message)]
             else:
-                found = isolate_bad_rows(np.arange(at, end), attempt, self._batch_sizer)
-            failures += (replace(one, index=int(rows[one.index])) for one in found)
-            if found:  # so that most of the next statements are shorter than the distance between bad rows
-                gap = (end - at) // (len(found) + 1)
+                errors = isolate_bad_rows(np.arange(position, end), attempt, self._batch_sizer)
+            failures += (replace(one, index=int(rows[one.index])) for one in errors)
+            if errors:  # so that most of the next statements are shorter than the distance between bad rows
+                gap = (end - position) // (len(errors) + 1)
                 self._rows = max(limits.MYSQL_LEAST_ROWS, min(self._rows, gap // 3))
             else:
                 self._rows = min(limits.MYSQL_STATEMENT_ROWS, self._rows + self._rows // 3)
-            at = end
+            position = end
         return failures
 
-    def _suspect(self, count: int) -> int | None:
+    def _failed_row(self, count: int) -> int | None:
         """Return the position of the row at which the last statement failed, if the server reports it."""
         if not self._server.names_rows:
             return None
         with converting_errors():
             self._link.write(_ROW_NUMBER)
             self._link.write(b"SELECT @rowsmith_row")
-            found = int(self._link.rows[0][0] or 0)
-        return found - 1 if 0 < found <= count else None
+            number = int(self._link.rows[0][0] or 0)
+        return number - 1 if 0 < number <= count else None
 
     def _on_duplicate(self) -> str:
         """Return the clause that updates the row with the same key in an upsert.
@@ -351,15 +359,15 @@ class MysqlTarget(Target):
         ]
         first = quoted(keys[0])
         if len(known) > 1:
-            same = " AND ".join(f"{quoted(name)} <=> VALUES({quoted(name)})" for name in keys)
-            sets.insert(0, f"{first} = IF({same}, {first}, 1 DIV 0)")
+            condition = " AND ".join(f"{quoted(name)} <=> VALUES({quoted(name)})" for name in keys)
+            sets.insert(0, f"{first} = IF({condition}, {first}, 1 DIV 0)")
         return f" ON DUPLICATE KEY UPDATE {', '.join(sets) or f'{first} = {first}'}"
 
     # --- rows matched by key ---
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
-        return self._one_by_one(batch, self._delete)
+        return self._run_statements(batch, self._delete)
 
     def _update(self, columns: Sequence[Column], values: Sequence[str]) -> str:
         pairs = dict(zip((column.name for column in columns), values, strict=True))
@@ -367,31 +375,33 @@ class MysqlTarget(Target):
         setting = ", ".join(
             f"{DIALECT.quoted(name)} = {value}" for name, value in pairs.items() if name not in keys
         )
-        return f"UPDATE {self._table} SET {setting} WHERE {_found(keys, pairs)}"
+        return f"UPDATE {self._table} SET {setting} WHERE {_key_condition(keys, pairs)}"
 
     def _delete(self, columns: Sequence[Column], values: Sequence[str]) -> str:
         pairs = dict(zip((column.name for column in columns), values, strict=True))
-        return f"DELETE FROM {self._table} WHERE {_found(tuple(pairs), pairs)}"
+        return f"DELETE FROM {self._table} WHERE {_key_condition(tuple(pairs), pairs)}"
 
-    def _one_by_one(self, batch: pa.RecordBatch, statement: Any) -> WriteResult:
+    def _run_statements(self, batch: pa.RecordBatch, statement: Any) -> WriteResult:
         arrays, failures = self._writer.fit(batch)
         columns = self.writing.columns
         literals = [texts(column, array) for column, array in zip(columns, arrays, strict=True)]
-        rows = _others(batch.num_rows, failures).tolist()
-        made = [statement(columns, [column[row] for column in literals]).encode() for row in rows]
+        rows = _accepted_rows(batch.num_rows, failures).tolist()
+        statements = [statement(columns, [column[row] for column in literals]).encode() for row in rows]
         self._capture.begin(batch)
-        at = 0
+        position = 0
         with converting_errors():
             self._link.several(True)
             try:
-                while at < len(rows):
-                    end, size = at, 0
+                while position < len(rows):
+                    end, size = position, 0
                     while (
-                        end < len(rows) and end - at < limits.MYSQL_COMMAND_STATEMENTS and size < self._most
+                        end < len(rows)
+                        and end - position < limits.MYSQL_COMMAND_STATEMENTS
+                        and size < self._max_bytes
                     ):
-                        size += len(made[end]) + 1
+                        size += len(statements[end]) + 1
                         end += 1
-                    at += self._answers(made[at:end], rows[at:end], failures)
+                    position += self._run_command(statements[position:end], rows[position:end], failures)
             finally:
                 if self._link.open:
                     self._link.several(False)
@@ -399,19 +409,19 @@ class MysqlTarget(Target):
         self._capture.took(np.array([row for row in rows if row not in failed], np.int64))
         return WriteResult(sorted(failures, key=lambda one: one.index), self._capture.keys())
 
-    def _answers(self, statements: list[bytes], rows: list[int], failures: list[RowError]) -> int:
+    def _run_command(self, statements: list[bytes], rows: list[int], failures: list[RowError]) -> int:
         """Run statements up to the first that fails, and return how many have a result."""
         self._link.hand_over(b";".join(statements))
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             try:
-                found = self._link.next_answer()
+                matched = self._link.next_answer()
             except (pymysql.err.Error, OSError) as error:
                 rejection = row_rejection(error, self.writing.entity)
                 if rejection is None:
                     raise
                 failures.append(rejection.of(row))
-                return place + 1
-            if not found:
+                return index + 1
+            if not matched:
                 message = f"No such row exists in {self.writing.entity.name}."
                 failures.append(RowError(row, "missing_row", message))
         return len(rows)
@@ -427,24 +437,24 @@ class _Capture:
 
     def __init__(self, link: Link, server: Server, writing: WriteSpec) -> None:
         self._link, self._writing = link, writing
-        self._sent = [column.name for column in writing.columns]
-        self._wanted = [name for name in writing.capture if name not in self._sent]
-        self._returns = bool(self._wanted) and server.returns and writing.mode != "update"
+        self._written_names = [column.name for column in writing.columns]
+        self._generated = [name for name in writing.capture if name not in self._written_names]
+        self._uses_returning = bool(self._generated) and server.returns and writing.mode != "update"
         self._step = 1
-        self._counted = counted(writing)
-        returned = dict.fromkeys([*self._wanted, *([self._counted] if self._counted else [])])
-        self.tail = f" RETURNING {sql.listed(DIALECT, returned)}" if self._returns else ""
+        self._identity = counted(writing)
+        returned = dict.fromkeys([*self._generated, *([self._identity] if self._identity else [])])
+        self.tail = f" RETURNING {sql.listed(DIALECT, returned)}" if self._uses_returning else ""
         self.first = 0
         """The first AUTO_INCREMENT value of the last statement that generated one."""
         self._batch: pa.RecordBatch | None = None
         self._parts: list[tuple[np.ndarray, pa.RecordBatch]] = []
-        self._taken: list[np.ndarray] = []
-        if self._wanted and not self._returns:
-            columns = [writing.entity.column(name) for name in self._wanted]
+        self._positions: list[np.ndarray] = []
+        if self._generated and not self._uses_returning:
+            columns = [writing.entity.column(name) for name in self._generated]
             identity = len(columns) == 1 and columns[0] is not None and columns[0].generated == "identity"
             if not identity or writing.mode != "insert":
                 raise ConnectorError(
-                    f"This server cannot return {', '.join(self._wanted)} for written rows.",
+                    f"This server cannot return {', '.join(self._generated)} for written rows.",
                     reason="unsupported",
                     hint="It returns only AUTO_INCREMENT values of inserted rows. MariaDB 10.5 returns any column.",
                 )
@@ -453,40 +463,40 @@ class _Capture:
 
     def begin(self, batch: pa.RecordBatch) -> None:
         """Start over for a new batch."""
-        self._batch, self._parts, self._taken, self.first = batch, [], [], 0
+        self._batch, self._parts, self._positions, self.first = batch, [], [], 0
 
     def took(self, rows: np.ndarray) -> None:
         """Record the generated values of a statement that wrote the rows at these positions."""
         if self._writing.capture:
-            self._taken.append(rows)
-        if self._returns:
+            self._positions.append(rows)
+        if self._uses_returning:
             answer = batch_of(self._link.fields, self._link.rows)
             if answer.num_rows != rows.size:
                 raise ConnectorError(
                     "The server returned a different number of rows than were sent.", reason="unsupported"
                 )
             self._parts.append((rows, answer))
-            if self._counted:
-                self.first = self.first or int(answer.column(self._counted)[0].as_py())
+            if self._identity:
+                self.first = self.first or int(answer.column(self._identity)[0].as_py())
             return
         first = self._link.first_id
         self.first = self.first or first
-        if self._wanted:
+        if self._generated:
             ids = first + self._step * np.arange(rows.size, dtype=np.int64)
-            self._parts.append((rows, pa.RecordBatch.from_arrays([pa.array(ids)], self._wanted)))
+            self._parts.append((rows, pa.RecordBatch.from_arrays([pa.array(ids)], self._generated)))
 
     def keys(self) -> pa.RecordBatch | None:
         """See `WriteResult.keys`."""
         if not self._writing.capture or self._batch is None:
             return None
         count = self._batch.num_rows
-        taken = np.concatenate(self._taken) if self._taken else np.empty(0, np.int64)
-        there = np.zeros(count, bool)
-        there[taken] = True
+        positions = np.concatenate(self._positions) if self._positions else np.empty(0, np.int64)
+        is_written = np.zeros(count, bool)
+        is_written[positions] = True
         order = np.full(count, -1, np.int64)
-        made = None
+        table = None
         if self._parts:
-            order[np.concatenate([rows for rows, _ in self._parts])] = np.arange(taken.size)
+            order[np.concatenate([rows for rows, _ in self._parts])] = np.arange(positions.size)
             parts = [part for _, part in self._parts]
             if any(part.schema != parts[0].schema for part in parts):  # then columns become text
                 parts = [
@@ -495,26 +505,26 @@ class _Capture:
                     )
                     for part in parts
                 ]
-            made = pa.Table.from_batches(parts).combine_chunks()
-        places = pa.array(order, mask=order < 0)
+            table = pa.Table.from_batches(parts).combine_chunks()
+        indexes = pa.array(order, mask=order < 0)
         arrays = []
         for name in self._writing.capture:
-            if name in self._sent:
-                sent = self._batch.column(self._sent.index(name))
-                arrays.append(sent.take(pa.array(np.arange(count), mask=~there)))
-            elif made is None:
+            if name in self._written_names:
+                sent = self._batch.column(self._written_names.index(name))
+                arrays.append(sent.take(pa.array(np.arange(count), mask=~is_written)))
+            elif table is None:
                 arrays.append(pa.nulls(count))
             else:
-                arrays.append(made.column(name).combine_chunks().take(places))
+                arrays.append(table.column(name).combine_chunks().take(indexes))
         return pa.RecordBatch.from_arrays(arrays, list(self._writing.capture))
 
 
-def _others(count: int, failures: Sequence[RowError]) -> np.ndarray:
+def _accepted_rows(count: int, failures: Sequence[RowError]) -> np.ndarray:
     """Return the positions of rows without an error."""
-    there = np.ones(count, bool)
-    there[[error.index for error in failures]] = False
-    return np.flatnonzero(there)
+    accepted = np.ones(count, bool)
+    accepted[[error.index for error in failures]] = False
+    return np.flatnonzero(accepted)
 
 
-def _found(keys: Sequence[str], pairs: dict[str, str]) -> str:
+def _key_condition(keys: Sequence[str], pairs: dict[str, str]) -> str:
     return " AND ".join(f"{DIALECT.quoted(name)} <=> {pairs[name]}" for name in keys)

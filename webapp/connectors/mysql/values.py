@@ -29,8 +29,8 @@ from webapp.engine.formats.sql_dialects import DIALECTS, SqlEscape
 DIALECT: Final = DIALECTS["mysql"]
 
 _ESCAPE: Final = SqlEscape(DIALECT)
-_TEXTS: Final = ("text", "enum", "json", "uuid", "other")
-_BARE: Final = ("integer", "decimal", "float", "boolean")
+_TEXT_TYPES: Final = ("text", "enum", "json", "uuid", "other")
+_UNQUOTED: Final = ("integer", "decimal", "float", "boolean")
 _INTEGER: Final = r"^\s*[+-]?[0-9]+\s*$"
 _NUMBER: Final = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 _ZONED: Final = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})$"
@@ -59,10 +59,10 @@ class Literals:
         """Return the number of bytes of these rows."""
         return int(self.bounds[end]) - int(self.bounds[start])
 
-    def cut(self, start: int, end: int, most: int) -> int:
-        """Return the end of the rows from ``start`` that fit in ``most`` bytes; at least one row."""
-        within = int(np.searchsorted(self.bounds, int(self.bounds[start]) + most, side="right")) - 1
-        return max(start + 1, min(end, within))
+    def cut(self, start: int, end: int, max_bytes: int) -> int:
+        """Return the end of the rows from ``start`` that fit in ``max_bytes`` bytes; at least one row."""
+        fitting = int(np.searchsorted(self.bounds, int(self.bounds[start]) + max_bytes, side="right")) - 1
+        return max(start + 1, min(end, fitting))
 
 
 class Writer:
@@ -81,8 +81,8 @@ class Writer:
             array, mismatches = fit(column, values)
             arrays.append(array)
             for where, reason, message in mismatches:
-                found = np.flatnonzero(pc.fill_null(where, False).to_numpy(zero_copy_only=False))
-                for index in found.tolist():
+                rows = np.flatnonzero(pc.fill_null(where, False).to_numpy(zero_copy_only=False))
+                for index in rows.tolist():
                     failures.setdefault(index, RowError(index, reason, message, column=column.name))
         return arrays, [failures[index] for index in sorted(failures)]
 
@@ -92,11 +92,11 @@ class Writer:
             kinds = tuple(array.type for array in arrays)
             rows = self._rows.get(kinds)
             if rows is None:
-                spelled = [
-                    _spelled(column, kind, "," if place else "")
-                    for place, (column, kind) in enumerate(zip(self._columns, kinds, strict=True))
+                columns = [
+                    _output_column(column, kind, "," if index else "")
+                    for index, (column, kind) in enumerate(zip(self._columns, kinds, strict=True))
                 ]
-                rows = self._rows[kinds] = Layout(spelled, Frame("(", (")",), (",",)), joint=False)
+                rows = self._rows[kinds] = Layout(columns, Frame("(", (")",), (",",)), joint=False)
             texts = rows.texts_of(arrays, np.zeros(len(arrays[0]), np.uint8))
             _, offsets, data = texts.buffers()
             bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -105,15 +105,15 @@ class Writer:
 
 def texts(column: Column, array: pa.Array) -> list[str]:
     """A fitted array as literals, one by one."""
-    rows = Layout([_spelled(column, array.type, "")], Frame(), joint=False)
-    listed: list[str] = rows.texts_of([array]).to_pylist()
-    return listed
+    rows = Layout([_output_column(column, array.type, "")], Frame(), joint=False)
+    result: list[str] = rows.texts_of([array]).to_pylist()
+    return result
 
 
 def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     """Return ``values`` converted for ``column``. Values in rows that do not fit are unspecified."""
     values = fitted(values, column)
-    if pa.types.is_dictionary(values.type) and column.type not in _TEXTS:
+    if pa.types.is_dictionary(values.type) and column.type not in _TEXT_TYPES:
         values = values.dictionary_decode()
     if pa.types.is_null(values.type):
         return values, []
@@ -123,8 +123,8 @@ def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
         if pc.any(infinite).as_py():
             mismatches.append((infinite, "out_of_range", "MySQL cannot store NaN or infinity."))
             values = pc.if_else(infinite, 0.0, values)
-    values, found = _FITTING.get(column.type, _as_text)(column, values)
-    mismatches += found
+    values, more = _CONVERTERS.get(column.type, _as_text)(column, values)
+    mismatches += more
     if pa.types.is_date32(values.type):
         numbers, first, last = values.cast(pa.int32()), _FIRST_DAY, _LAST_DAY
     elif pa.types.is_timestamp(values.type):
@@ -132,11 +132,11 @@ def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
         first, last = _FIRST_DAY * codecs.DAY_MICROS, (_LAST_DAY + 1) * codecs.DAY_MICROS - 1
     else:
         return values, mismatches
-    ends = pc.min_max(numbers).as_py()
-    if ends["min"] is not None and (ends["min"] < first or ends["max"] > last):
-        outside = pc.or_(pc.less(numbers, first), pc.greater(numbers, last))
-        mismatches.append((outside, "out_of_range", "The year must be from 1 to 9999."))
-        values = pc.if_else(outside, None, values)
+    bounds = pc.min_max(numbers).as_py()
+    if bounds["min"] is not None and (bounds["min"] < first or bounds["max"] > last):
+        is_outside = pc.or_(pc.less(numbers, first), pc.greater(numbers, last))
+        mismatches.append((is_outside, "out_of_range", "The year must be from 1 to 9999."))
+        values = pc.if_else(is_outside, None, values)
     return values, mismatches
 
 
@@ -149,52 +149,54 @@ def _as_text(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]
 
     MariaDB reports a text that is cut before a non-ASCII letter as an incorrect string.
     """
-    kind, most = values.type, column.max_length
+    kind, limit = values.type, column.max_length
     if pa.types.is_boolean(kind):
         return values.cast(pa.string()), []
-    coded = pa.types.is_dictionary(kind)
-    textual = column.type not in ("binary", "enum") and (pa.types.is_string(kind) or coded)
-    if not textual or most is None:
+    is_dictionary = pa.types.is_dictionary(kind)
+    is_text = column.type not in ("binary", "enum") and (pa.types.is_string(kind) or is_dictionary)
+    if not is_text or limit is None:
         return values, []
     in_bytes = column.declared in _MEASURED_IN_BYTES
     length = pc.binary_length if in_bytes else pc.utf8_length
-    longest = pc.max(length(values.dictionary if coded else values)).as_py()
-    if longest is None or longest <= most:
+    longest = pc.max(length(values.dictionary if is_dictionary else values)).as_py()
+    if longest is None or longest <= limit:
         return values, []
-    plain = values.dictionary_decode() if coded else values
-    found = pc.greater(length(plain), most)
+    plain = values.dictionary_decode() if is_dictionary else values
+    too_long = pc.greater(length(plain), limit)
     if not in_bytes:
-        found = pc.and_(found, pc.less_equal(length(pc.utf8_rtrim(plain, " ")), most))
+        too_long = pc.and_(too_long, pc.less_equal(length(pc.utf8_rtrim(plain, " ")), limit))
     unit = "bytes" if in_bytes else "characters, including trailing spaces"
-    return values, [(found, "too_long", f"{column.name} stores at most {most:,} {unit}.")]
+    return values, [(too_long, "too_long", f"{column.name} stores at most {limit:,} {unit}.")]
 
 
 def _as_integer(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if pa.types.is_integer(values.type):
         return values, []
-    return _matching(column, values, _INTEGER, "accepts only integers")
+    return _check_pattern(column, values, _INTEGER, "accepts only integers")
 
 
 def _as_number(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if _numeric(values.type):
         return values, []
-    return _matching(column, values, _NUMBER, "accepts only numbers")
+    return _check_pattern(column, values, _NUMBER, "accepts only numbers")
 
 
-def _matching(column: Column, values: pa.Array, pattern: str, rule: str) -> tuple[pa.Array, list[Mismatch]]:
-    words = values if pa.types.is_string(values.type) else values.cast(pa.string())
-    wrong = pc.invert(pc.match_substring_regex(words, pattern))
-    return words, [(wrong, "wrong_type", f"{column.name} {rule}.")]
+def _check_pattern(
+    column: Column, values: pa.Array, pattern: str, rule: str
+) -> tuple[pa.Array, list[Mismatch]]:
+    strings = values if pa.types.is_string(values.type) else values.cast(pa.string())
+    is_wrong = pc.invert(pc.match_substring_regex(strings, pattern))
+    return strings, [(is_wrong, "wrong_type", f"{column.name} {rule}.")]
 
 
 def _as_boolean(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type):
         return values, []
-    words = pc.utf8_lower(pc.utf8_trim_whitespace(values.cast(pa.string())))
-    yes, there = pc.is_in(words, _TRUE), pc.is_valid(values)
-    wrong = pc.and_(there, pc.invert(pc.or_(yes, pc.is_in(words, _FALSE))))
-    return pc.if_else(there, yes, None), [
-        (wrong, "wrong_type", f"{column.name} accepts only true and false.")
+    strings = pc.utf8_lower(pc.utf8_trim_whitespace(values.cast(pa.string())))
+    is_true, is_valid = pc.is_in(strings, _TRUE), pc.is_valid(values)
+    is_wrong = pc.and_(is_valid, pc.invert(pc.or_(is_true, pc.is_in(strings, _FALSE))))
+    return pc.if_else(is_valid, is_true, None), [
+        (is_wrong, "wrong_type", f"{column.name} accepts only true and false.")
     ]
 
 
@@ -207,14 +209,14 @@ def _as_date(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]
 def _as_moment(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     if not pa.types.is_string(values.type):
         return values, []
-    zoned = pc.fill_null(pc.match_substring_regex(values, _ZONED), False)
-    if not pc.any(zoned).as_py():
+    has_zone = pc.fill_null(pc.match_substring_regex(values, _ZONED), False)
+    if not pc.any(has_zone).as_py():
         return values, []
     try:
-        moments = values.filter(zoned).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
+        moments = values.filter(has_zone).cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
     except pa.ArrowInvalid:  # the server names the row
         return values, []
-    return pc.replace_with_mask(values, zoned, moments.cast(pa.string())), []
+    return pc.replace_with_mask(values, has_zone, moments.cast(pa.string())), []
 
 
 def _as_time(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
@@ -223,7 +225,7 @@ def _as_time(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]
     return values, []
 
 
-_FITTING: Final[dict[str, Callable[[Column, pa.Array], tuple[pa.Array, list[Mismatch]]]]] = {
+_CONVERTERS: Final[dict[str, Callable[[Column, pa.Array], tuple[pa.Array, list[Mismatch]]]]] = {
     "integer": _as_integer,
     "decimal": _as_number,
     "float": _as_number,
@@ -254,10 +256,10 @@ def _numeric(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind))
 
 
-def _spelled(column: Column, kind: pa.DataType, lead: str) -> Spelled:
+def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
     """Return how values of an Arrow type are written for a column. Texts are compared as texts: 5 as '5'."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    textual = column.type in _TEXTS
+    is_text = column.type in _TEXT_TYPES
     start, end = "'", "'"
     codec: Codec
     if pa.types.is_binary(value):
@@ -265,9 +267,9 @@ def _spelled(column: Column, kind: pa.DataType, lead: str) -> Spelled:
     elif pa.types.is_boolean(value):
         codec, start, end = codecs.BoolCodec(b"FALSE", b"TRUE"), "", ""
     elif pa.types.is_timestamp(value):
-        codec, end = codecs.TimestampCodec(b"T" if textual else b" "), "Z'" if value.tz and textual else "'"
+        codec, end = codecs.TimestampCodec(b"T" if is_text else b" "), "Z'" if value.tz and is_text else "'"
     else:
         codec = scalar_codec(value, _ESCAPE)
-        if _numeric(value) and column.type in _BARE:
+        if _numeric(value) and column.type in _UNQUOTED:
             start = end = ""
-    return Spelled(column.name, codec, Wrapping((lead + start, lead + "NULL", lead), (end, "", "")))
+    return Spelled(column.name, codec, Wrapping((prefix + start, prefix + "NULL", prefix), (end, "", "")))

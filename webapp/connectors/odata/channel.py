@@ -105,11 +105,11 @@ class ServiceEndpoint:
 
         Behind a proxy, it may have another host. Empty if the URL does not belong to the service.
         """
-        whole = self.url(url)
-        found = urlsplit(whole).path.partition(urlsplit(self.root).path)
-        if not whole.startswith(self.root) and found[1] and not found[0]:
-            whole = self.root + found[2]
-        return whole if whole.startswith(self.root) else ""
+        absolute = self.url(url)
+        parts = urlsplit(absolute).path.partition(urlsplit(self.root).path)
+        if not absolute.startswith(self.root) and parts[1] and not parts[0]:
+            absolute = self.root + parts[2]
+        return absolute if absolute.startswith(self.root) else ""
 
     def request(
         self, method: str, path: str, headers: dict[str, str] | None = None, data: bytes | None = None,
@@ -150,43 +150,47 @@ class ServiceClient:
         """Abort running requests from another thread."""
         self.session.stop()
 
-    def read(self, request: requests.Request, seconds: float, most: int = limits.HTTP_ANSWER_BYTES) -> Reply:
+    def read(
+        self, request: requests.Request, seconds: float, max_bytes: int = limits.HTTP_ANSWER_BYTES
+    ) -> Reply:
         """Send a request that changes nothing. Raises NetError, ConnectorError."""
         request.auth = self.auth
-        return send_authenticated(self.session, request, timeout_seconds=seconds, max_bytes=most)
+        return send_authenticated(self.session, request, timeout_seconds=seconds, max_bytes=max_bytes)
 
-    def write(self, request: requests.Request, seconds: float, most: int = limits.HTTP_ANSWER_BYTES) -> Reply:
+    def write(
+        self, request: requests.Request, seconds: float, max_bytes: int = limits.HTTP_ANSWER_BYTES
+    ) -> Reply:
         """Send a request that changes data, with token and cookies.
 
         If the service rejects the token, the request is repeated once with a new one. A second rejection is
         returned: see `is_csrf_rejection`. Raises NetError, ConnectorError.
         """
         if self.endpoint.settings.csrf == "off":
-            return self.read(request, seconds, most)
+            return self.read(request, seconds, max_bytes)
         if self.fetched is None or self.fetched.answer is not None:
-            self.fetched = self._before(seconds)
+            self.fetched = self._fetch_token(seconds)
         if self.fetched.answer is not None:
             return self.fetched.answer
-        reply = self._sent(request, seconds, most)
+        reply = self._send(request, seconds, max_bytes)
         if is_csrf_rejection(reply):
             self.session.cookies.clear()
             self.endpoint.csrf.none = False
-            self.fetched = self._before(seconds)
+            self.fetched = self._fetch_token(seconds)
             if self.fetched.answer is not None:
                 return self.fetched.answer
-            reply = self._sent(request, seconds, most)
+            reply = self._send(request, seconds, max_bytes)
         return reply
 
-    def _sent(self, request: requests.Request, seconds: float, most: int) -> Reply:
+    def _send(self, request: requests.Request, seconds: float, max_bytes: int) -> Reply:
         assert self.fetched is not None
         if self.fetched.token:
             request.headers[HEADER] = self.fetched.token
         else:
             request.headers.pop(HEADER, None)
         request.headers.pop("Cookie", None)
-        return self.read(request, seconds, most)
+        return self.read(request, seconds, max_bytes)
 
-    def _before(self, seconds: float) -> FetchedToken:
+    def _fetch_token(self, seconds: float) -> FetchedToken:
         """Fetch a token before a row is sent. Errors leave the row untouched."""
         try:
             return self.fetch(seconds)
@@ -199,19 +203,19 @@ class ServiceClient:
         It may be issued by the address that issued one before, the one in the settings, or the service root with and
         without its slash, with HEAD and then GET.
         """
-        found, csrf, set_up = FetchedToken(), self.endpoint.csrf, self.endpoint.settings.csrf
+        result, csrf, settings = FetchedToken(), self.endpoint.csrf, self.endpoint.settings.csrf
         if csrf.none:
-            return found
-        assert set_up != "off"
+            return result
+        assert settings != "off"
         urls = [self.endpoint.root, self.endpoint.root.rstrip("/")]
         methods = ["HEAD", "GET"]
-        if set_up is not None:
-            urls = [self.endpoint.url(set_up.fetch_path)] if set_up.fetch_path else urls
-            methods = list(dict.fromkeys([set_up.fetch_method, "GET"]))
-        places = [(method, url) for url in urls for method in methods]
-        if known := csrf.place:
-            places = [known, *(place for place in places if place != known)]
-        for method, url in places:
+        if settings is not None:
+            urls = [self.endpoint.url(settings.fetch_path)] if settings.fetch_path else urls
+            methods = list(dict.fromkeys([settings.fetch_method, "GET"]))
+        addresses = [(method, url) for url in urls for method in methods]
+        if previous := csrf.place:
+            addresses = [previous, *(address for address in addresses if address != previous)]
+        for method, url in addresses:
             request = requests.Request(
                 method,
                 url,
@@ -219,35 +223,35 @@ class ServiceClient:
                 params=self.endpoint.query,
             )
             reply = self.read(request, seconds, limits.HTTP_ANSWER_BYTES)
-            found.tried.append(f"{method} {urlsplit(url).path}: {reply.status}")
+            result.tried.append(f"{method} {urlsplit(url).path}: {reply.status}")
             token = reply.headers.get(HEADER, "").strip()
             if token and token.lower() not in ("required", "fetch"):
                 csrf.place = (method, url)
                 # Cookies marked as secure are not sent back over http.
                 secure = self.endpoint.root.startswith("https:")
-                found.token = token
-                found.cookies = any(secure or not cookie.secure for cookie in self.session.cookies)
-                return found
+                result.token = token
+                result.cookies = any(secure or not cookie.secure for cookie in self.session.cookies)
+                return result
             if method == "GET" and (
                 reply.status == 401 or reply.status in self.endpoint.settings.retry.retry_on
             ):
-                found.answer = reply
-                return found
+                result.answer = reply
+                return result
         csrf.none = True
-        return found
+        return result
 
     def describe_csrf(self) -> str:
         """Describe tokens and cookies after a second rejection, for users."""
-        found = self.fetched or FetchedToken()
-        if not found.token:
-            seen = f"No address issued a CSRF token ({'; '.join(found.tried) or 'none was requested'})"
-        elif not found.cookies:
-            seen = "A CSRF token was issued, but without a session cookie that can be sent back"
+        fetched = self.fetched or FetchedToken()
+        if not fetched.token:
+            finding = f"No address issued a CSRF token ({'; '.join(fetched.tried) or 'none was requested'})"
+        elif not fetched.cookies:
+            finding = "A CSRF token was issued, but without a session cookie that can be sent back"
             if len(self.session.cookies):
-                seen += " (its cookies are only sent over https: use https in service_url)"
+                finding += " (its cookies are only sent over https: use https in service_url)"
         else:
-            seen = "A fresh CSRF token was sent with its session cookie"
-        return f"csrf_failed: {seen}, and the service rejects the request because of its CSRF token."
+            finding = "A fresh CSRF token was sent with its session cookie"
+        return f"csrf_failed: {finding}, and the service rejects the request because of its CSRF token."
 
 
 def is_csrf_rejection(reply: Reply) -> bool:
@@ -275,13 +279,13 @@ def masked(request: requests.Request, endpoint: ServiceEndpoint, note: str) -> s
         headers[auth.name] = "********"
     elif auth.type == "api-key":
         params[auth.name] = "********"
-    made = requests.Request(request.method, request.url, params=params, data=request.data).prepare()
-    parts = urlsplit(made.url or "")
-    lines = [f"{request.method} {made.path_url} HTTP/1.1", f"Host: {parts.netloc}"]
-    shown = {**endpoint.settings.default_headers, **request.headers, **headers}
+    prepared = requests.Request(request.method, request.url, params=params, data=request.data).prepare()
+    parts = urlsplit(prepared.url or "")
+    lines = [f"{request.method} {prepared.path_url} HTTP/1.1", f"Host: {parts.netloc}"]
+    all_headers = {**endpoint.settings.default_headers, **request.headers, **headers}
     if endpoint.settings.csrf != "off" and note:
-        shown[HEADER] = note
-    lines += [f"{name}: {value}" for name, value in shown.items()]
+        all_headers[HEADER] = note
+    lines += [f"{name}: {value}" for name, value in all_headers.items()]
     body = request.data.decode("utf-8", "replace") if request.data else ""
     return endpoint.redact("\n".join([*lines, "", body]).rstrip("\n"))
 
@@ -290,13 +294,13 @@ def masked(request: requests.Request, endpoint: ServiceEndpoint, note: str) -> s
 
 _DEPTH: Final = 6  # chosen: errors inside errors
 _DATE: Final = re.compile(r"/Date\((-?\d{1,16})([+-]\d{1,4})?\)/", re.ASCII)
-_TYPED: Final = re.compile(
+_LITERAL: Final = re.compile(
     r"(?:guid|datetimeoffset|datetime|time|duration|binary|X|[\w.]+)?'((?:[^']|'')*)'|([^']*)"
 )
 _PARTS: Final = re.compile(r"(?:([\w.]+)=)?((?:[\w.]*'(?:[^']|'')*')|[^,']*)(?:,|$)")
 _TAG: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 # Words in errors and their reasons, in order: codes of CAP and SAP, then messages of databases.
-_MEANINGS: Final[Sequence[tuple[str, re.Pattern[str]]]] = tuple(
+_REASON_PATTERNS: Final[Sequence[tuple[str, re.Pattern[str]]]] = tuple(
     (reason, re.compile(words, re.IGNORECASE))
     for reason, words in (
         ("not_null", r"not.null constraint|assert_mandatory|assert_not_null|cannot be null|must not be null"),
@@ -323,46 +327,48 @@ class Fault:
 
     def meaning(self) -> str:
         """Return the `base.REASONS` entry for known words, or ""."""
-        return next((reason for reason, words in _MEANINGS if self.read and words.search(self.message)), "")
+        return next(
+            (reason for reason, words in _REASON_PATTERNS if self.read and words.search(self.message)), ""
+        )
 
 
 def fault(body: bytes) -> Fault:
     """Parse an error body of V2 or V4 in JSON or XML. Any other body becomes text without tags."""
     text = body.decode("utf-8", "replace").strip()
-    found: Any = None
+    error: Any = None
     if text[:1] == "{":
         with suppress(ValueError, RecursionError):
-            whole = json.loads(text)
-            found = whole.get("error") or whole.get("odata.error")
+            parsed = json.loads(text)
+            error = parsed.get("error") or parsed.get("odata.error")
     elif text[:1] == "<":
         with suppress(ParseError, DefusedXmlException, ValueError, LookupError):
             root = fromstring(body, forbid_dtd=True)
             if root.tag.endswith("}error") or root.tag == "error":
-                found = _plain(root)
-    if not isinstance(found, Mapping):
-        plain = " ".join(_TAG.sub(" ", text).split()) if text[:1] == "<" else text
-        return Fault("", plain[: limits.HTTP_BODY_CHARS], False)
-    lines = list(dict.fromkeys(_lines(found)))
-    return Fault(_word(found.get("code")), "; ".join(lines)[: limits.HTTP_BODY_CHARS], True)
+                error = _to_json(root)
+    if not isinstance(error, Mapping):
+        stripped = " ".join(_TAG.sub(" ", text).split()) if text[:1] == "<" else text
+        return Fault("", stripped[: limits.HTTP_BODY_CHARS], False)
+    lines = list(dict.fromkeys(_lines(error)))
+    return Fault(_text_of(error.get("code")), "; ".join(lines)[: limits.HTTP_BODY_CHARS], True)
 
 
-def _plain(element: Element, depth: int = 0) -> Any:
+def _to_json(element: Element, depth: int = 0) -> Any:
     """Convert elements to the JSON of the same error."""
     if depth > _DEPTH or not len(element):
         return (element.text or "").strip()
-    found: dict[str, Any] = {}
-    for one in element:
-        name, value = one.tag.rpartition("}")[2], _plain(one, depth + 1)
+    result: dict[str, Any] = {}
+    for child in element:
+        name, value = child.tag.rpartition("}")[2], _to_json(child, depth + 1)
         if name in ("errordetail", "detail"):
-            found.setdefault("errordetails", []).append(value)
+            result.setdefault("errordetails", []).append(value)
         elif name == "errordetails" and isinstance(value, Mapping):
-            found[name] = value.get("errordetails", [])
+            result[name] = value.get("errordetails", [])
         else:
-            found[name] = value
-    return found
+            result[name] = value
+    return result
 
 
-def _word(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, Mapping):
         value = value.get("value", value.get("#text", ""))
     return str(value).strip() if isinstance(value, str | int) else ""
@@ -370,11 +376,11 @@ def _word(value: Any) -> str:
 
 def _lines(error: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
     """Yield `CODE: message (target)` for an error and its details."""
-    message, code = _word(error.get("message")), _word(error.get("code"))
-    target = _word(error.get("target")) or _word(error.get("propertyref"))
+    message, code = _text_of(error.get("message")), _text_of(error.get("code"))
+    target = _text_of(error.get("target")) or _text_of(error.get("propertyref"))
     if message or code:
-        said = f"{code}: {message}" if code and message else code or message
-        yield f"{said} ({target})" if target.strip("/") and not target.startswith("/#") else said
+        text = f"{code}: {message}" if code and message else code or message
+        yield f"{text} ({target})" if target.strip("/") and not target.startswith("/#") else text
     if depth >= _DEPTH:
         return
     inner = error.get("innererror")
@@ -382,10 +388,10 @@ def _lines(error: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
     if isinstance(inner, Mapping):
         details.append(inner.get("errordetails"))
         yield from _lines(inner, depth + 1)
-    for some in details:
-        for one in some if isinstance(some, list) else ():
-            if isinstance(one, Mapping):
-                yield from _lines(one, depth + 1)
+    for group in details:
+        for item in group if isinstance(group, list) else ():
+            if isinstance(item, Mapping):
+                yield from _lines(item, depth + 1)
 
 
 # --- Keys ---------------------------------------------------------------------------------------------------
@@ -395,55 +401,55 @@ def values(body: bytes, version: Version) -> dict[str, Any]:
     """Return the properties of the created row, with dates of V2 as ISO text. Empty if the response contains
     none."""
     try:
-        found = json.loads(body) if body else {}
+        parsed = json.loads(body) if body else {}
     except (ValueError, RecursionError):
         return {}
-    if isinstance(found, dict) and version == "v2":
-        found = found.get("d", {})
-        if isinstance(found, dict) and isinstance(found.get("results"), dict):
-            found = found["results"]
-    if not isinstance(found, dict):
+    if isinstance(parsed, dict) and version == "v2":
+        parsed = parsed.get("d", {})
+        if isinstance(parsed, dict) and isinstance(parsed.get("results"), dict):
+            parsed = parsed["results"]
+    if not isinstance(parsed, dict):
         return {}
     return {
-        name: _dated(value) if version == "v2" else value
-        for name, value in found.items()
+        name: _convert_date(value) if version == "v2" else value
+        for name, value in parsed.items()
         if "@" not in name and name != "__metadata"
     }
 
 
-def _dated(value: Any) -> Any:
-    found = _DATE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+def _convert_date(value: Any) -> Any:
+    match = _DATE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return value
     try:
-        moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=int(found[1]))  # noqa: DTZ001
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=int(match[1]))  # noqa: DTZ001
     except OverflowError:
         return value
-    return instant(moment.replace(tzinfo=dt.UTC) if found[2] else moment)
+    return instant(moment.replace(tzinfo=dt.UTC) if match[2] else moment)
 
 
 def key_of(location: str, names: Sequence[str]) -> dict[str, str]:
     """Return the key in `.../Orders(ID=guid'…',Item=2)` as text by name. An unnamed key belongs to the only
     name."""
-    said = unquote(location.partition("?")[0].rstrip("/").rpartition("/")[2]) if location else ""
-    if not said.endswith(")") or "(" not in said:
+    segment = unquote(location.partition("?")[0].rstrip("/").rpartition("/")[2]) if location else ""
+    if not segment.endswith(")") or "(" not in segment:
         # An apostrophe may contain a slash: search the whole URL for the parentheses.
-        said = unquote(location)
-    inner = said[said.find("(") + 1 : -1] if said.endswith(")") and "(" in said else ""
-    found = {}
+        segment = unquote(location)
+    inner = segment[segment.find("(") + 1 : -1] if segment.endswith(")") and "(" in segment else ""
+    key = {}
     for part in _PARTS.finditer(inner):
         name, value = part[1] or (names[0] if len(names) == 1 else ""), part[2]
         if name in names and value:
-            found[name] = _unquoted(value)
-    return found
+            key[name] = _unquoted(value)
+    return key
 
 
 def _unquoted(value: str) -> str:
-    found = _TYPED.fullmatch(value)
-    if found is not None and found[1] is not None:
-        return found[1].replace("''", "'")
-    bare = re.fullmatch(r"(-?\d+(?:\.\d+)?)[LlMmDdFf]", value)
-    return bare[1] if bare else value
+    match = _LITERAL.fullmatch(value)
+    if match is not None and match[1] is not None:
+        return match[1].replace("''", "'")
+    number = re.fullmatch(r"(-?\d+(?:\.\d+)?)[LlMmDdFf]", value)
+    return number[1] if number else value
 
 
 # --- Sending ------------------------------------------------------------------------------------------------
@@ -454,7 +460,7 @@ _VERSIONS: Final = {
     "v4": {"OData-Version": "4.0", "OData-MaxVersion": "4.0"},
 }
 
-_ONCE_MORE: Final = "An earlier attempt of this row may have stored it."
+_EARLIER_ATTEMPT: Final = "An earlier attempt of this row may have stored it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,8 +490,8 @@ class OdataSender(Sender):
         )
         self._lock = threading.Lock()
         self._idle: list[ServiceClient] = []
-        self._all: list[ServiceClient] = []
-        self._answered = self._stopped = False
+        self._clients: list[ServiceClient] = []
+        self._has_response = self._stopped = False
         key = set(shaper.kind.key)
         if writing.mode == "update" and set(writing.key_columns or key) != key:
             raise ConnectorError(
@@ -497,13 +503,13 @@ class OdataSender(Sender):
     def close(self) -> None:
         """Stop the threads and close the connections."""
         self._threads.close()
-        for one in self._all:
-            one.close()
+        for client in self._clients:
+            client.close()
 
     def stop(self) -> None:
         """Abort running requests from another thread."""
         with self._lock:
-            self._stopped, clients = True, list(self._all)
+            self._stopped, clients = True, list(self._clients)
         for client in clients:
             client.stop()
 
@@ -514,7 +520,7 @@ class OdataSender(Sender):
             client = self._idle.pop() if self._idle else None
             if client is None:
                 client = ServiceClient(self.endpoint)
-                self._all.append(client)
+                self._clients.append(client)
             if self._stopped:
                 client.stop()
         try:
@@ -527,50 +533,52 @@ class OdataSender(Sender):
 
     def send(self, rows: Rows, stop_at_failure: bool = False) -> list[RowOutcome]:
         """See `Sender.send`."""
-        made = self._made(rows)
+        requests = self._requests(rows)
         if self.settings.batch and self.writing.mode == "insert":
-            return self._batched(made, stop_at_failure)
-        return self._threads.run(len(made), lambda place: self._one(made[place]), stop_at_failure)
+            return self._send_batches(requests, stop_at_failure)
+        return self._threads.run(
+            len(requests), lambda index: self._send_row(requests[index]), stop_at_failure
+        )
 
     def delete(self, rows: Rows) -> list[RowOutcome]:
         """See `ServiceClient.delete`. A row is found by its key, or by its captured Location (`@location`)."""
-        made = []
-        for index, values in enumerate(_values(rows, self.writing)):
+        requests = []
+        for index, values in enumerate(_row_values(rows, self.writing)):
             try:
                 location = values.get(LOCATION)
                 path = self.shaper.path(values) if location is None else self.endpoint.own(str(location))
                 if not path:
                     raise ConversionError("wrong_type", f"{location} is not an address of this service")
                 headers = {**_ACCEPT, **_VERSIONS[self.shaper.version]}
-                made.append(_Row(index, self.endpoint.request("DELETE", path, headers), path))
+                requests.append(_Row(index, self.endpoint.request("DELETE", path, headers), path))
             except ConversionError as error:
-                made.append(_Row(index, None, error=error))
-        return self._threads.run(len(made), lambda place: self._one(made[place]))
+                requests.append(_Row(index, None, error=error))
+        return self._threads.run(len(requests), lambda position: self._send_row(requests[position]))
 
     def requests(self, rows: Rows) -> list[str]:
         """See `Sender.requests`."""
         note = "(fetched before the first row is sent)"
         texts = []
-        for row in self._made(rows):
+        for row in self._requests(rows):
             if row.request is None:
                 texts.append(self.endpoint.redact(f"Not sent: {row.error}"))
             elif self.settings.batch and self.writing.mode == "insert":
-                texts.append(masked(self._batch([row], "batch", True), self.endpoint, note))
+                texts.append(masked(self._batch_request([row], "batch", True), self.endpoint, note))
             else:
                 texts.append(masked(row.request, self.endpoint, note))
         return texts
 
     # --- requests
 
-    def _made(self, rows: Rows) -> list[_Row]:
+    def _requests(self, rows: Rows) -> list[_Row]:
         """Return the request of each row."""
-        updating = self.writing.mode == "update"
-        method = "POST" if not updating else "PATCH" if self.shaper.version == "v4" else "MERGE"
-        made = []
-        for index, values in enumerate(_values(rows, self.writing)):
+        is_update = self.writing.mode == "update"
+        method = "POST" if not is_update else "PATCH" if self.shaper.version == "v4" else "MERGE"
+        result = []
+        for index, values in enumerate(_row_values(rows, self.writing)):
             try:
-                path = self.shaper.path(values) if updating else named(self.writing.entity.name)
-                body = self.shaper.body(values, updating)
+                path = self.shaper.path(values) if is_update else named(self.writing.entity.name)
+                body = self.shaper.body(values, is_update)
                 headers = {
                     **_ACCEPT,
                     "Content-Type": "application/json" + (";IEEE754Compatible=true" if body.strings else ""),
@@ -580,23 +588,23 @@ class OdataSender(Sender):
                 }
                 if method == "PATCH":  # without If-Match, it would create a missing row (OData 4.01, 11.4.4)
                     headers["If-Match"] = "*"
-                made.append(_Row(index, self.endpoint.request(method, path, headers, body.text()), path))
+                result.append(_Row(index, self.endpoint.request(method, path, headers, body.text()), path))
             except ConversionError as error:
-                made.append(_Row(index, None, error=error))
-        return made
+                result.append(_Row(index, None, error=error))
+        return result
 
     # --- single rows
 
-    def _one(self, row: _Row) -> RowOutcome:
+    def _send_row(self, row: _Row) -> RowOutcome:
         """Send a row. Raises `ConnectorError` if no row can be sent, and none has been."""
         if row.request is None:
-            return _unsent(row)
+            return _unsent_outcome(row)
         request, seconds = row.request, self.settings.retry.timeout_seconds
         with self._client() as client:
-            tried, stopped = self._threads.attempt(lambda: self._written(client, request, seconds))
-            return self._ended(row.index, tried, stopped, request.method, client)
+            outcome, stopped = self._threads.attempt(lambda: self._write(client, request, seconds))
+            return self._row_outcome(row.index, outcome, stopped, request.method, client)
 
-    def _written(self, client: ServiceClient, request: Request, seconds: float) -> Reply:
+    def _write(self, client: ServiceClient, request: Request, seconds: float) -> Reply:
         """One attempt. A service that wants an ETag for a change by key gets the one that fits every row."""
         reply = client.write(request, seconds)
         if request.method != "POST" and "If-Match" not in request.headers and _wants_etag(reply):
@@ -604,149 +612,151 @@ class OdataSender(Sender):
             reply = client.write(request, seconds)
         return reply
 
-    def _ended(
-        self, index: int, tried: RequestOutcome, stopped: bool, method: str, client: ServiceClient
+    def _row_outcome(
+        self, index: int, outcome: RequestOutcome, stopped: bool, method: str, client: ServiceClient
     ) -> RowOutcome:
-        if tried.reply is not None:
-            return self._answer(index, tried, tried.reply, stopped, method, client)
-        ended = http_retry.ended(index, tried, stopped, self.endpoint.redact)
-        if ended.reason == "unreachable" and ended.state == "failed" and not self._answered:
-            assert tried.error is not None
-            raise from_net_error(tried.error)
-        return ended
+        if outcome.reply is not None:
+            return self._reply_outcome(index, outcome, outcome.reply, stopped, method, client)
+        row_outcome = http_retry.ended(index, outcome, stopped, self.endpoint.redact)
+        if row_outcome.reason == "unreachable" and row_outcome.state == "failed" and not self._has_response:
+            assert outcome.error is not None
+            raise from_net_error(outcome.error)
+        return row_outcome
 
-    def _answer(
+    def _reply_outcome(
         self,
         index: int,
-        tried: RequestOutcome,
+        outcome: RequestOutcome,
         reply: Reply,
         stopped: bool,
         method: str,
         client: ServiceClient,
     ) -> RowOutcome:
-        csrf = is_csrf_rejection(reply) and self.settings.csrf != "off"
-        if csrf and not self._answered:
+        is_csrf = is_csrf_rejection(reply) and self.settings.csrf != "off"
+        if is_csrf and not self._has_response:
             raise ConnectorError(client.describe_csrf(), reason="csrf_failed", hint=CAUSES)
-        self._answered = self._answered or not csrf
+        self._has_response = self._has_response or not is_csrf
         if 200 <= reply.status < 300:
             return RowOutcome(
-                index, "delivered", reply.status, tried.attempts, ms=tried.ms, keys=self._keys(reply)
+                index, "delivered", reply.status, outcome.attempts, ms=outcome.ms, keys=self._keys(reply)
             )
-        found = fault(reply.body)
-        reason = "csrf" if csrf else _reason(reply, found, method)
-        message = found.message or reply.reason or f"Status {reply.status}"
-        if csrf:
+        problem = fault(reply.body)
+        reason = "csrf" if is_csrf else _reason(reply, problem, method)
+        message = problem.message or reply.reason or f"Status {reply.status}"
+        if is_csrf:
             message = f"{client.describe_csrf()} {CAUSES}"
         state: State = "failed"
-        if reason == "unique" and (tried.unanswered or self.writing.again):
-            state, message = "unknown", f"{message} {_ONCE_MORE}"
+        if reason == "unique" and (outcome.unanswered or self.writing.again):
+            state, message = "unknown", f"{message} {_EARLIER_ATTEMPT}"
         if stopped and state == "failed":
             reason = "interrupted"
         text = self.endpoint.redact(message)[: limits.HTTP_BODY_CHARS]
-        return RowOutcome(index, state, reply.status, tried.attempts, reason, text, tried.ms)
+        return RowOutcome(index, state, reply.status, outcome.attempts, reason, text, outcome.ms)
 
     def _keys(self, reply: Reply) -> dict[str, Any]:
         """Return the captured values, from the body, otherwise from the URL of the created row."""
         if not self.capture:
             return {}
-        told = values(reply.body, self.shaper.version) if not reply.truncated else {}
+        properties = values(reply.body, self.shaper.version) if not reply.truncated else {}
         location = reply.headers.get("Location") or reply.headers.get("OData-EntityId") or ""
         in_key = key_of(location, self.shaper.kind.key)
-        found: dict[str, Any] = {}
+        captured: dict[str, Any] = {}
         for name in self.capture:
             if name == LOCATION:
-                found |= {name: self.endpoint.own(location) or location} if location else {}
-            elif (value := told.get(name, in_key.get(name))) is not None:
-                found[name] = value
-        return found
+                captured |= {name: self.endpoint.own(location) or location} if location else {}
+            elif (value := properties.get(name, in_key.get(name))) is not None:
+                captured[name] = value
+        return captured
 
     # --- batches
 
-    def _batch(self, rows: Sequence[_Row], boundary: str, onward: bool) -> Request:
-        inner = [row.request for row in rows if row.request is not None]
+    def _batch_request(self, rows: Sequence[_Row], boundary: str, continue_on_error: bool) -> Request:
+        requests = [row.request for row in rows if row.request is not None]
         headers = {"Accept": "multipart/mixed", "Content-Type": f"multipart/mixed; boundary={boundary}"}
         headers |= _VERSIONS[self.shaper.version]
-        if onward and self.shaper.version == "v4":
+        if continue_on_error and self.shaper.version == "v4":
             headers["Prefer"] = "odata.continue-on-error"
         return self.endpoint.request(
-            "POST", "$batch", headers, batch_body(inner, [row.path for row in rows], boundary)
+            "POST", "$batch", headers, batch_body(requests, [row.path for row in rows], boundary)
         )
 
-    def _batched(self, rows: Sequence[_Row], stop_at_failure: bool) -> list[RowOutcome]:
+    def _send_batches(self, rows: Sequence[_Row], stop_at_failure: bool) -> list[RowOutcome]:
         """Send rows in one request, and those that the service skipped or that must be retried in further
         ones."""
-        ended = {row.index: _unsent(row) for row in rows if row.request is None}
+        outcomes = {row.index: _unsent_outcome(row) for row in rows if row.request is None}
         pending = [row for row in rows if row.request is not None]
-        answered: Counter[int] = Counter()
+        responses: Counter[int] = Counter()
         with self._client() as client:
             while pending:
                 try:
-                    done, again = self._round(client, pending, answered, stop_at_failure)
+                    finished, to_retry = self._send_batch(client, pending, responses, stop_at_failure)
                 except SendingStopped:
                     break
-                ended |= {one.index: one for one in done}
-                if stop_at_failure and any(one.state != "delivered" for one in done):
+                outcomes |= {one.index: one for one in finished}
+                if stop_at_failure and any(one.state != "delivered" for one in finished):
                     break
-                pending = again
-                if any(answered[row.index] for row in again):
+                pending = to_retry
+                if any(responses[row.index] for row in to_retry):
                     try:
                         self._control.wait(
-                            self.settings.retry.wait_before(max(answered[row.index] for row in again))
+                            self.settings.retry.wait_before(max(responses[row.index] for row in to_retry))
                         )
                     except Exception:  # any exception that stops the push
                         text = "The push ended before the row was sent again."
-                        ended |= {
+                        outcomes |= {
                             row.index: RowOutcome(row.index, "failed", None, 1, "interrupted", text)
-                            for row in again
-                            if answered[row.index]
+                            for row in to_retry
+                            if responses[row.index]
                         }
                         break
-        found = sorted(ended.values(), key=lambda one: one.index)
+        ordered = sorted(outcomes.values(), key=lambda one: one.index)
         return [
-            one for place, one in enumerate(found) if one.index == place
+            one for index, one in enumerate(ordered) if one.index == index
         ]  # the checks before a row that has not been started
 
-    def _round(
-        self, client: ServiceClient, pending: Sequence[_Row], answered: Counter[int], stop_at_failure: bool
+    def _send_batch(
+        self, client: ServiceClient, pending: Sequence[_Row], responses: Counter[int], stop_at_failure: bool
     ) -> tuple[list[RowOutcome], list[_Row]]:
         """Send one request, and return the finished rows and the rows to send again.
 
         `responded` counts the responses for each row. Raises `SendingStopped` if nothing was sent.
         """
         retry = self.settings.retry
-        request = self._batch(pending, f"batch_{secrets.token_hex(8)}", not stop_at_failure)
-        tried, stopped = self._threads.attempt(
+        request = self._batch_request(pending, f"batch_{secrets.token_hex(8)}", not stop_at_failure)
+        outcome, stopped = self._threads.attempt(
             lambda: client.write(request, retry.timeout_seconds, limits.ODATA_BATCH_BYTES)
         )
-        if tried.reply is None or not http_retry.delivered(tried.reply):
-            end = self._ended(0, tried, stopped, "POST", client)
-            return [replace(end, index=row.index) for row in pending], []
+        if outcome.reply is None or not http_retry.delivered(outcome.reply):
+            failed = self._row_outcome(0, outcome, stopped, "POST", client)
+            return [replace(failed, index=row.index) for row in pending], []
         try:
-            parts = batch_answers(tried.reply)
+            parts = batch_answers(outcome.reply)
         except BadBatch as error:
-            told = RowOutcome(
+            unreadable = RowOutcome(
                 0,
                 "unknown",
-                tried.reply.status,
-                tried.attempts,
+                outcome.reply.status,
+                outcome.attempts,
                 "rejected",
                 f"The response could not be read: {error}.",
-                tried.ms,
+                outcome.ms,
             )
-            return [replace(told, index=row.index) for row in pending], []
-        done: list[RowOutcome] = []
-        again: list[_Row] = []
+            return [replace(unreadable, index=row.index) for row in pending], []
+        finished: list[RowOutcome] = []
+        to_retry: list[_Row] = []
         for row, part in zip(pending, parts, strict=False):
-            answered[row.index] += 1
-            if part.status in retry.retry_on and answered[row.index] <= retry.retries and not stopped:
-                again.append(row)
+            responses[row.index] += 1
+            if part.status in retry.retry_on and responses[row.index] <= retry.retries and not stopped:
+                to_retry.append(row)
             else:
-                own = RequestOutcome(part, None, answered[row.index], False, tried.unanswered, tried.ms)
-                done.append(self._answer(row.index, own, part, stopped, "POST", client))
-        return done, [*again, *pending[len(parts) :]]
+                part_outcome = RequestOutcome(
+                    part, None, responses[row.index], False, outcome.unanswered, outcome.ms
+                )
+                finished.append(self._reply_outcome(row.index, part_outcome, part, stopped, "POST", client))
+        return finished, [*to_retry, *pending[len(parts) :]]
 
 
-def _values(rows: Rows, writing: WriteSpec) -> Iterator[dict[str, Any]]:
+def _row_values(rows: Rows, writing: WriteSpec) -> Iterator[dict[str, Any]]:
     """Yield rows as Python values by column name."""
     types = {column.name: column.type for column in writing.columns}
     columns = []
@@ -759,7 +769,7 @@ def _values(rows: Rows, writing: WriteSpec) -> Iterator[dict[str, Any]]:
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _unsent(row: _Row) -> RowOutcome:
+def _unsent_outcome(row: _Row) -> RowOutcome:
     assert row.error is not None
     return RowOutcome(
         row.index, "failed", None, 1, row.error.reason, str(row.error)[: limits.HTTP_BODY_CHARS]
@@ -782,10 +792,10 @@ def _reason(reply: Reply, fault: Fault, method: str) -> str:
         return "missing_row"
     if reply.status == 429:
         return "throttled"
-    found = fault.meaning()
+    meaning = fault.meaning()
     if reply.status >= 500:
-        return found or ("rejected" if reply.status == 500 and fault.read else "unavailable")
-    return found or "rejected"
+        return meaning or ("rejected" if reply.status == 500 and fault.read else "unavailable")
+    return meaning or "rejected"
 
 
 _BOUNDARY: Final = re.compile(r'boundary="?([^";,\s]+)"?', re.IGNORECASE)
@@ -800,10 +810,10 @@ class BadBatch(ValueError):
 def batch_body(inner: Sequence[Request], paths: Sequence[str], boundary: str) -> bytes:
     """The multipart body of some requests; `paths` are theirs, relative to the service root."""
     parts: list[bytes] = []
-    for index, (one, path) in enumerate(zip(inner, paths, strict=True), 1):
+    for index, (request, path) in enumerate(zip(inner, paths, strict=True), 1):
         parts += [
             f"--{boundary}\r\nContent-Type: multipart/mixed; boundary={boundary}-{index}\r\n\r\n".encode(),
-            batch_part(one, path, f"{boundary}-{index}", index),
+            batch_part(request, path, f"{boundary}-{index}", index),
             b"\r\n",
         ]
     return b"".join([*parts, f"--{boundary}--\r\n".encode()])
@@ -825,44 +835,44 @@ def batch_answers(reply: Reply) -> list[Reply]:
     """Return the responses in a batch response, in the order of the rows. Raises `BadBatch`."""
     if reply.truncated:
         raise BadBatch("the batch response is too long or was interrupted")
-    found = _answers(reply.body, reply.headers.get("Content-Type", ""), reply, 0)
-    if not found:
+    replies = _batch_replies(reply.body, reply.headers.get("Content-Type", ""), reply, 0)
+    if not replies:
         raise BadBatch("the batch response contains no responses")
-    return found
+    return replies
 
 
-def _answers(content: bytes, kind: str, reply: Reply, depth: int) -> list[Reply]:
-    found = _BOUNDARY.search(kind)
-    if found is None or depth > 2:
+def _batch_replies(content: bytes, kind: str, reply: Reply, depth: int) -> list[Reply]:
+    match = _BOUNDARY.search(kind)
+    if match is None or depth > 2:
         raise BadBatch(f"the batch response is {kind.partition(';')[0] or 'untyped'}, not multipart/mixed")
-    mark = b"--" + found[1].encode("latin-1", "replace")
-    pieces = re.split(rb"(?:^|\r?\n)" + re.escape(mark) + rb"(?=--|[ \t]*\r?\n)", content)
-    out: list[Reply] = []
-    for piece in pieces[1:]:
-        if piece.startswith(b"--"):
+    delimiter = b"--" + match[1].encode("latin-1", "replace")
+    parts = re.split(rb"(?:^|\r?\n)" + re.escape(delimiter) + rb"(?=--|[ \t]*\r?\n)", content)
+    replies: list[Reply] = []
+    for part in parts[1:]:
+        if part.startswith(b"--"):
             break
-        head, inner = _split(piece.lstrip(b" \t").removeprefix(b"\r").removeprefix(b"\n"))
+        head, inner = _split_headers(part.lstrip(b" \t").removeprefix(b"\r").removeprefix(b"\n"))
         inner_kind = head.get("Content-Type", "")
         if inner_kind.lower().startswith("multipart/"):
-            out += _answers(inner, inner_kind, reply, depth + 1)
+            replies += _batch_replies(inner, inner_kind, reply, depth + 1)
         else:
-            out.append(_http(inner, reply))
-    return out
+            replies.append(_parse_http(inner, reply))
+    return replies
 
 
-def _http(text: bytes, reply: Reply) -> Reply:
+def _parse_http(text: bytes, reply: Reply) -> Reply:
     text = text.lstrip(b"\r\n")
     line = _STATUS.match(text)
     if line is None:
         raise BadBatch("a part of the batch response is not an HTTP response")
-    headers, content = _split(text[line.end() :])
+    headers, content = _split_headers(text[line.end() :])
     length = headers.get("Content-Length", "")
     if length.isdigit():
         content = content[: int(length)]
     return Reply(int(line[1]), line[2].decode("latin-1"), headers, content, False, reply.url, reply.ms)
 
 
-def _split(text: bytes) -> tuple[CaseInsensitiveDict[str], bytes]:
+def _split_headers(text: bytes) -> tuple[CaseInsensitiveDict[str], bytes]:
     """Split a part into headers and content. Either may be empty."""
     headers: CaseInsensitiveDict[str] = CaseInsensitiveDict()
     if text.startswith((b"\r\n", b"\n")):
@@ -891,32 +901,32 @@ class OdataChannel(Channel):
         self.endpoint = ServiceEndpoint(connector.settings, connector.gate, connector.redact)
         self._lock = threading.Lock()
         self._client: ServiceClient | None = None
-        self._sendings: list[OdataSender] = []
-        self._fetching: Session | None = None
+        self._senders: list[OdataSender] = []
+        self._fetch_session: Session | None = None
         self._service: Service | None = None
         self._stopped = False
-        self._last: Reply | None = None
+        self._last_reply: Reply | None = None
 
     def close(self) -> None:
         """See `Link.close`."""
         with self._lock:
-            client, self._client, sendings = self._client, None, list(self._sendings)
-        for sending in sendings:
-            sending.close()
+            client, self._client, senders = self._client, None, list(self._senders)
+        for sender in senders:
+            sender.close()
         if client is not None:
             client.close()
 
     def cancel(self) -> None:
         """See `Link.cancel`."""
         with self._lock:
-            self._stopped, client, sendings = True, self._client, list(self._sendings)
-            fetching = self._fetching
-        for one in sendings:
-            one.stop()
+            self._stopped, client, senders = True, self._client, list(self._senders)
+            fetch_session = self._fetch_session
+        for sender in senders:
+            sender.stop()
         if client is not None:
             client.stop()
-        if fetching is not None:
-            fetching.stop()
+        if fetch_session is not None:
+            fetch_session.stop()
 
     def _reader(self) -> ServiceClient:
         with self._lock:
@@ -927,11 +937,11 @@ class OdataChannel(Channel):
             return self._client
 
     def _get(
-        self, path: str, headers: dict[str, str], params: dict[str, str] | None = None, most: int = 0
+        self, path: str, headers: dict[str, str], params: dict[str, str] | None = None, max_bytes: int = 0
     ) -> Reply:
         request = self.endpoint.request("GET", path, dict(headers), params=params)
-        self._last = self._reader().read(request, self.seconds, most or limits.HTTP_ANSWER_BYTES)
-        return self._last
+        self._last_reply = self._reader().read(request, self.seconds, max_bytes or limits.HTTP_ANSWER_BYTES)
+        return self._last_reply
 
     # --- metadata
 
@@ -940,25 +950,25 @@ class OdataChannel(Channel):
         `ConnectorError`."""
         if self._service is None:
             document = self.connector.document
-            found = metadata.read_safely(self._document() if document is None else document)
+            result = metadata.read_safely(self._document() if document is None else document)
             if self.settings.odata_version != "auto":
-                found.version = self.settings.odata_version
-            self._service = found
+                result.version = self.settings.odata_version
+            self._service = result
         return self._service
 
     def _document(self) -> bytes:
         """Fetch `$metadata`. A 401 only for `$metadata` is a policy of the gateway (specification, section 4,
         behaviour 7)."""
         try:
-            reply = self._get("$metadata", _XML, most=limits.ODATA_DOCUMENT_BYTES)
+            reply = self._get("$metadata", _XML, max_bytes=limits.ODATA_DOCUMENT_BYTES)
         except NetError as error:
             raise from_net_error(error) from None
         if reply.status == 200 and not reply.truncated:
             return reply.body
         if reply.truncated:
-            most = limits.ODATA_DOCUMENT_BYTES // limits.MB
-            raise metadata.bad_document(f"The $metadata document is larger than {most} MB.")
-        said = self.connector.redact(fault(reply.body).message)[:200]
+            limit_mb = limits.ODATA_DOCUMENT_BYTES // limits.MB
+            raise metadata.bad_document(f"The $metadata document is larger than {limit_mb} MB.")
+        detail = self.connector.redact(fault(reply.body).message)[:200]
         if reply.status in (401, 403) and self._root_status() == 200:
             raise ConnectorError(
                 f"$metadata returns {reply.status}, but the service root returns 200: the gateway treats metadata"
@@ -975,7 +985,7 @@ class OdataChannel(Channel):
             else "no_metadata"
         )
         raise ConnectorError(
-            f"$metadata returned {reply.status}: {said or reply.reason}",
+            f"$metadata returned {reply.status}: {detail or reply.reason}",
             reason=reason,
             hint="Check service_url: it is the parent address of $metadata, such as .../sap/opu/odata/sap/NAME/."
             if reason == "no_metadata"
@@ -997,15 +1007,15 @@ class OdataChannel(Channel):
         """See `Link.entity`: uses known metadata first, then the service."""
         known = self.connector.known
         if known is not None and self.connector.document is None:
-            named_so = [entity for entity in known.entities if entity.name == name]
-            if named_so:
-                return named_so[0]
+            matches = [entity for entity in known.entities if entity.name == name]
+            if matches:
+                return matches[0]
         service = self.service()
-        found = service.sets.get(name)
-        if found is None:
-            alike = [one for one in service.sets if one.lower() == name.lower()]
-            found = service.sets[alike[0]] if len(alike) == 1 else None
-        return metadata.entity(service, found) if found is not None else None
+        source = service.sets.get(name)
+        if source is None:
+            similar = [one for one in service.sets if one.lower() == name.lower()]
+            source = service.sets[similar[0]] if len(similar) == 1 else None
+        return metadata.entity(service, source) if source is not None else None
 
     # --- reading values
 
@@ -1016,7 +1026,7 @@ class OdataChannel(Channel):
         base = f"{endpoint.root}?{urlencode(endpoint.query)}" if endpoint.query else endpoint.root
         with open_session(endpoint.gate, verify_tls=settings.trust, pool=settings.parallel) as session:
             with self._lock:
-                self._fetching = session
+                self._fetch_session = session
                 if self._stopped:
                     session.stop()
             try:
@@ -1025,7 +1035,7 @@ class OdataChannel(Channel):
                 ).all(paths)
             finally:
                 with self._lock:
-                    self._fetching = None
+                    self._fetch_session = None
 
     # --- sending
 
@@ -1060,16 +1070,16 @@ class OdataChannel(Channel):
             )
         strings = _IEEE in self.settings.default_headers.get("Content-Type", "").lower()
         shaper = Shaper(service, service.sets[writing.entity.name], self.endpoint.root, strings)
-        made = OdataSender(self.endpoint, shaper, writing, control)
+        sender = OdataSender(self.endpoint, shaper, writing, control)
         with self._lock:
-            self._sendings.append(made)
-        return made
+            self._senders.append(sender)
+        return sender
 
     # --- verification
 
     def response(self) -> dict[str, Any] | None:
         """Return the last response, for the report of a verification."""
-        reply = self._last
+        reply = self._last_reply
         if reply is None:
             return None
         text = reply.body[: limits.HTTP_BODY_CHARS].decode("utf-8", "replace")
@@ -1126,30 +1136,32 @@ class OdataChannel(Channel):
                 hint="Check service_url, and the account's authorizations.",
             )
         origin = "uploaded document" if self.connector.document is not None else "$metadata"
-        said = f"OData {service.version.upper()}, {len(service.sets)} entity sets ({origin})."
+        message = f"OData {service.version.upper()}, {len(service.sets)} entity sets ({origin})."
         if self.settings.csrf == "off":
-            return said
-        found = self._reader().fetch(self.seconds)
+            return message
+        fetched = self._reader().fetch(self.seconds)
         return (
-            f"{said} A CSRF token was issued ({found.tried[-1]})."
-            if found.token
-            else f"{said} No CSRF token was issued."
+            f"{message} A CSRF token was issued ({fetched.tried[-1]})."
+            if fetched.token
+            else f"{message} No CSRF token was issued."
         )
 
     def sampled(self) -> str:
         """Run the stage `sample`. Skips sets that require a filter. The first set that returns rows is
         enough."""
-        service, told = self.service(), ""
-        sets = [one for one in service.sets.values() if one.terms.get("required-in-filter") is not True]
-        for one in sets[:3]:
-            reply = self._get(named(one.name), _JSON, {"$top": "1"})
+        service, problem = self.service(), ""
+        sets = [
+            source for source in service.sets.values() if source.terms.get("required-in-filter") is not True
+        ]
+        for source in sets[:3]:
+            reply = self._get(named(source.name), _JSON, {"$top": "1"})
             if reply.status < 300:
-                return f"{one.name} returned rows."
-            told = told or f"{one.name} returned {reply.status}: {fault(reply.body).message[:200]}"
-        if not told:
+                return f"{source.name} returned rows."
+            problem = problem or f"{source.name} returned {reply.status}: {fault(reply.body).message[:200]}"
+        if not problem:
             return "All entity sets require a filter: none was read."
         raise ConnectorError(
-            told,
+            problem,
             reason="no_permission",
             hint="Check that the account can read the entity sets. Sending rows may still be possible.",
         )

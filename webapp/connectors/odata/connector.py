@@ -23,7 +23,7 @@ from webapp.connectors.verification import Step, staged
 from webapp.net.session import NetError
 
 
-def _below_host(path: str) -> str:
+def _check_path(path: str) -> str:
     """Check that a path is on the same host, because cookies and credentials are sent there."""
     if path.startswith("//") or "://" in path or "\\" in path or not path.isprintable():
         raise ValueError(
@@ -37,12 +37,12 @@ def _below_host(path: str) -> str:
 class Csrf(Settings):
     """Where a CSRF token is fetched if the service root issues none."""
 
-    fetch_path: Annotated[str, Field(min_length=1), AfterValidator(_below_host)] | None = None
+    fetch_path: Annotated[str, Field(min_length=1), AfterValidator(_check_path)] | None = None
     """Relative to the service root, or to the host's root if it starts with a slash."""
     fetch_method: Literal["HEAD", "GET", "OPTIONS"] = "HEAD"
 
 
-def _fixed(headers: dict[str, str]) -> dict[str, str]:
+def _check_fixed(headers: dict[str, str]) -> dict[str, str]:
     if any("{{" in value for value in headers.values()):
         raise ValueError("these headers are the same for every row and cannot contain {{field}}")
     return headers
@@ -54,7 +54,7 @@ class OdataSettings(TlsSettings):
     service_url: Url = Field(description="The service root: the parent address of $metadata.")
     odata_version: Literal["auto", "v2", "v4"] = Field("auto", description="auto: as declared in $metadata.")
     auth: Auth = Field(default_factory=NoAuth)
-    default_headers: Annotated[Headers, AfterValidator(_fixed)] = Field(
+    default_headers: Annotated[Headers, AfterValidator(_check_fixed)] = Field(
         default_factory=dict, description="Sent with every request."
     )
     csrf: Csrf | Literal["off"] | None = Field(
@@ -116,7 +116,7 @@ class OdataConnector(HttpConnector):
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`. `permission` reads the metadata, `sample` a row of the first entity set
         that returns one."""
-        steps: tuple[tuple[str, Step], ...] = (("resolve", self._resolve), ("connect", self._reach))
+        steps: tuple[tuple[str, Step], ...] = (("resolve", self._resolve), ("connect", self._connect))
         with self.open(limits.TARGET_QUERY_SECONDS) as channel:
             steps += (
                 ("tls", channel.greeted),
@@ -124,35 +124,35 @@ class OdataConnector(HttpConnector):
                 ("permission", channel.permitted),
                 ("sample", channel.sampled),
             )
-            held: Stage | None = None
-            for stage in staged(tuple((name, _told(step)) for name, step in steps)):
-                if held is not None:
-                    yield held
-                held = replace(stage, message=self.redact(stage.message), hint=self.redact(stage.hint))
-            if held is not None:
-                yield replace(held, response=channel.response())
+            previous: Stage | None = None
+            for stage in staged(tuple((name, _converting_errors(step)) for name, step in steps)):
+                if previous is not None:
+                    yield previous
+                previous = replace(stage, message=self.redact(stage.message), hint=self.redact(stage.hint))
+            if previous is not None:
+                yield replace(previous, response=channel.response())
 
-    def _place(self) -> tuple[str, int]:
+    def _address(self) -> tuple[str, int]:
         parts = urlsplit(self.settings.service_url)
         return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
     def _resolve(self) -> str:
-        host, port = self._place()
+        host, port = self._address()
         return f"{host} resolves to {', '.join(self.gate.addresses(host, port))}."
 
-    def _reach(self) -> str:
-        host, port = self._place()
+    def _connect(self) -> str:
+        host, port = self._address()
         self.gate.connect(host, port, limits.TARGET_CONNECT_SECONDS).close()
         return f"Port {port} accepts connections."
 
 
-def _told(step: Step) -> Step:
+def _converting_errors(step: Step) -> Step:
     """Wrap a step to convert network errors."""
 
-    def told() -> str:
+    def run() -> str:
         try:
             return step()
         except NetError as error:
             raise from_net_error(error) from None
 
-    return told
+    return run

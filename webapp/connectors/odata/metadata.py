@@ -114,14 +114,18 @@ class Service:
     def structured(self, name: str) -> Structured | None:
         """Return a type including everything that it inherits; None if the document does not define it."""
         if name not in self._flat:
-            own = self.types.get(name)
-            if own is None:
+            defined = self.types.get(name)
+            if defined is None:
                 return None
-            chain = list(self.lineage(own))
-            flat = own
+            chain = list(self.lineage(defined))
+            flat = defined
             if len(chain) > 1:
                 flat = Structured(
-                    own.name, own.entity, own.base, own.abstract, any(one.open for one in chain)
+                    defined.name,
+                    defined.entity,
+                    defined.base,
+                    defined.abstract,
+                    any(one.open for one in chain),
                 )
                 for one in reversed(chain):
                     flat.key = one.key or flat.key
@@ -151,15 +155,15 @@ class Service:
 
     def facets(self, one: Property) -> Property:
         """Return a property with its type definition, if any, replaced by the underlying type."""
-        found = self.definitions.get(one.type)
-        if found is None:
+        definition = self.definitions.get(one.type)
+        if definition is None:
             return one
         return Property(
-            one.name, found.type, one.collection, one.nullable,
-            found.max_length if one.max_length is None else one.max_length,
-            found.precision if one.precision is None else one.precision,
-            found.scale if one.scale is None else one.scale,
-            one.default, found.terms | one.terms,
+            one.name, definition.type, one.collection, one.nullable,
+            definition.max_length if one.max_length is None else one.max_length,
+            definition.precision if one.precision is None else one.precision,
+            definition.scale if one.scale is None else one.scale,
+            one.default, definition.terms | one.terms,
         )  # fmt: skip
 
     def set_of(self, source: EntitySet | None, navigation: Navigation) -> str:
@@ -172,13 +176,13 @@ class Service:
             self._sets_of = {}
             for one in self.sets.values():
                 self._sets_of.setdefault(one.type, []).append(one.name)
-        found = self._sets_of.get(navigation.type, [])
-        return found[0] if len(found) == 1 else ""
+        names = self._sets_of.get(navigation.type, [])
+        return names[0] if len(names) == 1 else ""
 
     def entity_type(self, name: str) -> Structured | None:
         """Return the type of an entity set's rows."""
-        found = self.sets.get(name)
-        return self.structured(found.type) if found else None
+        entity_set = self.sets.get(name)
+        return self.structured(entity_set.type) if entity_set else None
 
 
 def creatable(terms: Mapping[str, Any]) -> bool:
@@ -196,7 +200,7 @@ _V4: Final = "http://docs.oasis-open.org/odata/ns/edm"
 _HINT: Final = (
     "Save the response of the service at $metadata, with Accept: application/xml, and upload that file."
 )
-_STEP: Final = 65_536
+_CHUNK_BYTES: Final = 65_536
 _SERVICE: Final[TypeAdapter[Service]] = TypeAdapter(Service)
 
 
@@ -228,21 +232,21 @@ class _DocumentTooLarge(Exception):
 def read(document: bytes) -> Service:
     """Read a `$metadata` document. Raises `ConnectorError` (reason `bad_document`), which names the position."""
     if len(document) > limits.ODATA_DOCUMENT_BYTES:
-        most = limits.ODATA_DOCUMENT_BYTES // limits.MB
+        limit_mb = limits.ODATA_DOCUMENT_BYTES // limits.MB
         raise bad_document(
-            f"The document has {len(document) // limits.MB} MB; at most {most} MB are allowed."
+            f"The document has {len(document) // limits.MB} MB; at most {limit_mb} MB are allowed."
         )
     if document[:1_000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
         return _read_json(document.removeprefix(b"\xef\xbb\xbf"))
     parser = DefusedXMLParser(target=_Builder(), forbid_dtd=True)
     try:
-        for start in range(0, len(document), _STEP):
-            parser.feed(document[start : start + _STEP])
+        for start in range(0, len(document), _CHUNK_BYTES):
+            parser.feed(document[start : start + _CHUNK_BYTES])
         root: Element = parser.close()
     except ParseError as error:
         line, column = error.position
-        said = str(error).partition(":")[0]
-        raise bad_document(f"The document is not well-formed XML: {said}", (line, column + 1)) from None
+        problem = str(error).partition(":")[0]
+        raise bad_document(f"The document is not well-formed XML: {problem}", (line, column + 1)) from None
     except DefusedXmlException:
         raise bad_document(
             "The document declares a DTD or entities, which are not allowed", _position(parser)
@@ -253,10 +257,12 @@ def read(document: bytes) -> Service:
         ) from None
     except (LookupError, ValueError):
         raise bad_document("The document's encoding is unknown", (1, 1)) from None
-    if _word(root.tag) not in ("Edmx", "Schema"):
-        raise bad_document(f"The document is XML, but its root is {_word(root.tag)[:60]}, not Edmx.")
+    if _local_name(root.tag) not in ("Edmx", "Schema"):
+        raise bad_document(f"The document is XML, but its root is {_local_name(root.tag)[:60]}, not Edmx.")
     schemas = (
-        [root] if _word(root.tag) == "Schema" else [one for one in root.iter() if _word(one.tag) == "Schema"]
+        [root]
+        if _local_name(root.tag) == "Schema"
+        else [one for one in root.iter() if _local_name(one.tag) == "Schema"]
     )
     if not schemas:
         raise bad_document("The document has no Schema.")
@@ -279,9 +285,9 @@ def service_in_process(file: IO[bytes]) -> bytes | dict[str, Any]:
 
 def bad_document(message: str, where: tuple[int, int] | None = None) -> ConnectorError:
     """Return the error for an invalid document. `where` is line and column, from 1."""
-    place = f" (line {where[0]}, column {where[1]})" if where else ""
+    position = f" (line {where[0]}, column {where[1]})" if where else ""
     details = {"line": where[0], "column": where[1]} if where else {}
-    return ConnectorError(f"{message}{place}", reason="bad_document", hint=_HINT, details=details)
+    return ConnectorError(f"{message}{position}", reason="bad_document", hint=_HINT, details=details)
 
 
 def _position(parser: Any) -> tuple[int, int]:
@@ -289,11 +295,11 @@ def _position(parser: Any) -> tuple[int, int]:
     return expat.CurrentLineNumber, expat.CurrentColumnNumber + 1
 
 
-def _word(tag: str) -> str:
+def _local_name(tag: str) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def _whole(text: str | None) -> int | None:
+def _integer(text: str | None) -> int | None:
     """Return an integer facet; None for Max, variable and invalid numbers."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
 
@@ -308,11 +314,11 @@ class _Reader:
         self.schemas = schemas
         self.aliases: dict[str, str] = {}
         for one in root.iter():
-            word = _word(one.tag)
-            if word in ("Include", "Using", "Schema") and one.get("Alias"):
+            tag = _local_name(one.tag)
+            if tag in ("Include", "Using", "Schema") and one.get("Alias"):
                 self.aliases[one.get("Alias", "")] = one.get("Namespace", "")
-        self.found = Service(self.version)
-        self.notes: list[tuple[str, Element]] = []
+        self.result = Service(self.version)
+        self.annotations: list[tuple[str, Element]] = []
 
     def service(self) -> Service:
         """Read all schemas."""
@@ -320,38 +326,38 @@ class _Reader:
         for schema in self.schemas:
             namespace = schema.get("Namespace", "")
             for one in schema:
-                word = _word(one.tag)
+                tag = _local_name(one.tag)
                 name = f"{namespace}.{one.get('Name', '')}"
-                if word in ("EntityType", "ComplexType"):
-                    self.found.types[name] = self._structured(one, name, word == "EntityType")
-                elif word == "EnumType":
-                    self.found.enums[name] = self._enumeration(one, name)
-                elif word == "TypeDefinition":
-                    self.found.definitions[name] = self._property(
+                if tag in ("EntityType", "ComplexType"):
+                    self.result.types[name] = self._structured(one, name, tag == "EntityType")
+                elif tag == "EnumType":
+                    self.result.enums[name] = self._enumeration(one, name)
+                elif tag == "TypeDefinition":
+                    self.result.definitions[name] = self._property(
                         one, one.get("UnderlyingType", "Edm.String")
                     )
-                elif word == "Annotations":
-                    self.notes.append((one.get("Target", ""), one))
-                elif word == "EntityContainer":
+                elif tag == "Annotations":
+                    self.annotations.append((one.get("Target", ""), one))
+                elif tag == "EntityContainer":
                     containers.append((name, one))
                 else:
-                    self._other(word, name, one)
+                    self._read_other(tag, name, one)
         for name, one in containers:
             self._container(name, one)
-        self._joined()
-        self._annotated({name for name, _ in containers})
-        return self.found
+        self._finish()
+        self._apply_annotations({name for name, _ in containers})
+        return self.result
 
-    def _other(self, word: str, name: str, element: Element) -> None:
+    def _read_other(self, tag: str, name: str, element: Element) -> None:
         """Read an element that only one version has."""
 
-    def _joined(self) -> None:
+    def _finish(self) -> None:
         """Finish after all elements have been read."""
 
     def qualified(self, name: str) -> str:
         """Return a qualified name with its alias resolved."""
-        prefix, dot, word = name.rpartition(".")
-        return f"{self.aliases.get(prefix, prefix)}{dot}{word}"
+        prefix, dot, local = name.rpartition(".")
+        return f"{self.aliases.get(prefix, prefix)}{dot}{local}"
 
     def typed(self, text: str) -> tuple[str, bool]:
         """Return a type's qualified name, and whether it is a collection."""
@@ -361,30 +367,30 @@ class _Reader:
 
     def _structured(self, element: Element, name: str, entity: bool) -> Structured:
         base = element.get("BaseType", "")
-        found = Structured(
+        result = Structured(
             name, entity, self.qualified(base) if base else "", element.get("Abstract") == "true",
             element.get("OpenType") == "true", terms=self._terms(element),
         )  # fmt: skip
         for one in element:
-            word = _word(one.tag)
-            if word == "Property":
-                made = self._property(one, one.get("Type", "Edm.String"))
-                found.properties[made.name] = made
-            elif word == "NavigationProperty":
+            tag = _local_name(one.tag)
+            if tag == "Property":
+                property_ = self._property(one, one.get("Type", "Edm.String"))
+                result.properties[property_.name] = property_
+            elif tag == "NavigationProperty":
                 navigation = self._navigation(one)
-                found.navigations[navigation.name] = navigation
-            elif word == "Key":
-                found.key = tuple(part.get("Name", "") for part in one)
-        return found
+                result.navigations[navigation.name] = navigation
+            elif tag == "Key":
+                result.key = tuple(part.get("Name", "") for part in one)
+        return result
 
     def _property(self, element: Element, declared: str) -> Property:
         get = element.get
-        name, many = self.typed(declared)
+        name, is_collection = self.typed(declared)
         if get("CollectionKind", "None") != "None":
-            many = True
+            is_collection = True
         return Property(
-            get("Name", ""), name, many, get("Nullable", "true") not in self.nullable_words,
-            _whole(get("MaxLength")), _whole(get("Precision")), self._scale(get("Scale"), get("Precision")),
+            get("Name", ""), name, is_collection, get("Nullable", "true") not in self.nullable_words,
+            _integer(get("MaxLength")), _integer(get("Precision")), self._scale(get("Scale"), get("Precision")),
             get("DefaultValue"),
             self._terms(element),
         )  # fmt: skip
@@ -393,7 +399,7 @@ class _Reader:
         return of_attributes(element.attrib) | (of_children(element, self.aliases) if len(element) else {})
 
     def _scale(self, text: str | None, precision: str | None) -> int | None:
-        return _whole(text)
+        return _integer(text)
 
     def _navigation(self, element: Element) -> Navigation:
         raise NotImplementedError
@@ -401,7 +407,7 @@ class _Reader:
     def _enumeration(self, element: Element, name: str) -> Enumeration:
         members: dict[str, int] = {}
         for one in element:
-            if _word(one.tag) == "Member":
+            if _local_name(one.tag) == "Member":
                 value = one.get("Value", "")
                 digits = value.removeprefix("-").isdecimal() and len(value) < 20
                 members[one.get("Name", "")] = int(value) if digits else len(members)
@@ -409,32 +415,34 @@ class _Reader:
 
     def _container(self, name: str, element: Element) -> None:
         for one in element:
-            if _word(one.tag) == "EntitySet":
-                made = EntitySet(
+            if _local_name(one.tag) == "EntitySet":
+                entity_set = EntitySet(
                     one.get("Name", ""), self.qualified(one.get("EntityType", "")), terms=self._terms(one)
                 )
                 for part in one:
-                    if _word(part.tag) == "NavigationPropertyBinding":
+                    if _local_name(part.tag) == "NavigationPropertyBinding":
                         path, target = part.get("Path", ""), part.get("Target", "")
                         before, _, last = path.rpartition("/")
-                        made.bindings[last if "." in before else path] = target.rpartition("/")[2]
-                self.found.sets[made.name] = made
+                        entity_set.bindings[last if "." in before else path] = target.rpartition("/")[2]
+                self.result.sets[entity_set.name] = entity_set
 
-    def _annotated(self, containers: set[str]) -> None:
+    def _apply_annotations(self, containers: set[str]) -> None:
         """Apply annotations that are separate from their targets."""
-        for target, element in self.notes:
+        for target, element in self.annotations:
             owner, _, path = target.partition("/")
             owner = self.qualified(owner)
-            holder: Any = None
+            annotated: Any = None
             if owner in containers:
-                holder = self.found.sets.get(path)
-            elif (kind := self.found.types.get(owner)) is not None:
-                holder = kind if not path else kind.properties.get(path) or kind.navigations.get(path)
-            if holder is None:
+                annotated = self.result.sets.get(path)
+            elif (kind := self.result.types.get(owner)) is not None:
+                annotated = kind if not path else kind.properties.get(path) or kind.navigations.get(path)
+            if annotated is None:
                 continue
             for one in element:
-                if _word(one.tag) == "Annotation" and (word := term(one.get("Term", ""), self.aliases)):
-                    holder.terms[word] = value_of(one)
+                if _local_name(one.tag) == "Annotation" and (
+                    term_name := term(one.get("Term", ""), self.aliases)
+                ):
+                    annotated.terms[term_name] = value_of(one)
 
 
 class _V4Reader(_Reader):
@@ -442,17 +450,17 @@ class _V4Reader(_Reader):
 
     def _scale(self, text: str | None, precision: str | None) -> int | None:
         """Return None for a variable scale, and 0 by default (CSDL, "Scale")."""
-        return 0 if text is None and precision is not None else _whole(text)
+        return 0 if text is None and precision is not None else _integer(text)
 
     def _navigation(self, element: Element) -> Navigation:
-        name, many = self.typed(element.get("Type", ""))
+        name, is_collection = self.typed(element.get("Type", ""))
         pairs = tuple(
             (one.get("Property", ""), one.get("ReferencedProperty", ""))
             for one in element
-            if _word(one.tag) == "ReferentialConstraint"
+            if _local_name(one.tag) == "ReferentialConstraint"
         )
         return Navigation(
-            element.get("Name", ""), name, many, element.get("Nullable", "true") not in self.nullable_words,
+            element.get("Name", ""), name, is_collection, element.get("Nullable", "true") not in self.nullable_words,
             element.get("Partner", ""), element.get("ContainsTarget") == "true", pairs=pairs,
             terms=self._terms(element),
         )  # fmt: skip
@@ -468,8 +476,8 @@ class _V2Reader(_Reader):
         self.associations: dict[str, Element] = {}
         self.association_sets: list[Element] = []
 
-    def _other(self, word: str, name: str, element: Element) -> None:
-        if word == "Association":
+    def _read_other(self, tag: str, name: str, element: Element) -> None:
+        if tag == "Association":
             self.associations[name] = element
 
     def _navigation(self, element: Element) -> Navigation:
@@ -480,55 +488,59 @@ class _V2Reader(_Reader):
 
     def _container(self, name: str, element: Element) -> None:
         super()._container(name, element)
-        self.association_sets += [one for one in element if _word(one.tag) == "AssociationSet"]
+        self.association_sets += [one for one in element if _local_name(one.tag) == "AssociationSet"]
 
-    def _joined(self) -> None:
+    def _finish(self) -> None:
         """Copy types, multiplicities and constraints of associations to the navigation properties."""
         navigations: dict[str, list[tuple[str, Navigation]]] = {}
-        for kind in self.found.types.values():
+        for kind in self.result.types.values():
             for name, navigation in list(kind.navigations.items()):
                 association = self.associations.get(navigation.relationship)
-                if association is None or not self._ended(navigation, association):
+                if association is None or not self._complete_navigation(navigation, association):
                     del kind.navigations[name]
                 else:
                     navigations.setdefault(navigation.relationship, []).append((kind.name, navigation))
-        for both in navigations.values():
-            if len(both) == 2:
-                (_, one), (_, other) = both
+        for pair in navigations.values():
+            if len(pair) == 2:
+                (_, one), (_, other) = pair
                 one.partner, other.partner = other.name, one.name
         for element in self.association_sets:
             ends = {
-                one.get("Role", ""): one.get("EntitySet", "") for one in element if _word(one.tag) == "End"
+                one.get("Role", ""): one.get("EntitySet", "")
+                for one in element
+                if _local_name(one.tag) == "End"
             }
             for owner, navigation in navigations.get(self.qualified(element.get("Association", "")), []):
                 target = ends.get(navigation.role, "")
-                near = [name for role, name in ends.items() if role != navigation.role] or [target]
-                for source in near:
-                    found = self.found.sets.get(source)
-                    if found is not None and target and self._is_a(found.type, owner):
-                        found.bindings[navigation.name] = target
+                sources = [name for role, name in ends.items() if role != navigation.role] or [target]
+                for source in sources:
+                    entity_set = self.result.sets.get(source)
+                    if entity_set is not None and target and self._is_a(entity_set.type, owner):
+                        entity_set.bindings[navigation.name] = target
 
-    def _ended(self, navigation: Navigation, association: Element) -> bool:
+    def _complete_navigation(self, navigation: Navigation, association: Element) -> bool:
         for one in association:
-            word = _word(one.tag)
-            if word == "End" and one.get("Role") == navigation.role:
+            tag = _local_name(one.tag)
+            if tag == "End" and one.get("Role") == navigation.role:
                 navigation.type = self.qualified(one.get("Type", ""))
                 navigation.collection = one.get("Multiplicity") == "*"
                 navigation.nullable = one.get("Multiplicity") != "1"
-            elif word == "ReferentialConstraint":
+            elif tag == "ReferentialConstraint":
                 ends: dict[str, tuple[str, tuple[str, ...]]] = {
-                    _word(end.tag): (end.get("Role", ""), tuple(part.get("Name", "") for part in end))
+                    _local_name(end.tag): (end.get("Role", ""), tuple(part.get("Name", "") for part in end))
                     for end in one
                 }
                 principal, dependent = ends.get("Principal", ("", ())), ends.get("Dependent", ("", ()))
                 # Only navigation from the dependent to the principal has the constraint.
-                leads = principal[0] == navigation.role != dependent[0]
-                navigation.pairs = tuple(zip(dependent[1], principal[1], strict=False)) if leads else ()
+                is_dependent = principal[0] == navigation.role != dependent[0]
+                navigation.pairs = (
+                    tuple(zip(dependent[1], principal[1], strict=False)) if is_dependent else ()
+                )
         return bool(navigation.type)
 
     def _is_a(self, name: str, owner: str) -> bool:
-        flat = self.found.types.get(name)
-        return flat is not None and any(one.name == owner for one in self.found.lineage(flat))
+        flat = self.result.types.get(name)
+        return flat is not None and any(one.name == owner for one in self.result.lineage(flat))
 
 
 _Json = Mapping[str, Any]
@@ -538,15 +550,15 @@ def _read_json(document: bytes) -> Service:
     """Read a JSON document. Raises `ConnectorError` (reason `bad_document`)."""
 
     try:
-        found = json.loads(document)
+        parsed = json.loads(document)
     except json.JSONDecodeError as error:
         raise bad_document(f"The document is not JSON: {error.msg}", (error.lineno, error.colno)) from None
     except (UnicodeDecodeError, RecursionError):
         raise bad_document("The document is not JSON in UTF-8, or is nested too deeply", (1, 1)) from None
-    if not isinstance(found, dict) or "$Version" not in found:
+    if not isinstance(parsed, dict) or "$Version" not in parsed:
         raise bad_document("The document is JSON without $Version, so it is not OData metadata", (1, 1))
     try:
-        return _JsonReader(found).service()
+        return _JsonReader(parsed).service()
     except ConnectorError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
@@ -556,54 +568,56 @@ def _read_json(document: bytes) -> Service:
 class _JsonReader:
     """Reads CSDL JSON 4.01."""
 
-    def __init__(self, found: _Json) -> None:
-        self.schemas = {name: one for name, one in found.items() if isinstance(one, dict) and name[0] != "$"}
+    def __init__(self, document: _Json) -> None:
+        self.schemas = {
+            name: one for name, one in document.items() if isinstance(one, dict) and name[0] != "$"
+        }
         self.aliases = {one["$Alias"]: name for name, one in self.schemas.items() if "$Alias" in one}
-        for reference in found.get("$Reference", {}).values():
+        for reference in document.get("$Reference", {}).values():
             for one in reference.get("$Include", ()):
                 self.aliases[one.get("$Alias", "")] = one["$Namespace"]
-        self.found = Service("v4")
+        self.result = Service("v4")
 
     def service(self) -> Service:
         """Read all schemas."""
         containers = set()
         for namespace, schema in self.schemas.items():
-            for word, one in _members(schema):
-                name, kind = f"{namespace}.{word}", one.get("$Kind")
+            for member, one in _members(schema):
+                name, kind = f"{namespace}.{member}", one.get("$Kind")
                 if kind in ("EntityType", "ComplexType"):
-                    self.found.types[name] = self._structured(one, name, kind == "EntityType")
+                    self.result.types[name] = self._structured(one, name, kind == "EntityType")
                 elif kind == "EnumType":
                     members = {
                         key: value for key, value in one.items() if isinstance(value, int) and key[0] != "$"
                     }
-                    self.found.enums[name] = Enumeration(name, members, bool(one.get("$IsFlags")))
+                    self.result.enums[name] = Enumeration(name, members, bool(one.get("$IsFlags")))
                 elif kind == "TypeDefinition":
-                    self.found.definitions[name] = self._property(
-                        word, one, one.get("$UnderlyingType", "Edm.String")
+                    self.result.definitions[name] = self._property(
+                        member, one, one.get("$UnderlyingType", "Edm.String")
                     )
                 elif kind == "EntityContainer":
                     containers.add(name)
                     self._container(one)
         for schema in self.schemas.values():
             for target, notes in schema.get("$Annotations", {}).items():
-                self._annotated(target, notes, containers)
-        return self.found
+                self._apply_annotations(target, notes, containers)
+        return self.result
 
     def _qualified(self, name: str) -> str:
-        prefix, dot, word = name.rpartition(".")
-        return f"{self.aliases.get(prefix, prefix)}{dot}{word}"
+        prefix, dot, local = name.rpartition(".")
+        return f"{self.aliases.get(prefix, prefix)}{dot}{local}"
 
     def _structured(self, one: _Json, name: str, entity: bool) -> Structured:
         base = one.get("$BaseType", "")
         key = tuple(part if isinstance(part, str) else next(iter(part)) for part in one.get("$Key", ()))
-        made = Structured(
+        result = Structured(
             name, entity, self._qualified(base) if base else "", bool(one.get("$Abstract")),
             bool(one.get("$OpenType")), key, terms=self._terms(one),
         )  # fmt: skip
-        for word, part in _members(one):
+        for member, part in _members(one):
             if part.get("$Kind") == "NavigationProperty":
-                made.navigations[word] = Navigation(
-                    word, self._qualified(part["$Type"]), bool(part.get("$Collection")),
+                result.navigations[member] = Navigation(
+                    member, self._qualified(part["$Type"]), bool(part.get("$Collection")),
                     bool(part.get("$Nullable")), str(part.get("$Partner", "")), bool(part.get("$ContainsTarget")),
                     pairs=tuple(
                         (own, other) for own, other in part.get("$ReferentialConstraint", {}).items()
@@ -612,8 +626,8 @@ class _JsonReader:
                     terms=self._terms(part),
                 )  # fmt: skip
             else:
-                made.properties[word] = self._property(word, part, part.get("$Type", "Edm.String"))
-        return made
+                result.properties[member] = self._property(member, part, part.get("$Type", "Edm.String"))
+        return result
 
     def _property(self, name: str, one: _Json, declared: str) -> Property:
         precision, scale = _json_integer(one.get("$Precision")), one.get("$Scale")
@@ -632,25 +646,25 @@ class _JsonReader:
                     path: target.rpartition("/")[2]
                     for path, target in one.get("$NavigationPropertyBinding", {}).items()
                 }
-                made = EntitySet(name, self._qualified(one["$Type"]), bindings, self._terms(one))
-                self.found.sets[name] = made
+                entity_set = EntitySet(name, self._qualified(one["$Type"]), bindings, self._terms(one))
+                self.result.sets[name] = entity_set
 
     def _terms(self, one: _Json) -> Terms:
         """Return annotations, which are next to the members as `@Term`."""
-        found: Terms = {}
+        terms: Terms = {}
         for name, value in one.items():
-            if name[:1] == "@" and (word := term(name[1:], self.aliases)):
-                found[word] = value
-        return found
+            if name[:1] == "@" and (term_name := term(name[1:], self.aliases)):
+                terms[term_name] = value
+        return terms
 
-    def _annotated(self, target: str, notes: _Json, containers: set[str]) -> None:
+    def _apply_annotations(self, target: str, notes: _Json, containers: set[str]) -> None:
         owner, _, path = target.partition("/")
         owner = self._qualified(owner)
-        holder: Any = self.found.sets.get(path) if owner in containers else None
-        if (kind := self.found.types.get(owner)) is not None:
-            holder = kind if not path else kind.properties.get(path) or kind.navigations.get(path)
-        if holder is not None:
-            holder.terms |= self._terms(notes)
+        annotated: Any = self.result.sets.get(path) if owner in containers else None
+        if (kind := self.result.types.get(owner)) is not None:
+            annotated = kind if not path else kind.properties.get(path) or kind.navigations.get(path)
+        if annotated is not None:
+            annotated.terms |= self._terms(notes)
 
 
 def _members(one: _Json) -> Iterator[tuple[str, _Json]]:
@@ -686,39 +700,39 @@ _DEPTH: Final = 16  # maximum depth of nested records and collections
 
 def term(name: str, aliases: Mapping[str, str]) -> str:
     """Return the last part of a used term, otherwise "". `aliases` are those of the document."""
-    prefix, _, word = name.partition("#")[0].rpartition(".")
-    if word not in WANTED:
+    prefix, _, last = name.partition("#")[0].rpartition(".")
+    if last not in WANTED:
         return ""
     namespace = aliases.get(prefix, prefix)
-    return word if "." not in namespace or namespace.startswith(_VOCABULARIES) else ""
+    return last if "." not in namespace or namespace.startswith(_VOCABULARIES) else ""
 
 
 def of_attributes(attributes: Mapping[str, str]) -> Terms:
     """Return the sap: attributes of an element, and what the server generates (EDM annotation attributes)."""
-    found: Terms = {}
+    terms: Terms = {}
     for name, value in attributes.items():
         if name[0] != "{":
             continue
-        namespace, _, word = name[1:].partition("}")
-        if word == _GENERATED:
-            found |= (
+        namespace, _, attribute = name[1:].partition("}")
+        if attribute == _GENERATED:
+            terms |= (
                 {"Computed": True} if value == "Computed" else {"ComputedDefaultValue": value == "Identity"}
             )
         elif namespace in _SAP:
-            if word in _SAP_FLAGS:
-                found[word] = value.strip().lower() != "false"
-            elif word in _SAP_TEXTS:
-                found[_SAP_TEXTS[word]] = value
-    return found
+            if attribute in _SAP_FLAGS:
+                terms[attribute] = value.strip().lower() != "false"
+            elif attribute in _SAP_TEXTS:
+                terms[_SAP_TEXTS[attribute]] = value
+    return terms
 
 
 def of_children(element: Element, aliases: Mapping[str, str]) -> Terms:
     """Return the annotations inside an element."""
-    found: Terms = {}
+    terms: Terms = {}
     for child in element:
-        if child.tag.endswith("}Annotation") and (word := term(child.get("Term", ""), aliases)):
-            found[word] = value_of(child)
-    return found
+        if child.tag.endswith("}Annotation") and (term_name := term(child.get("Term", ""), aliases)):
+            terms[term_name] = value_of(child)
+    return terms
 
 
 def value_of(element: Element, depth: int = 0) -> Any:
@@ -752,18 +766,18 @@ def value_of(element: Element, depth: int = 0) -> Any:
                 if one.tag.endswith("}PropertyValue")
             }
         if name == "Collection":
-            return [_element(one, depth + 1) for one in child]
+            return [_item_value(one, depth + 1) for one in child]
         if name != "Annotation":
             return _constant(name, child.text or "")
     return True
 
 
-def _element(one: Element, depth: int) -> Any:
+def _item_value(one: Element, depth: int) -> Any:
     name = one.tag.rpartition("}")[2]
     if name == "Record":
-        holder = Element("holder")
-        holder.append(one)
-        return value_of(holder, depth)
+        wrapper = Element("holder")
+        wrapper.append(one)
+        return value_of(wrapper, depth)
     return _constant(name, one.text or "")
 
 
@@ -812,16 +826,19 @@ def entity(service: Service, source: EntitySet) -> Entity:
         return Entity(source.name, (source.name,), (), "entity_set")
     # SAP's service builder marks every property as not creatable unless a box is ticked, so a type without any
     # creatable property says nothing about them.
-    refused = _named(source.terms.get("InsertRestrictions"), "NonInsertableProperties")
-    believed = any(
-        creatable(property_.terms) and property_.name not in refused for property_ in kind.properties.values()
+    excluded = _excluded_names(source.terms.get("InsertRestrictions"), "NonInsertableProperties")
+    trusts_creatable = any(
+        creatable(property_.terms) and property_.name not in excluded
+        for property_ in kind.properties.values()
     )
     columns = [
-        column(service, property_, kind, believed)
+        column(service, property_, kind, trusts_creatable)
         for property_ in kind.properties.values()
         if property_.type != "Edm.Stream"
     ]
-    navigations = [navigation for navigation in kind.navigations.values() if _insertable(navigation, source)]
+    navigations = [
+        navigation for navigation in kind.navigations.values() if _is_insertable(navigation, source)
+    ]
     columns += [_navigation(service, source, navigation) for navigation in navigations]
     return Entity(
         source.name, (source.name,), tuple(columns), "entity_set", kind.key,
@@ -829,31 +846,31 @@ def entity(service: Service, source: EntitySet) -> Entity:
     )  # fmt: skip
 
 
-def _named(record: Any, key: str) -> frozenset[str]:
+def _excluded_names(record: Any, key: str) -> frozenset[str]:
     paths = record.get(key) if isinstance(record, dict) else None
     return (
         frozenset(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else frozenset()
     )
 
 
-def column(service: Service, one: Property, kind: Structured, believed: bool = True) -> Column:
+def column(service: Service, one: Property, kind: Structured, trusts_creatable: bool = True) -> Column:
     """Return the column for a property."""
     one = service.facets(one)
-    found = "array" if one.collection else _type(service, one)
+    column_type = "array" if one.collection else _type(service, one)
     key = one.name in kind.key
     mandatory = str(one.terms.get("FieldControl", "")).rpartition("/")[2] == "Mandatory"
     # A key that the server may generate can be omitted or sent; a computed property is never sent.
     generated, default = "", one.default
     if key and (one.terms.get("ComputedDefaultValue") or not creatable(one.terms)):
         generated = "identity"
-    elif not key and believed and not creatable(one.terms):
+    elif not key and trusts_creatable and not creatable(one.terms):
         generated = "computed"
     if default is None and one.terms.get("ComputedDefaultValue") and not key:
         default = "generated by the service"
     return Column(
-        one.name, found, f"Collection({one.type})" if one.collection else one.type,
+        one.name, column_type, f"Collection({one.type})" if one.collection else one.type,
         nullable=one.nullable and not key and not mandatory,
-        max_length=one.max_length, precision=one.precision if found == "decimal" else None,
+        max_length=one.max_length, precision=one.precision if column_type == "decimal" else None,
         scale=one.scale, bits=_BITS.get(one.type), unsigned=one.type == "Edm.Byte",
         key=key, unique=kind.key == (one.name,), generated=generated,
         default=default, choices=_choices(service, one),
@@ -882,13 +899,13 @@ def _choices(service: Service, one: Property) -> tuple[str, ...]:
 
 
 def _label(terms: Mapping[str, Any]) -> str:
-    found = terms.get("Label") or terms.get("Description") or terms.get("LongDescription")
-    return found if isinstance(found, str) else ""
+    label = terms.get("Label") or terms.get("Description") or terms.get("LongDescription")
+    return label if isinstance(label, str) else ""
 
 
-def _insertable(navigation: Navigation, source: EntitySet) -> bool:
-    refused = _named(source.terms.get("InsertRestrictions"), "NonInsertableNavigationProperties")
-    return creatable(navigation.terms) and navigation.name not in refused
+def _is_insertable(navigation: Navigation, source: EntitySet) -> bool:
+    excluded = _excluded_names(source.terms.get("InsertRestrictions"), "NonInsertableNavigationProperties")
+    return creatable(navigation.terms) and navigation.name not in excluded
 
 
 def _navigation(service: Service, source: EntitySet, navigation: Navigation) -> Column:
@@ -904,40 +921,44 @@ def _relations(service: Service, source: EntitySet, kind: Structured) -> list[Re
 
     Without a constraint, navigation to a single entity is a relation too: the given key becomes a reference.
     """
-    found = []
+    relations = []
     for navigation in kind.navigations.values():
         target = service.set_of(source, navigation)
-        there = service.structured(navigation.type)
-        if navigation.collection or not target or there is None:
+        target_type = service.structured(navigation.type)
+        if navigation.collection or not target or target_type is None:
             continue
-        back = there.navigations.get(navigation.partner)
+        partner = target_type.navigations.get(navigation.partner)
         if navigation.pairs and all(own in kind.properties for own, _ in navigation.pairs):
             own, other = zip(*navigation.pairs, strict=True)
-            found.append(Relation(navigation.name, own, target, other))
+            relations.append(Relation(navigation.name, own, target, other))
         elif (
             not navigation.pairs
-            and len(there.key) == 1
-            and _insertable(navigation, source)
-            and not (back and back.pairs)
+            and len(target_type.key) == 1
+            and _is_insertable(navigation, source)
+            and not (partner and partner.pairs)
         ):
-            found.append(Relation(navigation.name, (navigation.name,), target, there.key))
-    taken = {name for one in found for name in one.columns}
+            relations.append(Relation(navigation.name, (navigation.name,), target, target_type.key))
+    referencing = {name for one in relations for name in one.columns}
     for property_ in kind.properties.values():
-        listed = property_.terms.get("ValueList")
-        if property_.name in taken or not isinstance(listed, dict) or not creatable(property_.terms):
+        value_list = property_.terms.get("ValueList")
+        if (
+            property_.name in referencing
+            or not isinstance(value_list, dict)
+            or not creatable(property_.terms)
+        ):
             continue
-        target = str(listed.get("CollectionPath", "")).rpartition("/")[2]
-        there = service.entity_type(target)
-        value = _outward(listed, property_.name)
-        if there is not None and value in there.properties:
-            found.append(Relation(f"{property_.name} (value list)", (property_.name,), target, (value,)))
-    return found
+        target = str(value_list.get("CollectionPath", "")).rpartition("/")[2]
+        target_type = service.entity_type(target)
+        value = _value_property(value_list, property_.name)
+        if target_type is not None and value in target_type.properties:
+            relations.append(Relation(f"{property_.name} (value list)", (property_.name,), target, (value,)))
+    return relations
 
 
-def _outward(listed: Mapping[str, Any], name: str) -> str:
+def _value_property(value_list: Mapping[str, Any], name: str) -> str:
     """Return the property of the value list that supplies the value (Common.ValueListParameterInOut and
     -Out)."""
-    parameters = listed.get("Parameters")
+    parameters = value_list.get("Parameters")
     for item in parameters if isinstance(parameters, list) else ():
         if isinstance(item, dict) and item.get("LocalDataProperty") == name:
             return str(item.get("ValueListProperty", ""))

@@ -40,7 +40,7 @@ BIND: Final = "@odata.bind"
 _NO_FRACTION: Final = ("Edm.DateTimeOffset", "Edm.TimeOfDay", "Edm.Duration")
 
 
-class _Inner(ConversionError):
+class _PropertyError(ConversionError):
     """A misfit whose message starts with the name of the property."""
 
 
@@ -95,71 +95,79 @@ class Shaper:
     def _object(
         self, values: Mapping[str, Any], kind: Structured, source: EntitySet | None, updating: bool = False
     ) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, value in values.items():
             try:
-                if (one := kind.properties.get(name)) is not None:
-                    if value is not None or updating or self._says_null(one, kind):
-                        found[name] = None if value is None else self._property(one, kind, value)
+                if (property_ := kind.properties.get(name)) is not None:
+                    if value is not None or updating or self._sends_null(property_, kind):
+                        result[name] = None if value is None else self._property(property_, kind, value)
                 elif (navigation := kind.navigations.get(name.removesuffix(BIND))) is not None:
-                    found |= (
+                    result |= (
                         {}
                         if value is None
                         else self._navigation(navigation, kind, source, value, name.endswith(BIND))
                     )
                 elif kind.open:
-                    found[name] = self._natural(value)
+                    result[name] = self._untyped(value)
                 else:
                     raise ConversionError("wrong_type", f"{kind.name} has no property with this name")
-            except _Inner as error:
-                raise _Inner(error.reason, f"{name}.{error}") from None
+            except _PropertyError as error:
+                raise _PropertyError(error.reason, f"{name}.{error}") from None
             except ConversionError as error:
-                raise _Inner(error.reason, f"{name}: {error}") from None
-        return found
+                raise _PropertyError(error.reason, f"{name}: {error}") from None
+        return result
 
-    def _says_null(self, one: Property, kind: Structured) -> bool:
-        column = self._column(one, kind)
-        return one.nullable and column.default is None and not column.generated
+    def _sends_null(self, property_: Property, kind: Structured) -> bool:
+        column = self._column(property_, kind)
+        return property_.nullable and column.default is None and not column.generated
 
-    def _column(self, one: Property, kind: Structured) -> Column:
-        place = (kind.name, one.name)
-        if place not in self._columns:
-            self._columns[place] = metadata.column(self.service, one, kind)
-        return self._columns[place]
+    def _column(self, property_: Property, kind: Structured) -> Column:
+        key = (kind.name, property_.name)
+        if key not in self._columns:
+            self._columns[key] = metadata.column(self.service, property_, kind)
+        return self._columns[key]
 
-    def _property(self, one: Property, kind: Structured, value: Any) -> Any:
-        if not one.collection:
-            return self._single(one, kind, value)
-        items = _opened(value)
+    def _property(self, property_: Property, kind: Structured, value: Any) -> Any:
+        if not property_.collection:
+            return self._single(property_, kind, value)
+        items = _parse_json(value)
         if not isinstance(items, Sequence) or isinstance(items, str | bytes):
             raise ConversionError("wrong_type", f"{shown(value)} is not a list")
-        found = [None if item is None else self._single(one, kind, item) for item in items]
-        return {"results": found} if self.version == "v2" else found
+        converted = [None if item is None else self._single(property_, kind, item) for item in items]
+        return {"results": converted} if self.version == "v2" else converted
 
-    def _single(self, one: Property, kind: Structured, value: Any) -> Any:
-        facets = self.service.facets(one)
+    def _single(self, property_: Property, kind: Structured, value: Any) -> Any:
+        facets = self.service.facets(property_)
         edm = facets.type
         if (enumeration := self.service.enums.get(edm)) is not None:
             return member(value, enumeration)
         if (inner := self.service.structured(edm)) is not None:
             return self._object(_record(value), inner, None)
         if not edm.startswith("Edm.") or edm.startswith(("Edm.Geo", "Edm.Untyped")):
-            return self._natural(_opened(value))
-        column = self._column(one, kind)
-        if one.collection:
-            item = Property(one.name, one.type, False, True, one.max_length, one.precision, one.scale)
+            return self._untyped(_parse_json(value))
+        column = self._column(property_, kind)
+        if property_.collection:
+            item = Property(
+                property_.name,
+                property_.type,
+                False,
+                True,
+                property_.max_length,
+                property_.precision,
+                property_.scale,
+            )
             column = metadata.column(self.service, item, kind)
         precision = facets.precision if edm != "Edm.Decimal" else None
         if precision is None and self.version == "v4" and edm in _NO_FRACTION:
             precision = 0
         return as_json(checked(value, column, precision), edm, self.version, self._strings)
 
-    def _natural(self, value: Any) -> Any:
+    def _untyped(self, value: Any) -> Any:
         """Convert a value whose type is unknown."""
         if isinstance(value, Mapping):
-            return {str(name): self._natural(one) for name, one in value.items()}
+            return {str(name): self._untyped(one) for name, one in value.items()}
         if isinstance(value, list | tuple):
-            return [self._natural(one) for one in value]
+            return [self._untyped(one) for one in value]
         edm = "Edm.Int64" if isinstance(value, int) and abs(value) > 2**31 and self.version == "v2" else ""
         return as_json(value, edm, self.version, self._strings)
 
@@ -170,53 +178,65 @@ class Shaper:
     ) -> dict[str, Any]:
         """Return nested rows to insert with this one, or references to existing rows."""
         target = self.service.sets.get(self.service.set_of(source, navigation))
-        there = self.service.structured(navigation.type)
-        value = _opened(value)
+        target_type = self.service.structured(navigation.type)
+        value = _parse_json(value)
         if navigation.collection:
             items = list(value) if isinstance(value, list | tuple) else [value]
             if any(not isinstance(item, Mapping) for item in items) or binds:
-                uris = [self._uri(navigation, target, there, item) for item in items]
-                return self._bound(navigation, uris)
-            rows = [self._inner(item, there, target) for item in items]
+                uris = [self._uri(navigation, target, target_type, item) for item in items]
+                return self._references(navigation, uris)
+            rows = [self._nested_row(item, target_type, target) for item in items]
             return {navigation.name: {"results": rows} if self.version == "v2" else rows}
-        keyed = isinstance(value, Mapping) and there is not None and set(value) == set(there.key)
-        if isinstance(value, Mapping) and not binds and (not keyed or target is None or navigation.contains):
-            return {navigation.name: self._inner(value, there, target)}
-        owned = navigation.pairs and all(own in kind.properties for own, _ in navigation.pairs)
-        if owned and not binds and there is not None:
-            given = value if isinstance(value, Mapping) else {navigation.pairs[0][1]: value}
-            if set(given) != {other for _, other in navigation.pairs}:
+        has_only_key = (
+            isinstance(value, Mapping) and target_type is not None and set(value) == set(target_type.key)
+        )
+        if (
+            isinstance(value, Mapping)
+            and not binds
+            and (not has_only_key or target is None or navigation.contains)
+        ):
+            return {navigation.name: self._nested_row(value, target_type, target)}
+        has_own_properties = navigation.pairs and all(own in kind.properties for own, _ in navigation.pairs)
+        if has_own_properties and not binds and target_type is not None:
+            reference = value if isinstance(value, Mapping) else {navigation.pairs[0][1]: value}
+            if set(reference) != {other for _, other in navigation.pairs}:
                 names = ", ".join(other for _, other in navigation.pairs)
                 raise ConversionError("wrong_type", f"a reference must contain {names}")
             return {
-                own: self._property(there.properties[other], there, given[other])
+                own: self._property(target_type.properties[other], target_type, reference[other])
                 for own, other in navigation.pairs
             }
-        return self._bound(navigation, [self._uri(navigation, target, there, value)])
+        return self._references(navigation, [self._uri(navigation, target, target_type, value)])
 
-    def _inner(self, value: Any, there: Structured | None, target: EntitySet | None) -> Any:
+    def _nested_row(self, value: Any, target_type: Structured | None, target: EntitySet | None) -> Any:
         row = _record(value)
-        if there is None:
-            return self._natural(row)
-        made = self._object(row, there, target)
-        if self.version == "v2" and self.service.has_derived(there.name):
-            return {"__metadata": {"type": there.name}, **made}
-        return made
+        if target_type is None:
+            return self._untyped(row)
+        result = self._object(row, target_type, target)
+        if self.version == "v2" and self.service.has_derived(target_type.name):
+            return {"__metadata": {"type": target_type.name}, **result}
+        return result
 
     def _uri(
-        self, navigation: Navigation, target: EntitySet | None, there: Structured | None, value: Any
+        self, navigation: Navigation, target: EntitySet | None, target_type: Structured | None, value: Any
     ) -> str:
         if isinstance(value, str) and value.endswith(")") and "(" in value:
             return value
-        if target is None or there is None:
+        if target is None or target_type is None:
             raise ConversionError(
                 "wrong_type",
                 f"the entity set of {navigation.name} is unknown; use a path such as Things('1')",
             )
-        given = value if isinstance(value, Mapping) else {there.key[0]: value} if len(there.key) == 1 else {}
-        return self._path(target, there, given)
+        key_values = (
+            value
+            if isinstance(value, Mapping)
+            else {target_type.key[0]: value}
+            if len(target_type.key) == 1
+            else {}
+        )
+        return self._path(target, target_type, key_values)
 
-    def _bound(self, navigation: Navigation, uris: list[str]) -> dict[str, Any]:
+    def _references(self, navigation: Navigation, uris: list[str]) -> dict[str, Any]:
         if self.version == "v4":
             return {f"{navigation.name}{BIND}": uris if navigation.collection else uris[0]}
         links = [
@@ -233,21 +253,21 @@ class Shaper:
                 raise ConversionError(
                     "wrong_type", f"{name}: this part of the key is empty, but the whole key is required"
                 )
-            one = kind.properties[name]
-            edm = self.service.facets(one).type
+            property_ = kind.properties[name]
+            edm = self.service.facets(property_).type
             enumeration = self.service.enums.get(edm)
             if enumeration is not None:
-                found = member(values[name], enumeration)
+                converted = member(values[name], enumeration)
             else:
-                found = checked(values[name], self._column(one, kind))
-            parts[name] = literal(found, edm, self.version)
-        said = (
+                converted = checked(values[name], self._column(property_, kind))
+            parts[name] = literal(converted, edm, self.version)
+        predicate = (
             next(iter(parts.values())) if len(parts) == 1 else ",".join(f"{a}={b}" for a, b in parts.items())
         )
-        return f"{source.name}({said})"
+        return f"{source.name}({predicate})"
 
 
-def _opened(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     """Parse JSON text. Other values are returned unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -258,10 +278,10 @@ def _opened(value: Any) -> Any:
 
 
 def _record(value: Any) -> Mapping[str, Any]:
-    found = _opened(value)
-    if not isinstance(found, Mapping):
+    parsed = _parse_json(value)
+    if not isinstance(parsed, Mapping):
         raise ConversionError("wrong_type", f"{shown(value)} is not an object with names and values")
-    return found
+    return parsed
 
 
 def service_of(entity: Entity, version: Version) -> Service:
@@ -274,10 +294,10 @@ def service_of(entity: Entity, version: Version) -> Service:
     for column in entity.fields:
         if column.declared.startswith(metadata.NAVIGATION):
             continue
-        many = column.declared.startswith("Collection(")
-        edm = column.declared[11:-1] if many else column.declared
+        is_list = column.declared.startswith("Collection(")
+        edm = column.declared[11:-1] if is_list else column.declared
         kind.properties[column.name] = Property(
-            column.name, edm, many, column.nullable, column.max_length, column.precision, column.scale, column.default,
+            column.name, edm, is_list, column.nullable, column.max_length, column.precision, column.scale, column.default,
             {"ComputedDefaultValue": True} if column.generated == "identity" else {},
         )  # fmt: skip
     return Service(version, types={name: kind}, sets={entity.name: EntitySet(entity.name, name)})
@@ -288,7 +308,7 @@ _MILLISECOND: Final = dt.timedelta(milliseconds=1)
 _DURATION: Final = re.compile(
     r"(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,12})?)S)?)?", re.ASCII
 )  # fmt: skip
-_SAFE: Final = 2**53 - 1  # RFC 8259, section 6
+_MAX_EXACT: Final = 2**53 - 1  # RFC 8259, section 6
 
 
 class NeedsStrings(Exception):
@@ -304,34 +324,34 @@ def checked(value: Any, column: Column, precision: int | None = None) -> Any:
 
     Raises `ConversionError`.
     """
-    found = _CHECKS.get(column.declared, _other)(value, column)
-    if precision is not None and isinstance(found, dt.datetime | dt.time):
+    converted = _CHECKS.get(column.declared, _unchanged)(value, column)
+    if precision is not None and isinstance(converted, dt.datetime | dt.time):
         unit = 10 ** max(0, 6 - precision)
-        return found.replace(microsecond=found.microsecond // unit * unit)
-    return found
+        return converted.replace(microsecond=converted.microsecond // unit * unit)
+    return converted
 
 
 def _text(value: Any, column: Column) -> str:
-    found = column_values.text(value, column)
-    if column.max_length is not None and len(found) > column.max_length:
+    text = column_values.text(value, column)
+    if column.max_length is not None and len(text) > column.max_length:
         raise ConversionError(
-            "too_long", f"the value has {len(found):,} characters, but at most {column.max_length:,} fit"
+            "too_long", f"the value has {len(text):,} characters, but at most {column.max_length:,} fit"
         )
-    return found
+    return text
 
 
 def _decimal(value: Any, column: Column) -> Decimal:
     """Round to the scale as a database does."""
-    found = column_values.number(value, column)
-    if column.scale is not None and -int(found.as_tuple().exponent) > column.scale:
+    number = column_values.number(value, column)
+    if column.scale is not None and -int(number.as_tuple().exponent) > column.scale:
         try:
-            found = found.quantize(Decimal(1).scaleb(-column.scale), ROUND_HALF_UP)
+            number = number.quantize(Decimal(1).scaleb(-column.scale), ROUND_HALF_UP)
         except InvalidOperation:
             raise ConversionError("out_of_range", f"{shown(value)} has too many digits") from None
-    return column_values.number(found, column)
+    return column_values.number(number, column)
 
 
-def _whole(value: Any, column: Column) -> int:
+def _integer(value: Any, column: Column) -> int:
     return column_values.integer(int(value) if isinstance(value, bool) else value, column)
 
 
@@ -344,10 +364,10 @@ def _duration(value: Any, column: Column) -> dt.timedelta:
         )
     try:
         if isinstance(value, str) and "P" in value:
-            found = _DURATION.fullmatch(value.strip())
-            if found is None or value.strip()[-1] in "PT":
+            match = _DURATION.fullmatch(value.strip())
+            if match is None or value.strip()[-1] in "PT":
                 raise ValueError
-            sign, days, hours, minutes, seconds = found.groups()
+            sign, days, hours, minutes, seconds = match.groups()
             length = dt.timedelta(
                 int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=float(seconds or 0)
             )
@@ -366,14 +386,14 @@ def _time(value: Any, column: Column) -> dt.time:
     return column_values.time(value, column)
 
 
-def _other(value: Any, column: Column) -> Any:
+def _unchanged(value: Any, column: Column) -> Any:
     return value
 
 
 _CHECKS: Final[Mapping[str, Callable[[Any, Column], Any]]] = {
     "Edm.String": _text, "Edm.Guid": column_values.identifier, "Edm.Boolean": column_values.boolean,
-    "Edm.Binary": column_values.octets, "Edm.Byte": _whole, "Edm.SByte": _whole, "Edm.Int16": _whole,
-    "Edm.Int32": _whole, "Edm.Int64": _whole, "Edm.Decimal": _decimal, "Edm.Double": column_values.real,
+    "Edm.Binary": column_values.octets, "Edm.Byte": _integer, "Edm.SByte": _integer, "Edm.Int16": _integer,
+    "Edm.Int32": _integer, "Edm.Int64": _integer, "Edm.Decimal": _decimal, "Edm.Double": column_values.real,
     "Edm.Single": column_values.real, "Edm.Date": column_values.day, "Edm.DateTime": column_values.local,
     "Edm.DateTimeOffset": column_values.instant, "Edm.Time": _time, "Edm.TimeOfDay": _time, "Edm.Duration": _duration,
 }  # fmt: skip
@@ -394,8 +414,8 @@ def member(value: Any, enumeration: Enumeration) -> str:
         names = [name for name, one in enumeration.members.items() if one and one & number == one]
         if enumeration.flags and names and sum({enumeration.members[name] for name in names}) == number:
             return ",".join(names)
-    some = ", ".join(list(enumeration.members)[:10])
-    raise ConversionError("wrong_type", f"{shown(value)} is not one of {some}")
+    examples = ", ".join(list(enumeration.members)[:10])
+    raise ConversionError("wrong_type", f"{shown(value)} is not one of {examples}")
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------
@@ -417,7 +437,7 @@ def as_json(value: Any, edm: str, version: Version, strings: bool = False) -> An
     if isinstance(value, int) and not isinstance(value, bool):
         if edm == "Edm.Int64" and strings:
             return str(value)
-        if abs(value) > _SAFE:
+        if abs(value) > _MAX_EXACT:
             raise NeedsStrings
         return value
     if isinstance(value, bytes):
@@ -529,5 +549,5 @@ def _v4_literal(value: Any, edm: str) -> str:
         return f"{value:f}"
     if isinstance(value, str):
         return quoted(value) if edm.startswith("Edm.") else f"{edm}{quoted(value)}"
-    found = _iso(value)
-    return found if isinstance(found, str) else str(found)
+    formatted = _iso(value)
+    return formatted if isinstance(formatted, str) else str(formatted)

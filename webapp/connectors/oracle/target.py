@@ -65,7 +65,7 @@ class OracleTarget(StatementTarget):
         statement, order = self._statement(mode)
         types = [_type(self.writing.columns[place]) for place in order]
         failures = list(unfit.values())
-        self._caught = {}
+        self._returned = {}
         names = self.writing.capture if mode == "insert" else ()
         wanted = [self.writing.entity.column(name) for name in names]
         back = [_type(one) or "DB_TYPE_VARCHAR" for one in wanted if one is not None]
@@ -79,7 +79,7 @@ class OracleTarget(StatementTarget):
             ]
             failures += rejection
             bad = {one.index for one in rejection}
-            self._caught |= {
+            self._returned |= {
                 row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad
             }
             if mode in ("update", "delete"):

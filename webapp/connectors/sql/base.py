@@ -51,7 +51,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "22": "wrong_type",
 }
 # Classes that concern the statement, the session or the server, not a row.
-_NOT_OF_ROW: Final = (
+_NON_ROW_CLASSES: Final = (
     "08",
     "0A",
     "25",
@@ -73,7 +73,7 @@ _NOT_OF_ROW: Final = (
 
 def is_of_row(state: str) -> bool:
     """Return whether a SQLSTATE concerns a row's values. States that triggers define do."""
-    return bool(state) and not state.startswith(_NOT_OF_ROW)
+    return bool(state) and not state.startswith(_NON_ROW_CLASSES)
 
 
 def reason_of(state: str) -> str:
@@ -108,10 +108,10 @@ def ordered(dialect: Dialect, columns: Sequence[str], order: Sequence[str] | Non
 
 def matched(entities: Iterable[Entity], name: str) -> Entity | None:
     """Return the entity with this name, or else the only one whose name differs only in case."""
-    every = list(entities)
-    exact = next((one for one in every if one.name == name), None)
-    alike = [one for one in every if one.name.casefold() == name.casefold()]
-    return exact or (alike[0] if len(alike) == 1 else None)
+    candidates = list(entities)
+    exact = next((one for one in candidates if one.name == name), None)
+    matches = [one for one in candidates if one.name.casefold() == name.casefold()]
+    return exact or (matches[0] if len(matches) == 1 else None)
 
 
 _NUMBER: Final = re.compile(r"'-?\d+(\.\d+)?'")
@@ -131,29 +131,29 @@ def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
         words = literals(dialect, values, replace(column, type="text"))
         return [word[1:-1] if _NUMBER.fullmatch(word) else word for word in words]
     if pa.types.is_binary(kind):
-        lead, end = {
+        prefix, suffix = {
             "postgresql": ("'\\x", "'"),
             "mssql": ("0x", ""),
             "oracle": ("HEXTORAW('", "')"),
             "db2": ("BX'", "'"),
         }.get(dialect.name, ("X'", "'"))
-        return ["NULL" if one is None else f"{lead}{one.hex()}{end}" for one in values.to_pylist()]
+        return ["NULL" if one is None else f"{prefix}{one.hex()}{suffix}" for one in values.to_pylist()]
     escape = SqlEscape(dialect)
-    start = end = ""
+    start = suffix = ""
     codec = scalar_codec(kind, escape)
     if pa.types.is_string(kind):
-        start, end = dialect.text_lead, "'"
+        start, suffix = dialect.text_lead, "'"
     elif pa.types.is_date(kind):
-        start, end = dialect.date_lead, "'"
+        start, suffix = dialect.date_lead, "'"
     elif pa.types.is_time(kind):
-        start, end = "'", "'"
+        start, suffix = "'", "'"
     elif pa.types.is_timestamp(kind):
-        start, end = dialect.timestamp_lead, (dialect.zone if kind.tz else "") + "'"
+        start, suffix = dialect.timestamp_lead, (dialect.zone if kind.tz else "") + "'"
         codec = codecs.TimestampCodec(dialect.between.encode())
     elif pa.types.is_boolean(kind):
         false, true = dialect.booleans
         codec = codecs.BoolCodec(false.encode(), true.encode())
-    wrapping = Wrapping((start, "NULL", ""), (end, "", ""))
+    wrapping = Wrapping((start, "NULL", ""), (suffix, "", ""))
     if not len(values):
         return []
     texts = Layout([Spelled(column.name, codec, wrapping)], Frame(), joint=False).texts_of([values])
@@ -189,8 +189,8 @@ def _update(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str
     keys = writing.key_columns
     pairs = {name: f"{dialect.quoted(name)} = {value}" for name, value in row.items()}
     setting = ", ".join(pair for name, pair in pairs.items() if name not in keys)
-    found = " AND ".join(pairs[name] for name in keys)
-    return f"UPDATE {table} SET {setting} WHERE {found};"
+    condition = " AND ".join(pairs[name] for name in keys)
+    return f"UPDATE {table} SET {setting} WHERE {condition};"
 
 
 def _upsert(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str]) -> str:
@@ -206,8 +206,8 @@ def _upsert(dialect: Dialect, table: str, writing: WriteSpec, row: dict[str, str
         return f"{_insert(dialect, table, writing, row).removesuffix(';')} ON DUPLICATE KEY UPDATE {setting};"
     source = ", ".join(f"{value} AS {quoted(name)}" for name, value in row.items())
     origin = {"oracle": " FROM DUAL", "db2": " FROM SYSIBM.SYSDUMMY1"}.get(dialect.name, "")
-    found = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in keys)
-    parts = [f"MERGE INTO {table} t USING (SELECT {source}{origin}) s ON ({found})"]
+    condition = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in keys)
+    parts = [f"MERGE INTO {table} t USING (SELECT {source}{origin}) s ON ({condition})"]
     if any(name not in keys for name in row):
         setting = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in others)
         parts.append(f"WHEN MATCHED THEN UPDATE SET {setting}")
@@ -240,9 +240,9 @@ def declared(dialect: Dialect, column: Column, *, key: bool = False) -> str:
     it."""
     if column.declared:
         return column.declared
-    own = _TYPES[dialect.name].get(column.type)
-    if own:
-        return own
+    own_type = _TYPES[dialect.name].get(column.type)
+    if own_type:
+        return own_type
     if column.type == "array" and dialect.name == "postgresql" and column.items:
         return declared(dialect, Column("", column.items, "")) + "[]"
     if column.type == "decimal":
@@ -304,16 +304,16 @@ def size_of(value: Any) -> int:
 
 def grouped(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Group rows into lists of up to `limits.QUERY_BATCH_BYTES`, or `limits.TARGET_READ_ROWS` rows."""
-    piece: list[Row] = []
+    group: list[Row] = []
     size = 0
     for row in rows:
-        piece.append(row)
+        group.append(row)
         size += size_of(row)
-        if size >= limits.QUERY_BATCH_BYTES or len(piece) == limits.TARGET_READ_ROWS:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
+        if size >= limits.QUERY_BATCH_BYTES or len(group) == limits.TARGET_READ_ROWS:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def next_count(count: int, rows: int, size: int) -> int:
@@ -326,24 +326,24 @@ def next_count(count: int, rows: int, size: int) -> int:
 def answer(rows: Iterable[Row], limit: int | None) -> list[Row]:
     """Return the first rows of a query for a field. Raises `ConnectorError` if they exceed
     `limits.QUERY_ANSWER_BYTES`."""
-    found, size = [], 0
+    result, size = [], 0
     for row in islice(rows, limit):
-        found.append(row)
+        result.append(row)
         size += size_of(row)
         if size > limits.QUERY_ANSWER_BYTES:
             raise answer_too_large()
-    return found
+    return result
 
 
 def first(rows: Iterable[Row]) -> list[Row]:
     """Return the rows up to the one that exceeds `limits.SAMPLE_BYTES`."""
-    found, size = [], 0
+    result, size = [], 0
     for row in rows:
-        found.append(row)
+        result.append(row)
         size += size_of(row)
         if size > limits.SAMPLE_BYTES:
             break
-    return found
+    return result
 
 
 # --- Queries with placeholders
@@ -362,18 +362,18 @@ def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "
         parts = list(placeholders.parse(text.strip().rstrip(";")).parts)
     except placeholders.PlaceholderError as problem:
         raise ConnectorError(f"The query is invalid: {problem}", reason="bad_query") from None
-    for at in range(1, len(parts) - 1):
-        before, hole, after = parts[at - 1 : at + 2]
-        if not isinstance(before, str) or isinstance(hole, str) or not isinstance(after, str):
+    for index in range(1, len(parts) - 1):
+        before, placeholder, after = parts[index - 1 : index + 2]
+        if not isinstance(before, str) or isinstance(placeholder, str) or not isinstance(after, str):
             continue
         if before.endswith("'") and after.startswith("'"):
-            parts[at - 1], parts[at + 1] = before[:-1], after[1:]
-    found: list[Any] = []
+            parts[index - 1], parts[index + 1] = before[:-1], after[1:]
+    parameters: list[Any] = []
     pieces: list[str] = []
     for part in parts:
         if isinstance(part, str):
-            for sign in doubled:
-                part = part.replace(sign, sign + sign)
+            for char in doubled:
+                part = part.replace(char, char + char)
             pieces.append(part)
             continue
         if part.name not in values:
@@ -388,9 +388,9 @@ def bound(text: str, values: Mapping[str, Any], marker: str, *, doubled: str = "
             for step in part.filters:
                 column = step(column)
             value = column[0].as_py()
-        found.append(value)
-        pieces.append(marker.format(len(found)))
-    return "".join(pieces), found
+        parameters.append(value)
+        pieces.append(marker.format(len(parameters)))
+    return "".join(pieces), parameters
 
 
 # Names of the dialects in sqlglot. The others are tokenized as standard SQL.

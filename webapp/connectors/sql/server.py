@@ -60,7 +60,7 @@ class ServerSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _leads_somewhere(self) -> Self:
+    def _has_host(self) -> Self:
         if not self.connection_string and not self.host:
             raise ValueError("enter a connection_string or a host")
         if self.ca_certificate and _PEM not in self.ca_certificate:
@@ -89,16 +89,16 @@ def of_url(rest: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     Raises ValueError.
     """
     parts = urlsplit(f"any://{rest}")
-    found: dict[str, Any] = {
+    parsed: dict[str, Any] = {
         "host": parts.hostname,
         "port": parts.port,
         "database": unquote(parts.path.removeprefix("/")),
         "username": unquote(parts.username or ""),
     }
-    found = {name: value for name, value in found.items() if value}
+    parsed = {name: value for name, value in parsed.items() if value}
     if parts.password is not None:
-        found["password"] = unquote(parts.password)  # may be empty
-    return found, parse_qsl(parts.query, keep_blank_values=True)
+        parsed["password"] = unquote(parts.password)  # may be empty
+    return parsed, parse_qsl(parts.query, keep_blank_values=True)
 
 
 class ConnectOptions(Protocol):
@@ -115,28 +115,28 @@ class ConnectOptions(Protocol):
 def in_one_go(
     gate: Gate,
     connect_options: Callable[[], ConnectOptions],
-    enter: Callable[[], Any],
-    spoken: Mapping[str, str],
+    sign_in: Callable[[], Any],
+    tls_messages: Mapping[str, str],
 ) -> Iterator[Stage]:
     """Yield the stages for a driver that connects, agrees on TLS and signs in with one call.
 
     `sign_in` opens a session with `title`, `permitted` and `sampled`; `tls_messages` are messages by TLS
     mode.
     """
-    opened: list[Any] = []
-    found: list[ConnectOptions] = []
+    sessions: list[Any] = []
+    options: list[ConnectOptions] = []
 
     def resolve() -> str:
-        found.append(connect_options())
-        return f"{found[0].host} resolves to {', '.join(gate.addresses(found[0].host, found[0].port))}."
+        options.append(connect_options())
+        return f"{options[0].host} resolves to {', '.join(gate.addresses(options[0].host, options[0].port))}."
 
     def connect() -> str:
-        gate.connect(found[0].host, found[0].port, limits.TARGET_CONNECT_SECONDS).close()
-        return f"Port {found[0].port} accepts connections."
+        gate.connect(options[0].host, options[0].port, limits.TARGET_CONNECT_SECONDS).close()
+        return f"Port {options[0].port} accepts connections."
 
     def auth() -> str:
-        opened.append(enter())
-        return f"Signed in to {opened[0].title}. {spoken[found[0].tls]}"
+        sessions.append(sign_in())
+        return f"Signed in to {sessions[0].title}. {tls_messages[options[0].tls]}"
 
     try:
         yield from staged(
@@ -144,43 +144,43 @@ def in_one_go(
                 ("resolve", resolve),
                 ("connect", connect),
                 ("auth", auth),
-                ("permission", lambda: opened[0].permitted()),
-                ("sample", lambda: opened[0].sampled()),
+                ("permission", lambda: sessions[0].permitted()),
+                ("sample", lambda: sessions[0].sampled()),
             )
         )
     finally:
-        for one in opened:
-            one.close()
+        for session in sessions:
+            session.close()
 
 
 def answering(gate: Gate, host: str, port: int, seconds: float) -> str:
     """Connect to a host through the address guard, and return the address that answered. Raises
     `ConnectorError`."""
     try:
-        with gate.connect(host, port, seconds) as answer:
-            return str(answer.getpeername()[0])
+        with gate.connect(host, port, seconds) as connection:
+            return str(connection.getpeername()[0])
     except GateError as error:
         raise from_gate_error(error) from None
 
 
 def entered(
-    link: Callable[[float], Any], session: Callable[[Any, Callable[[], Any]], S], timeout: float | None
+    connect: Callable[[float], Any], session: Callable[[Any, Callable[[], Any]], S], timeout: float | None
 ) -> S:
     """Open a session over a connection that `connect` opens within the timeout.
 
     `session` gets the connection and a function that opens another one.
     """
     seconds = timeout or limits.TARGET_CONNECT_SECONDS
-    first = link(seconds)
+    connection = connect(seconds)
     try:
-        return session(first, lambda: link(seconds))
+        return session(connection, lambda: connect(seconds))
     except BaseException:
-        first.close()
+        connection.close()
         raise
 
 
-def unanswered(said: str, hint: str, code: str = "target_failed") -> ConnectorError:
+def unanswered(message: str, hint: str, code: str = "target_failed") -> ConnectorError:
     """Return the error for a failed connection whose driver does not report the cause."""
     return ConnectorError(
-        f"The connection failed: {said}", code=code, reason="refused", hint=hint, transient=True
+        f"The connection failed: {message}", code=code, reason="refused", hint=hint, transient=True
     )

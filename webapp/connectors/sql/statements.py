@@ -116,11 +116,11 @@ class StatementSession(Session):
 
     def sampled(self) -> str:
         """Read one row of the first table, and return a message."""
-        found = next((entity for entity in self.entities() if entity.kind == "table"), None)
-        if found is None:
+        table = next((entity for entity in self.entities() if entity.kind == "table"), None)
+        if table is None:
             return "No tables yet."
-        self.link.ask(self.limited("*", f"FROM {self.table(found)}", 1))
-        return f"Read from {found.name}."
+        self.link.ask(self.limited("*", f"FROM {self.table(table)}", 1))
+        return f"Read from {table.name}."
 
     # --- metadata ---
 
@@ -147,13 +147,13 @@ class StatementSession(Session):
         """See `Session.sample`."""
         names = base.listed(self.dialect, (column.name for column in entity.fields))
         text = self.limited(names, f"FROM {self.table(entity)}", max(int(limit), 0))
-        found: list[Sequence[Any]] = []
+        result: list[Sequence[Any]] = []
         with closing(self.another()) as link:
             for _, rows in link.stream(text):
-                found += rows
-                if base.size_of(found) > limits.SAMPLE_BYTES:
+                result += rows
+                if base.size_of(result) > limits.SAMPLE_BYTES:
                     break
-        return batch_of([column.name for column in entity.fields], found)
+        return batch_of([column.name for column in entity.fields], result)
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
@@ -164,20 +164,20 @@ class StatementSession(Session):
         ordered = base.ordered(self.dialect, columns, order)
         if where.strip():
             check_condition(self.dialect.name, where)
-        yield from self._streamed(f"SELECT {names} FROM {self.table(entity)}{condition}{ordered}")
+        yield from self._stream_batches(f"SELECT {names} FROM {self.table(entity)}{condition}{ordered}")
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
         statement, _ = base.bound(text, {}, self.marker)
         check_query(self.dialect.name, statement)
         empty = True
-        for batch in self._streamed(statement):
+        for batch in self._stream_batches(statement):
             empty = False
             yield batch
         if empty:  # an empty stream has no column names
             yield self.query(text, {}, 1)
 
-    def _streamed(self, text: str) -> Iterator[pa.RecordBatch]:
+    def _stream_batches(self, text: str) -> Iterator[pa.RecordBatch]:
         link = self.another()
         try:
             self.begin_reading(link)
@@ -192,24 +192,24 @@ class StatementSession(Session):
         cells, failures = literals(self.dialect, fields, wanted)
         missing = {error.index for error in failures}
         names = [self.dialect.quoted(name) for name in columns]
-        asked = [
+        queries = [
             f"SELECT {row} AS n{self.origin} WHERE EXISTS (SELECT 1 FROM {self.table(entity)} WHERE "
             + " AND ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
             + ")"
             for row, values in enumerate(zip(*cells, strict=True))
             if row not in missing and "NULL" not in values
         ]
-        there: set[int] = set()
-        for at in range(0, len(asked), limits.STATEMENT_KNOWN_ROWS):
-            _, rows = self.link.ask(" UNION ALL ".join(asked[at : at + limits.STATEMENT_KNOWN_ROWS]))
-            there.update(int(row[0]) for row in rows)
-        return pa.array([row in there for row in range(wanted.num_rows)], pa.bool_())
+        existing: set[int] = set()
+        for start in range(0, len(queries), limits.STATEMENT_KNOWN_ROWS):
+            _, rows = self.link.ask(" UNION ALL ".join(queries[start : start + limits.STATEMENT_KNOWN_ROWS]))
+            existing.update(int(row[0]) for row in rows)
+        return pa.array([row in existing for row in range(wanted.num_rows)], pa.bool_())
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. It may only contain a SELECT, and changes that it makes anyway are rolled back."""
-        statement, found = base.bound(text, values, self.marker, doubled=self.doubled)
+        statement, parameters = base.bound(text, values, self.marker, doubled=self.doubled)
         check_query(self.dialect.name, statement)
-        return batch_of(*self.reading(self.link, statement, found, max(int(limit), 0)))
+        return batch_of(*self.reading(self.link, statement, parameters, max(int(limit), 0)))
 
     # --- statements ---
 
@@ -249,23 +249,27 @@ class StatementSession(Session):
         """See `Session.commit_outcome`. Waits for a locked row up to the lock timeout, then returns None."""
         if not {"keys", "rows"} <= commit_token.keys():
             return None
-        found = []
+        existing = []
         for row in commit_token["rows"]:
-            same = " AND ".join(
+            condition = " AND ".join(
                 f"{self.dialect.quoted(name)} = {value}"
                 for name, value in zip(commit_token["keys"], row, strict=True)
             )
             try:
-                found.append(
-                    bool(self.link.ask(f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {same}")[1])
+                existing.append(
+                    bool(
+                        self.link.ask(f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {condition}")[
+                            1
+                        ]
+                    )
                 )
             except ConnectorError as error:
                 if error.reason != "locked":
                     raise
                 return None
-        if not found:
+        if not existing:
             return True  # nothing was inserted, so nothing can be missing or duplicated
-        return found[0] if all(found) or not any(found) else None
+        return existing[0] if all(existing) or not any(existing) else None
 
 
 def batch_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
@@ -274,7 +278,7 @@ def batch_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.RecordBa
     return pa.RecordBatch.from_arrays([of_objects(list(values)) for values in columns], list(names))
 
 
-_NATURAL: Final = {
+_NATIVE_TYPES: Final = {
     "text": pa.types.is_string, "enum": pa.types.is_string, "other": pa.types.is_string, "json": pa.types.is_string,
     "float": pa.types.is_floating, "boolean": pa.types.is_boolean, "date": pa.types.is_date,
 }  # fmt: skip
@@ -290,9 +294,9 @@ def literals(
         values = plain(array)
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        if not _NATURAL.get(column.type, lambda _: False)(values.type):
-            objects, found = convert_column(values, column, CONVERTERS[column.type])
-            failures |= {one.index: one for one in found}
+        if not _NATIVE_TYPES.get(column.type, lambda _: False)(values.type):
+            objects, errors = convert_column(values, column, CONVERTERS[column.type])
+            failures |= {one.index: one for one in errors}
             if column.type == "uuid" and column.declared.startswith("RAW"):  # Oracle stores UUIDs as 16 bytes
                 values = pa.array([one and one.bytes for one in objects], pa.binary())
                 column = replace(column, type="binary")
@@ -300,30 +304,32 @@ def literals(
                 values = pa.array([one and str(one) for one in objects], pa.string())
             else:
                 values = of_objects(objects)
-        cells.append(_written(dialect, values, column, failures))
+        cells.append(_to_literals(dialect, values, column, failures))
     return cells, sorted(failures.values(), key=lambda one: one.index)
 
 
-def _written(dialect: Dialect, values: pa.Array, column: Column, failures: dict[int, RowError]) -> list[str]:
+def _to_literals(
+    dialect: Dialect, values: pa.Array, column: Column, failures: dict[int, RowError]
+) -> list[str]:
     try:
         return base.literals(dialect, values, column)
     except FormatError:
         pass  # one of the values is invalid: find out which
-    found = []
+    result = []
     for row in range(len(values)):
         try:
-            found += base.literals(dialect, values.slice(row, 1), column)
+            result += base.literals(dialect, values.slice(row, 1), column)
         except FormatError as error:
-            found.append("NULL")
+            result.append("NULL")
             failures[row] = RowError(row, "wrong_type", f"{column.name}: {error}", column=column.name)
-    return found
+    return result
 
 
-_CHANGES: Final = frozenset(
+_CHANGE_KEYWORDS: Final = frozenset(
     "insert update delete merge truncate into drop alter create grant revoke deny exec execute call declare begin"
     " commit rollback save savepoint set use kill shutdown backup restore dbcc waitfor trigger bulk nextval".split()
 )
-_OF_KIND: Final[Mapping[str, frozenset[str]]] = {
+_KEYWORDS_BY_KIND: Final[Mapping[str, frozenset[str]]] = {
     # Statements need no separator, so this lists all reserved words that begin one (Transact-SQL,
     # "Statements").
     "mssql": frozenset(
@@ -355,25 +361,25 @@ def check_query(kind: str, text: str) -> None:
     start = next((word for word in words if word != "("), "")
     if start not in ("select", "with"):
         raise _rejected("It does not start with SELECT or WITH.")
-    _check(kind, words)
+    _check_words(kind, words)
 
 
 def check_condition(kind: str, text: str) -> None:
     """Raise `ConnectorError` (reason `bad_query`) if a text is more than a condition."""
-    _check(kind, list(_words(kind, text)))
+    _check_words(kind, list(_words(kind, text)))
 
 
-def _check(kind: str, words: list[str]) -> None:
+def _check_words(kind: str, words: list[str]) -> None:
     depth = 0
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         depth += {"(": 1, ")": -1}.get(word, 0)
         if word == ";":
             raise _rejected("It contains a semicolon.")
         if depth < 0:
             raise _rejected("It closes a parenthesis that was not opened.")
-        if word in _CHANGES or word in _OF_KIND[kind]:
+        if word in _CHANGE_KEYWORDS or word in _KEYWORDS_BY_KIND[kind]:
             raise _rejected(f"It contains the keyword {word.upper()}.")
-        if word == "next" and words[place + 1 : place + 2] == ["value"]:
+        if word == "next" and words[index + 1 : index + 2] == ["value"]:
             raise _rejected("It reads the next value of a sequence.")
     if depth:
         raise _rejected("It opens a parenthesis that is not closed.")
@@ -396,30 +402,30 @@ def _words(kind: str, text: str) -> Iterator[str]:
         raise _rejected("It contains a control character.")
     if kind != "mssql" and _APOSTROPHES & set(text):
         raise _rejected("It contains a character that the server may read as an apostrophe.")
-    at = 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        assert found is not None
-        token, at = found[0], found.end()
-        match found.lastgroup:
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        assert match is not None
+        token, position = match[0], match.end()
+        match match.lastgroup:
             case "line":
                 if _LINE_ENDS.search(token):
                     raise _rejected("It contains a comment that may end before the end of the line.")
             case "comment":
-                at = _after_comment(text, at)
+                position = _after_comment(text, position)
             case "text":
-                at = _after_quote(text, at, "'")
+                position = _after_quote(text, position, "'")
             case "name":
-                at = _after_quote(text, at, '"')
+                position = _after_quote(text, position, '"')
             case "bracket" if kind == "mssql":
-                at = _after_quote(text, at, "]")
+                position = _after_quote(text, position, "]")
             case "number":
                 if not _NUMBER.fullmatch(token):  # servers read `1delete` as a number and a word
                     raise _rejected(f'"{token[:20]}" is not a number.')
             case "word":
                 word = unicodedata.normalize("NFKC", token).lower()
-                if kind == "oracle" and word in ("q", "nq") and text[at : at + 1] == "'":
-                    at = _after_oracle_quote(text, at + 1)
+                if kind == "oracle" and word in ("q", "nq") and text[position : position + 1] == "'":
+                    position = _after_oracle_quote(text, position + 1)
                 else:
                     if any(not one.isascii() and unicodedata.category(one)[0] not in "LM" for one in token):
                         raise _rejected(f'The name "{token[:20]}" must be quoted.')
@@ -430,34 +436,34 @@ def _words(kind: str, text: str) -> Iterator[str]:
                 yield token
 
 
-def _after_quote(text: str, at: int, sign: str) -> int:
+def _after_quote(text: str, position: int, sign: str) -> int:
     """Return the end of a quoted text or name, in which a doubled `sign` stands for itself."""
-    while (end := text.find(sign, at)) != -1:
+    while (end := text.find(sign, position)) != -1:
         if text[end + 1 : end + 2] != sign:
             return end + 1
-        at = end + 2
+        position = end + 2
     raise _rejected("It contains a quoted text or name that is not closed.")
 
 
-def _after_oracle_quote(text: str, at: int) -> int:
-    """Return the end of `q'[...]'` (Oracle, "Text Literals"). `at` is the position after the apostrophe."""
-    opener = text[at : at + 1]
+def _after_oracle_quote(text: str, position: int) -> int:
+    """Return the end of `q'[...]'` (Oracle, "Text Literals"). `position` is the position after the apostrophe."""
+    opener = text[position : position + 1]
     if not opener or opener.isspace():
         raise _rejected("It contains a quoted text that is not closed.")
-    end = text.find(_ORACLE_CLOSERS.get(opener, opener) + "'", at + 1)
+    end = text.find(_ORACLE_CLOSERS.get(opener, opener) + "'", position + 1)
     if end == -1:
         raise _rejected("It contains a quoted text that is not closed.")
     return end + 2
 
 
-def _after_comment(text: str, at: int) -> int:
-    """Return the end of a comment that starts before `at`. Some servers nest comments, others do not."""
-    found = _COMMENT_SIGN.search(text, at)
-    if found is None:
+def _after_comment(text: str, position: int) -> int:
+    """Return the end of a comment that starts before `position`. Some servers nest comments, others do not."""
+    match = _COMMENT_SIGN.search(text, position)
+    if match is None:
         raise _rejected("It contains a comment that is not closed.")
-    if found[0] == "/*":
+    if match[0] == "/*":
         raise _rejected("It contains a comment inside a comment.")
-    return found.end()
+    return match.end()
 
 
 # --- Targets ------------------------------------------------------------------------------------------------
@@ -479,13 +485,13 @@ class CommitKeys:
     written: int = 0
 
     def __post_init__(self) -> None:
-        brought = {column.name for column in self.writing.columns}
-        whole = [
+        written = {column.name for column in self.writing.columns}
+        complete = [
             one
             for one in (self.writing.entity.keys, *self.writing.entity.uniques)
-            if one and set(one) <= brought
+            if one and set(one) <= written
         ]
-        self.keys = min(whole, key=len, default=())
+        self.keys = min(complete, key=len, default=())
 
     def begin(self) -> None:
         """Start over for a new transaction."""
@@ -523,7 +529,7 @@ class StatementTarget(Target):
         self._names = [column.name for column in writing.columns]
         self._commit_keys = CommitKeys(writing)
         self._open = False
-        self._caught: dict[int, Sequence[Any]] = {}
+        self._returned: dict[int, Sequence[Any]] = {}
         """Values that the server generated, by the row's position in the batch."""
         if self.title and writing.capture and writing.mode != "insert":
             raise ConnectorError(
@@ -598,8 +604,8 @@ class StatementTarget(Target):
         """Return the generated values of each row of a batch, null for rejected rows."""
         names = list(self.writing.capture)
         none = (None,) * len(names)
-        rows = [self._caught.get(row, none) for row in range(count)]
-        arrays = [of_objects([row[place] for row in rows]) for place in range(len(names))]
+        rows = [self._returned.get(row, none) for row in range(count)]
+        arrays = [of_objects([row[index] for row in rows]) for index in range(len(names))]
         return pa.RecordBatch.from_arrays(arrays, names)
 
 
@@ -635,7 +641,7 @@ class LiteralTarget(StatementTarget):
     def sent(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
         """See `StatementTarget.sent`."""
         cells, failures = self.spelled(batch)
-        self._caught = {}
+        self._returned = {}
         bad = {error.index for error in failures}
         rows = [row for row in range(batch.num_rows) if row not in bad]
         keys = (
@@ -649,13 +655,13 @@ class LiteralTarget(StatementTarget):
         for piece in pieces(rows, cells, keys, self.most_rows, self.most_length, self.length):
             failures += isolate_bad_rows(piece, attempt, batch_sizer)
         bad = {error.index for error in failures}
-        stand = [row for row in rows if row not in bad]
-        failures += map(self.missing, self.unfound(stand, mode))
+        accepted = [row for row in rows if row not in bad]
+        failures += map(self.missing, self.unfound(accepted, mode))
         if mode == "insert":
-            self._commit_keys.wrote(self._names, cells, stand)
+            self._commit_keys.wrote(self._names, cells, accepted)
         failures.sort(key=lambda one: one.index)
-        wanted = self.writing.capture and mode != "delete"
-        return WriteResult(failures, self.captured(batch.num_rows) if wanted else None)
+        returns_values = self.writing.capture and mode != "delete"
+        return WriteResult(failures, self.captured(batch.num_rows) if returns_values else None)
 
     def insert(self, cells: Cells, rows: Sequence[int]) -> str:
         """Return the INSERT statement for rows."""
@@ -676,15 +682,15 @@ def pieces(
     seen: set[tuple[str, ...]] = set()
     size = 0
     for row in rows:
-        long = sum(length(column[row]) for column in cells)
+        row_length = sum(length(column[row]) for column in cells)
         key = tuple(column[row] for column in keys)
-        full = len(piece) == most_rows or size + long > most_length
+        full = len(piece) == most_rows or size + row_length > most_length
         if piece and (full or (keys and key in seen)):
             yield np.array(piece)
             piece, size = [], 0
             seen.clear()
         piece.append(row)
         seen.add(key)
-        size += long
+        size += row_length
     if piece:
         yield np.array(piece)

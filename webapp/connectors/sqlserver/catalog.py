@@ -67,10 +67,10 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
         return []
     columns: dict[int, list[Column]] = defaultdict(list)
     computed: dict[int, dict[str, str]] = defaultdict(dict)
-    for table, *told, expression in ask(_COLUMNS.format(where=where)):
-        columns[table].append(_column(*told))
+    for table, *details, expression in ask(_COLUMNS.format(where=where)):
+        columns[table].append(_column(*details))
         if expression:
-            computed[table][told[0]] = expression
+            computed[table][details[0]] = expression
     keys: dict[int, tuple[str, ...]] = {}
     uniques: dict[int, dict[str, list[str]]] = defaultdict(dict)
     filtered: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(dict)
@@ -87,17 +87,17 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
         pair[1].append(column)
         pair[2].append(to_column)
     relations: dict[int, list[Relation]] = defaultdict(list)
-    for (table, name), (to, own, theirs) in pairs.items():
-        relations[table].append(Relation(name, tuple(own), to, tuple(theirs)))
+    for (table, name), (to, referencing, referenced) in pairs.items():
+        relations[table].append(Relation(name, tuple(referencing), to, tuple(referenced)))
     checks: dict[int, list[str]] = defaultdict(list)
     for table, definition in ask(_CHECKS.format(where=where)):
         checks[table].append(definition)
-    found = []
+    result = []
     for table, schema, name, kind in tables:
         others = tuple(dict.fromkeys(tuple(unique) for unique in uniques[table].values()))
-        alone = {one[0] for one in (keys.get(table, ()), *others) if len(one) == 1}
+        single = {one[0] for one in (keys.get(table, ()), *others) if len(one) == 1}
         fields = (
-            replace(column, key=column.name in keys.get(table, ()), unique=column.name in alone)
+            replace(column, key=column.name in keys.get(table, ()), unique=column.name in single)
             for column in columns[table]
         )
         entity = Entity(
@@ -113,8 +113,8 @@ def entities(ask: Ask, home: str, where: str = "") -> list[Entity]:
                 UniqueIndex(tuple(names), condition) for (_, condition), names in filtered[table].items()
             ),
         )
-        found.append(by_stored_columns(entity, computed[table]) if computed[table] else entity)
-    return sorted(found, key=lambda one: (one.parts[0] != home, one.parts))
+        result.append(by_stored_columns(entity, computed[table]) if computed[table] else entity)
+    return sorted(result, key=lambda one: (one.parts[0] != home, one.parts))
 
 
 def name_of(schema: str, name: str, home: str) -> str:
@@ -128,18 +128,18 @@ def _column(
 ) -> Column:  # fmt: skip
     type_ = _TYPES.get(kind, "other")
     # In bytes; -1 means (max), and for ntext it is the size of a pointer.
-    wide = kind in ("nchar", "nvarchar", "sysname")
-    sized = kind in ("char", "varchar", "binary", "varbinary") or wide
-    chars = (length // 2 if wide else length) if sized and length > 0 else None
+    is_unicode = kind in ("nchar", "nvarchar", "sysname")
+    has_size = kind in ("char", "varchar", "binary", "varbinary") or is_unicode
+    chars = (length // 2 if is_unicode else length) if has_size and length > 0 else None
     precision, scale = _MONEY.get(kind, (precision, scale))
     declared = kind
-    if sized:
+    if has_size:
         declared = f"{kind}({chars or 'max'})"
     elif type_ == "decimal" and kind not in _MONEY:
         declared = f"{kind}({precision},{scale})"
     elif kind in ("datetime2", "datetimeoffset", "time"):
         declared = f"{kind}({scale})"
-    versioned = kind in ("timestamp", "rowversion")
+    is_row_version = kind in ("timestamp", "rowversion")
     return Column(
         name,
         type_,
@@ -150,6 +150,6 @@ def _column(
         scale=scale if type_ == "decimal" else None,
         bits=_BITS.get(kind),
         unsigned=kind == "tinyint",
-        generated="identity" if identity else "computed" if computed or versioned else "",
+        generated="identity" if identity else "computed" if computed or is_row_version else "",
         default=default,
     )

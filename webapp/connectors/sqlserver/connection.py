@@ -33,7 +33,7 @@ _REASONS: Final[Mapping[int, str]] = {
     245: "wrong_type", 241: "wrong_type", 8114: "wrong_type", 8169: "wrong_type", 206: "wrong_type",
     9420: "wrong_type", 13609: "wrong_type", 50000: "refused", 3609: "refused",
 }  # fmt: skip
-_WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
+_STATEMENT_ERRORS: Final[Mapping[int, tuple[str, str, bool]]] = {
     18456: ("auth_failed", "Check the user name and the password.", False),
     18452: ("auth_failed", "The server accepts only Windows accounts. Enable SQL Server authentication.", False),
     18486: ("auth_failed", "The account is locked.", False),
@@ -62,14 +62,14 @@ _WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
 _COLUMN: Final = re.compile(r"column '([^']+)'", re.I)
 
 
-def convert_error(number: int, said: str) -> ConnectorError:
+def convert_error(number: int, text: str) -> ConnectorError:
     """Convert an error that does not concern a row."""
-    message = shortened(said)
+    message = shortened(text)
     if number == _TIMEOUT:
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if number in _LOST:
         return ConnectionLost(f"The connection to the server was lost: {message}")
-    reason, hint, transient = _WHOLE.get(number, ("failed", "", False))
+    reason, hint, transient = _STATEMENT_ERRORS.get(number, ("failed", "", False))
     code = "read_only_connection" if reason == "read_only" else "target_failed"
     details = {"native": str(number)} if number else {}
     return ConnectorError(message, code=code, reason=reason, hint=hint, transient=transient, details=details)
@@ -83,18 +83,18 @@ def row_rejection(error: ConnectorError, entity: Entity) -> RowRejection | None:
     reason = _REASONS.get(number, "refused")
     if number == 547 and any(word in error.message for word in ("FOREIGN KEY", "REFERENCE")):
         reason = "foreign_key"
-    found = _COLUMN.search(error.message)
-    column = found[1] if found and entity.column(found[1]) else None
+    match = _COLUMN.search(error.message)
+    column = match[1] if match and entity.column(match[1]) else None
     return RowRejection(reason, error.message, str(number), column)
 
 
 # --- Connection ---------------------------------------------------------------------------------------------
 
-_GONE: Final = 20047  # FreeTDS: the connection is dead
+_DEAD_CONNECTION: Final = 20047  # FreeTDS: the connection is dead
 _waiting: Final = threading.local()
 
 
-def _waits(descriptor: int) -> None:
+def _record_socket(descriptor: int) -> None:
     """Record the socket that the driver is about to wait for. The driver has no other way to find it."""
     link = getattr(_waiting, "link", None)
     if link is not None:
@@ -141,15 +141,15 @@ class MssqlLink:
         try:
             self._connection = _mssql.MSSQLConnection(server=host, port=str(port), **how)
         except _mssql.MSSQLException as error:
-            raise self._ours(error) from None
+            raise self._convert(error) from None
 
     @staticmethod
-    def _ours(error: Exception) -> ConnectorError:
+    def _convert(error: Exception) -> ConnectorError:
         number = getattr(error, "number", 0) or (
-            0 if isinstance(error, _mssql.MSSQLDatabaseException) else _GONE
+            0 if isinstance(error, _mssql.MSSQLDatabaseException) else _DEAD_CONNECTION
         )
-        said = getattr(error, "text", None) or (error.args[0] if error.args else "")
-        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        raw = getattr(error, "text", None) or (error.args[0] if error.args else "")
+        text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
         head, _, tail = text.partition("DB-Lib error message")
         if not head and (found := re.match(r"\s*(\d+)", tail)):
             number = int(
@@ -157,8 +157,8 @@ class MssqlLink:
             )  # the server sent no message: the number belongs to another connection's message
         return convert_error(number, head or text)
 
-    def _carry_out(self, text: str, values: Sequence[Any] = ()) -> None:
-        _mssql.set_wait_callback(_waits)
+    def _execute(self, text: str, values: Sequence[Any] = ()) -> None:
+        _mssql.set_wait_callback(_record_socket)
         _waiting.link = self
         try:
             if values:
@@ -173,7 +173,7 @@ class MssqlLink:
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `DriverConnection.query`: returns the first result that has columns."""
         try:
-            self._carry_out(text, values)
+            self._execute(text, values)
             names, rows = self._names(), map(self._row, self._connection)
             if limit is None:
                 return names, list(rows)
@@ -182,38 +182,38 @@ class MssqlLink:
             finally:
                 self._connection.cancel()  # discards unread rows
         except _mssql.MSSQLException as error:
-            raise self._ours(error) from None
+            raise self._convert(error) from None
 
     def _names(self) -> list[str]:
         return [one[0] or "" for one in self._connection.get_header() or ()]
 
     @staticmethod
     def _row(row: dict[Any, Any]) -> tuple[Any, ...]:
-        places = [key for key in row if isinstance(key, int)]
-        return tuple(row[place] for place in sorted(places))
+        indexes = [key for key in row if isinstance(key, int)]
+        return tuple(row[index] for index in sorted(indexes))
 
     def run(self, text: str) -> int:
         """See `Link.run`."""
-        _mssql.set_wait_callback(_waits)
+        _mssql.set_wait_callback(_record_socket)
         _waiting.link = self
         try:
             self._connection.execute_non_query(text)
             return int(self._connection.rows_affected)
         except _mssql.MSSQLException as error:
-            raise self._ours(error) from None
+            raise self._convert(error) from None
         finally:
             _waiting.link = None
 
     def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
         """See `Link.stream`."""
         try:
-            self._carry_out(text)
+            self._execute(text)
             names = self._names()
             rows: Iterator[Sequence[Any]] = map(self._row, self._connection)
             for piece in sql.grouped(rows):
                 yield names, piece
         except _mssql.MSSQLException as error:
-            raise self._ours(error) from None
+            raise self._convert(error) from None
 
     def close(self) -> None:
         """See `Link.close`."""
@@ -227,7 +227,7 @@ class MssqlLink:
             if self.descriptor is None:
                 return
             try:
-                with socket.socket(fileno=os.dup(self.descriptor)) as same:
-                    same.shutdown(socket.SHUT_RDWR)
+                with socket.socket(fileno=os.dup(self.descriptor)) as duplicate:
+                    duplicate.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # already closed

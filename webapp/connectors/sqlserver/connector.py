@@ -77,9 +77,9 @@ class MssqlConnector(ServerConnector):
 
     def connect_options(self) -> ConnectOptions:
         """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
-        given = self.settings
-        said = _read(given.connection_string) if given.connection_string else {}
-        host = given.host or said.get("host") or ""
+        settings = self.settings
+        parsed = _parse_connection_string(settings.connection_string) if settings.connection_string else {}
+        host = settings.host or parsed.get("host") or ""
         if not host or "/" in host or "\\" in host:
             raise bad_settings(
                 "A host name is required.",
@@ -87,11 +87,11 @@ class MssqlConnector(ServerConnector):
             )
         return ConnectOptions(
             host,
-            given.port or said.get("port") or 1433,
-            given.database or said.get("database") or "",
-            said.get("username", "sa") if given.username is None else given.username,
-            said.get("password", "") if given.password is None else given.password,
-            given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "require"),
+            settings.port or parsed.get("port") or 1433,
+            settings.database or parsed.get("database") or "",
+            parsed.get("username", "sa") if settings.username is None else settings.username,
+            parsed.get("password", "") if settings.password is None else settings.password,
+            settings.tls or parsed.get("tls") or ("verify-full" if settings.ca_certificate else "require"),
         )
 
     def open(self, timeout: float | None = None) -> MssqlSession:
@@ -136,7 +136,7 @@ class MssqlConnector(ServerConnector):
                     conn_properties=SET_UP,
                 )
             except ConnectionLost as error:
-                raise _at_arrival(error, params) from None
+                raise _connection_error(error, params) from None
 
     # --- verification ---
 
@@ -145,21 +145,21 @@ class MssqlConnector(ServerConnector):
         return in_one_go(self.gate, self.connect_options, self.open, SPOKEN)
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse_connection_string(text: str) -> dict[str, Any]:
     """Parse a connection string."""
     text = text.strip().removeprefix("jdbc:")
     scheme, mark, rest = text.partition("://")
     try:
         if mark and scheme.partition("+")[0].lower() in _SCHEMES and ";" not in rest:
-            found, options = of_url(rest)
-            return found | _more(options)
+            parsed, options = of_url(rest)
+            return parsed | _parse_options(options)
         if mark and scheme.lower() in _SCHEMES:  # jdbc:sqlserver://host:1433;databaseName=shop;user=...
             server, _, tail = rest.partition(";")
-            return _of_pairs(
+            return _parse_pairs(
                 f"server={server.replace(':', ',')};{tail.replace('databaseName=', 'database=')}"
             )
         if not mark and "=" in text:
-            return _of_pairs(text)
+            return _parse_pairs(text)
     except ValueError:
         pass
     raise bad_settings(
@@ -168,57 +168,59 @@ def _read(text: str) -> dict[str, Any]:
     )
 
 
-def _of_pairs(text: str) -> dict[str, Any]:
+def _parse_pairs(text: str) -> dict[str, Any]:
     pairs = []
     for match in _PAIR.finditer(text):
         value = match[2].strip()
         pairs.append((match[1], value[1:-1].replace("}}", "}") if value.startswith("{") else value))
-    found = _more(pairs)
-    host, _, port = found.pop("host", "").removeprefix("tcp:").partition(",")
+    parsed = _parse_options(pairs)
+    host, _, port = parsed.pop("host", "").removeprefix("tcp:").partition(",")
     if not host:
         raise ValueError
-    return {"host": host.strip(), **({"port": int(port)} if port else {}), **found}
+    return {"host": host.strip(), **({"port": int(port)} if port else {}), **parsed}
 
 
-def _more(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _parse_options(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Interpret keys of ADO.NET, ODBC and JDBC.
 
     Encryption without trust in any certificate verifies the certificate (Microsoft,
     "SqlConnectionStringBuilder.TrustServerCertificate").
     """
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for name, value in pairs:
         key = _KEYS.get(name.lower())
         if key:
-            found[key] = value
+            parsed[key] = value
         elif name.lower() not in _IGNORED:
             raise unknown_option(name, _KEYS)
-    trust, encrypt = found.pop("trust", None), found.pop("encrypt", None)
-    trusts = trust is not None and _said("TrustServerCertificate", trust)
+    trust, encrypt = parsed.pop("trust", None), parsed.pop("encrypt", None)
+    is_trusted = trust is not None and _is_yes("TrustServerCertificate", trust)
     if encrypt is not None:
-        found["tls"] = ("require" if trusts else "verify-full") if _said("Encrypt", encrypt) else "disable"
-    elif trust is not None and not trusts:
-        found["tls"] = "verify-full"
-    return found
+        parsed["tls"] = (
+            ("require" if is_trusted else "verify-full") if _is_yes("Encrypt", encrypt) else "disable"
+        )
+    elif trust is not None and not is_trusted:
+        parsed["tls"] = "verify-full"
+    return parsed
 
 
-def _said(name: str, word: str) -> bool:
-    if word.lower() not in (*_YES, *_NO):
-        strict = " TDS 8.0 is not supported." if word.lower() == "strict" else ""
-        raise bad_settings(f"{name} does not accept {word!r}.", f"Use yes or no.{strict}")
-    return word.lower() in _YES
+def _is_yes(name: str, value: str) -> bool:
+    if value.lower() not in (*_YES, *_NO):
+        strict = " TDS 8.0 is not supported." if value.lower() == "strict" else ""
+        raise bad_settings(f"{name} does not accept {value!r}.", f"Use yes or no.{strict}")
+    return value.lower() in _YES
 
 
-def _at_arrival(error: ConnectionLost, params: ConnectOptions) -> ConnectorError:
+def _connection_error(error: ConnectionLost, params: ConnectOptions) -> ConnectorError:
     """Return the error of a failed connection. The driver does not distinguish a rejected certificate."""
-    said = error.message.replace("(rowsmith:", f"({params.host}:")
+    message = error.message.replace("(rowsmith:", f"({params.host}:")
     if params.tls == "verify-full" and error.code != "target_timeout":
         return ConnectorError(
-            f"A connection with a verified certificate could not be established: {said}",
+            f"A connection with a verified certificate could not be established: {message}",
             reason="tls_failed",
             hint="Enter the certificate of the authority that signed the server's, and the host name it was issued for."
             " With tls set to require, the certificate is not verified.",
         )
     return unanswered(
-        said, "Check that SQL Server listens on this address, with TLS as configured.", error.code
+        message, "Check that SQL Server listens on this address, with TLS as configured.", error.code
     )

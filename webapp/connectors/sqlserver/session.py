@@ -74,15 +74,15 @@ class MssqlSession(StatementSession):
 
     def permitted(self) -> str:
         """See `StatementSession.permitted`."""
-        said = super().permitted()
-        _, ((may,),) = self.link.ask("SELECT HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'CONNECT')")
-        if may == 0:
+        message = super().permitted()
+        _, ((is_allowed,),) = self.link.ask("SELECT HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'CONNECT')")
+        if is_allowed == 0:
             raise ConnectorError(
                 "The account is not allowed to use the database.",
                 reason="no_permission",
                 hint="Ask the database owner to grant CONNECT.",
             )
-        return said
+        return message
 
     def target(self, writing: WriteSpec) -> Target:
         """See `Session.target`."""

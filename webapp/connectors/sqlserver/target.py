@@ -40,7 +40,7 @@ class MssqlTarget(LiteralTarget):
             replace(column, bits=64) if column.type == "integer" and column.bits is None else column
             for column in writing.columns
         ]
-        self._numbered = writing.mode != "update" and any(
+        self._inserts_identity = writing.mode != "update" and any(
             column.generated == "identity" for column in writing.columns
         )
 
@@ -48,32 +48,32 @@ class MssqlTarget(LiteralTarget):
 
     def opening(self) -> None:
         """See `StatementTarget.opening`."""
-        numbers = f" SET IDENTITY_INSERT {self._table} ON;" if self._numbered else ""
+        numbers = f" SET IDENTITY_INSERT {self._table} ON;" if self._inserts_identity else ""
         self._link.run(f"BEGIN TRANSACTION;{numbers}")
 
     def ending(self) -> None:
         """See `StatementTarget.ending`."""
         self._link.run("COMMIT TRANSACTION")
-        self._number_off()
+        self._disable_identity_insert()
 
     def undoing(self) -> None:
         """See `StatementTarget.undoing`."""
         self._link.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
-        self._number_off()
+        self._disable_identity_insert()
 
-    def _number_off(self) -> None:
-        if self._numbered:  # only one table of a session may have it on
+    def _disable_identity_insert(self) -> None:
+        if self._inserts_identity:  # only one table of a session may have it on
             self._link.run(f"SET IDENTITY_INSERT {self._table} OFF")
 
     # --- rows ---
 
     def statements(self, batch: pa.RecordBatch) -> list[str]:
         """See `Target.statements`."""
-        made = super().statements(batch)
-        if self._numbered:
-            on, off = (f"SET IDENTITY_INSERT {self._table} {word};" for word in ("ON", "OFF"))
-            return [f"{on} {one} {off}" for one in made]
-        return made
+        result = super().statements(batch)
+        if self._inserts_identity:
+            on, off = (f"SET IDENTITY_INSERT {self._table} {state};" for state in ("ON", "OFF"))
+            return [f"{on} {one} {off}" for one in result]
+        return result
 
     def spelled(self, batch: pa.RecordBatch) -> tuple[list[list[str]], list[RowError]]:
         """See `LiteralTarget.spelled`."""
@@ -81,7 +81,7 @@ class MssqlTarget(LiteralTarget):
 
     def unfound(self, rows: Sequence[int], mode: str) -> list[int]:
         """See `LiteralTarget.unfound`."""
-        return [row for row in rows if row not in self._caught] if mode in ("update", "delete") else []
+        return [row for row in rows if row not in self._returned] if mode in ("update", "delete") else []
 
     def attempt(self, cells: Cells, rows: list[int], mode: str) -> RowRejection | None:
         """See `LiteralTarget.attempt`."""
@@ -96,12 +96,12 @@ class MssqlTarget(LiteralTarget):
             rejection = row_rejection(error, self.writing.entity)
             if rejection is None:
                 raise
-            self._undo()
+            self._roll_back()
             return rejection
-        self._caught |= {int(row[0]): row[1:] for row in caught}
+        self._returned |= {int(row[0]): row[1:] for row in caught}
         return None
 
-    def _undo(self) -> None:
+    def _roll_back(self) -> None:
         """Roll back to the savepoint. Raises if a trigger or a conversion has ended the transaction."""
         _, ((state,),) = self._link.ask(
             "IF XACT_STATE() = 1 ROLLBACK TRANSACTION rowsmith; SELECT CAST(XACT_STATE() AS int)"
@@ -145,13 +145,13 @@ class MssqlTarget(LiteralTarget):
             "upsert": f"WHEN MATCHED THEN UPDATE SET {setting} WHEN NOT MATCHED THEN {insert}",
             "delete": "WHEN MATCHED THEN DELETE",
         }[mode]
-        wanted = [] if mode == "delete" else [writing.entity.column(name) for name in writing.capture]
-        noted = [f"c{place} {_cast(one)} NULL" for place, one in enumerate(wanted) if one]
-        back = ", ".join([f"s.{_ROW}", *(f"inserted.{quoted(one.name)}" for one in wanted if one)])
+        captured = [] if mode == "delete" else [writing.entity.column(name) for name in writing.capture]
+        definitions = [f"c{index} {_cast(one)} NULL" for index, one in enumerate(captured) if one]
+        output = ", ".join([f"s.{_ROW}", *(f"inserted.{quoted(one.name)}" for one in captured if one)])
         return (
-            f"DECLARE @done TABLE ({', '.join(['r int NOT NULL', *noted])}); "
+            f"DECLARE @done TABLE ({', '.join(['r int NOT NULL', *definitions])}); "
             f"MERGE INTO {self._table} WITH (HOLDLOCK) AS t USING ({source}) AS s ON ({on}) {parts} "
-            f"OUTPUT {back} INTO @done; SELECT * FROM @done;"
+            f"OUTPUT {output} INTO @done; SELECT * FROM @done;"
         )
 
 
