@@ -317,7 +317,7 @@ def octets(value: Any, column: Column) -> bytes:
 
 
 def identifier(value: Any, column: Column) -> uuid.UUID:
-    """A UUID."""
+    """Convert to a UUID."""
     try:
         return uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(text(value, column))
     except ValueError:

@@ -286,7 +286,7 @@ _FEW_TABLES: Final = 4  # chosen: the catalog of more tables is read as a whole,
 def _existing(
     session: Session, entity: Entity, columns: Mapping[str, Sequence[str]], limit: int
 ) -> dict[str, Any]:
-    """What `existing_values` returns for a table."""
+    """Return what `existing_values` returns for a table."""
     highest = {column: session.highest(entity, column) for column in columns["highest"]}
     values: dict[str, list[str]] = {}
     for column in columns["values"]:

@@ -33,8 +33,8 @@ def metadata(
     CPU time. Raises `ConnectorError` (reason `bad_document`).
     """
     answer = run(_READERS[kind], document, {"found_at": found_at}, seconds)
-    entities, _, found = answer.partition(b"\n")
-    return found, int(entities)
+    entities, _, data = answer.partition(b"\n")
+    return data, int(entities)
 
 
 def run(function: str, document: bytes, arguments: dict[str, Any], seconds: int) -> bytes:

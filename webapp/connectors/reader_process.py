@@ -45,16 +45,16 @@ log = logging.getLogger(__name__)
 
 _HEAD: Final = struct.Struct(">cI")
 _server: Final = ForkServer("webapp.connectors.reader_process")
-_turns = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
+_slots = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
 
 
-def _forget() -> None:
+def _reset_slots() -> None:
     """Reset the semaphore in a forked process: its slots belong to the parent."""
-    global _turns
-    _turns = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
+    global _slots
+    _slots = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_reset_slots)
 
 
 def too_large(text: str) -> ConnectorError:
@@ -82,35 +82,35 @@ class ReaderProcess(TableReader):
             process.cancel()
 
     def _frames(self, method: str, *arguments: Any) -> Iterator[tuple[bytes, bytes | bytearray]]:
-        """The frames of an answer. A process whose answer is not read to its end is replaced by the next request."""
+        """Yield the frames of an answer. If an answer is not read to its end, the next request replaces the process."""
         if self._process is None:
             self._process = _Process(self._connector, self._timeout)
         process = self._process
-        whole = False
+        is_complete = False
         try:
             for letter, payload in process.answer(method, arguments):
                 if letter == b"E":
                     error = _error(payload)
-                    whole = error.reason not in (
+                    is_complete = error.reason not in (
                         "too_large",
                         "lost",
                     )  # the driver may still be receiving data
                     raise error
                 yield letter, payload
-            whole = True
+            is_complete = True
         finally:
-            if not whole:
+            if not is_complete:
                 self._process = None
                 process.cancel()
                 process.close()
 
     def _json(self, method: str, *arguments: Any) -> Any:
-        (found,) = [orjson.loads(payload) for _, payload in self._frames(method, *arguments)]
-        return found
+        (result,) = [orjson.loads(payload) for _, payload in self._frames(method, *arguments)]
+        return result
 
     def _batches(self, method: str, *arguments: Any) -> Iterator[pa.RecordBatch]:
         for _, payload in self._frames(method, *arguments):
-            yield _unpacked(payload)
+            yield _read_batch(payload)
 
     def _batch(self, method: str, *arguments: Any) -> pa.RecordBatch:
         batches = list(self._batches(method, *arguments))
@@ -128,8 +128,8 @@ class ReaderProcess(TableReader):
 
     def entity(self, name: str) -> Entity | None:
         """See `Link.entity`."""
-        found = self._json("entity", name)
-        return None if found is None else entity_from_json(found)
+        stored = self._json("entity", name)
+        return None if stored is None else entity_from_json(stored)
 
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `TableReader.sample`."""
@@ -163,23 +163,23 @@ class _Process:
     """The process with the session, as the calling process sees it."""
 
     def __init__(self, connector: Connector, timeout: float | None) -> None:
-        self._channel, theirs = socket.socketpair()
-        self._ending = threading.Lock()
-        self._turn: threading.BoundedSemaphore | None = None
+        self._channel, child_socket = socket.socketpair()
+        self._end_lock = threading.Lock()
+        self._slot: threading.BoundedSemaphore | None = None
         self._pid, self._descriptor, self._cancelled = 0, -1, False
         try:
-            turns = _turns
-            if not turns.acquire(timeout=limits.APART_TURN_SECONDS):
+            slots = _slots
+            if not slots.acquire(timeout=limits.APART_TURN_SECONDS):
                 raise ConnectorError(
                     "Too many queries are running at the moment.",
                     reason="busy",
                     hint="Try again.",
                     transient=True,
                 )
-            self._turn = turns
-            with theirs:
+            self._slot = slots
+            with child_socket:
                 if not _server.ask(
-                    f"{type(connector).__module__.rpartition('.')[0]}.session", [theirs.fileno()]
+                    f"{type(connector).__module__.rpartition('.')[0]}.session", [child_socket.fileno()]
                 ):
                     raise ConnectorError(
                         "The process that reads from databases could not be started.",
@@ -199,7 +199,7 @@ class _Process:
             raise
 
     def answer(self, method: str, arguments: Sequence[Any]) -> Iterator[tuple[bytes, bytes | bytearray]]:
-        """Send a request; the frames of its answer."""
+        """Send a request, and yield the frames of its answer."""
         data = pickle.dumps((method, arguments))
         with suppress(OSError):  # the process has ended, which reading detects
             self._channel.sendall(struct.pack(">I", len(data)) + data)
@@ -213,9 +213,9 @@ class _Process:
     def _frames(self) -> Iterator[tuple[bytes, bytes | bytearray]]:
         while True:
             try:
-                head = _received(self._channel, _HEAD.size)
+                head = _receive(self._channel, _HEAD.size)
                 letter, size = _HEAD.unpack(head) if head else (b"", 0)
-                payload = _received(self._channel, size) if size else b""
+                payload = _receive(self._channel, size) if size else b""
             except OSError:
                 letter = b""
             if not letter or payload is None:
@@ -238,17 +238,17 @@ class _Process:
         if self._pid:
             self._end(limits.QUERY_STOP_SECONDS)
         self._channel.close()
-        with self._ending:  # `cancel` in another thread may be waiting for the process
+        with self._end_lock:  # `cancel` in another thread may be waiting for the process
             descriptor, self._descriptor = self._descriptor, -1
             if descriptor != -1:
                 os.close(descriptor)
-        turn, self._turn = self._turn, None
-        if turn is not None:
-            turn.release()
+        slot, self._slot = self._slot, None
+        if slot is not None:
+            slot.release()
 
     def _end(self, seconds: float) -> None:
         """Wait for the process to exit, then kill it."""
-        with self._ending:
+        with self._end_lock:
             if self._descriptor != -1:
                 waiter = select.poll()
                 waiter.register(self._descriptor, select.POLLIN)
@@ -265,26 +265,26 @@ class _Process:
 
 
 def _error(payload: bytes | bytearray) -> ConnectorError:
-    found = orjson.loads(payload)
-    trace = found["details"].pop("trace", None)
+    fields = orjson.loads(payload)
+    trace = fields["details"].pop("trace", None)
     if trace is not None:
         log.error("reader: a request failed\n%s", trace)
-    return ConnectorError(found.pop("message"), **found)
+    return ConnectorError(fields.pop("message"), **fields)
 
 
-def _received(channel: socket.socket, size: int) -> bytearray | None:
+def _receive(channel: socket.socket, size: int) -> bytearray | None:
     """Receive exactly `size` bytes; None if the other side closes first."""
     data = bytearray(size)
-    view, at = memoryview(data), 0
-    while at < size:
-        count = channel.recv_into(view[at:])
+    view, position = memoryview(data), 0
+    while position < size:
+        count = channel.recv_into(view[position:])
         if not count:
             return None
-        at += count
+        position += count
     return data
 
 
-def _unpacked(payload: bytes | bytearray) -> pa.RecordBatch:
+def _read_batch(payload: bytes | bytearray) -> pa.RecordBatch:
     with pa.ipc.open_stream(payload) as stream:
         return stream.read_next_batch()
 
@@ -306,8 +306,8 @@ class _Worker:
         """Receive requests until the other side closes the socket, then exit, even while a request is
         running."""
         with suppress(OSError):
-            while (head := _received(self._channel, 4)) and (
-                request := _received(self._channel, struct.unpack(">I", head)[0])
+            while (head := _receive(self._channel, 4)) and (
+                request := _receive(self._channel, struct.unpack(">I", head)[0])
             ):
                 self._requests.put(request)
         self._requests.put(None)
@@ -319,7 +319,7 @@ class _Worker:
 
     def run(self) -> None:
         """Answer requests."""
-        self._say(b"J", orjson.dumps(os.getpid()))
+        self._send_frame(b"J", orjson.dumps(os.getpid()))
         while (request := self._requests.get()) is not None:
             self._busy = True
             method, arguments = pickle.loads(request)  # noqa: S301 - of the process that started this one
@@ -333,7 +333,7 @@ class _Worker:
     def _answer(self, method: str, arguments: Sequence[Any]) -> None:
         failure: ConnectorError | None = None
         try:
-            self._carry_out(method, arguments)
+            self._handle(method, arguments)
         except MemoryError:
             pass  # leave this block first, so that the frames release their memory
         except ConnectorError as error:
@@ -346,25 +346,25 @@ class _Worker:
                 details={"trace": traceback.format_exc()[-limits.LOG_TRACE_CHARS :]},
             )
         else:
-            self._say(b"Z")
+            self._send_frame(b"Z")
             return
         if failure is None:
             mb = limits.QUERY_MEMORY_BYTES // limits.MB
             failure = too_large(f"The query needs more than {mb:,} MB of memory.")
-        self._say(b"E", orjson.dumps(failure.to_json()))
+        self._send_frame(b"E", orjson.dumps(failure.to_json()))
 
-    def _carry_out(self, method: str, arguments: Sequence[Any]) -> None:
+    def _handle(self, method: str, arguments: Sequence[Any]) -> None:
         if method == "open":
-            found = driver_process.connector_of(arguments[0]).open(arguments[1])
-            assert isinstance(found, Session)
-            self._session = found
+            session = driver_process.connector_of(arguments[0]).open(arguments[1])
+            assert isinstance(session, Session)
+            self._session = session
             return
         assert self._session is not None
         result = getattr(self._session, method)(*arguments)
         if method == "metadata":
-            self._say(b"J", orjson.dumps(to_json(result)))
+            self._send_frame(b"J", orjson.dumps(to_json(result)))
         elif method == "entity":
-            self._say(b"J", orjson.dumps(None if result is None else entity_to_json(result)))
+            self._send_frame(b"J", orjson.dumps(None if result is None else entity_to_json(result)))
         elif method == "contains":
             self._send([pa.RecordBatch.from_arrays([result], ["contains"])])
         elif method == "query":
@@ -374,20 +374,20 @@ class _Worker:
         elif method in ("keys", "stream"):
             self._send(result)
 
-    def _send(self, batches: Iterable[pa.RecordBatch], most: int | None = None) -> None:
+    def _send(self, batches: Iterable[pa.RecordBatch], limit: int | None = None) -> None:
         """Send batches in pieces. Raises `ConnectorError` if a value, a row or the total exceeds its limit."""
         total = 0
         for batch in batches:
             total += batch.nbytes
-            if most is not None and total > most:
-                raise too_large(f"The result is larger than {most // limits.MB:,} MB.")
+            if limit is not None and total > limit:
+                raise too_large(f"The result is larger than {limit // limits.MB:,} MB.")
             for piece in bounded(batch):
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, piece.schema) as stream:
                     stream.write_batch(piece)
-                self._say(b"B", sink.getvalue())
+                self._send_frame(b"B", sink.getvalue())
 
-    def _say(self, letter: bytes, payload: Any = b"") -> None:
+    def _send_frame(self, letter: bytes, payload: Any = b"") -> None:
         try:
             self._channel.sendall(_HEAD.pack(letter, len(payload)))
             self._channel.sendall(payload)
@@ -406,18 +406,18 @@ def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
                 raise too_large(
                     f"A value in the result is larger than {limits.QUERY_VALUE_BYTES // limits.MB:,} MB."
                 )
-    yield from _halved(batch)
+    yield from _split(batch)
 
 
-def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     if batch.nbytes <= limits.QUERY_ROW_BYTES:
         yield batch
     elif batch.num_rows == 1:
         raise too_large(f"A row in the result is larger than {limits.QUERY_ROW_BYTES // limits.MB:,} MB.")
     else:
         half = batch.num_rows // 2
-        yield from _halved(batch.slice(0, half))
-        yield from _halved(batch.slice(half))
+        yield from _split(batch.slice(0, half))
+        yield from _split(batch.slice(half))
 
 
 def work(descriptor: int) -> NoReturn:

@@ -49,11 +49,11 @@ class BatchSizer:
     accepts one: a table that rejects every row then costs one attempt per row.
     """
 
-    def __init__(self, least: int, most: int, cost: int = 0) -> None:
-        self._least, self._most, self._cost = least, most, cost
+    def __init__(self, minimum: int, maximum: int, cost: int = 0) -> None:
+        self._minimum, self._maximum, self._cost = minimum, maximum, cost
         self._gap: float = 0.0
-        self._good = 0
-        self._rows = most
+        self._accepted = 0
+        self._rows = maximum
         self._streak = 0
 
     @property
@@ -68,19 +68,19 @@ class BatchSizer:
     def went(self, rows: int) -> None:
         """Record that this many rows were accepted together."""
         self._streak = 0
-        self._good += rows
-        if self._gap and self._good > 2 * self._gap:
-            self._set(self._good)
+        self._accepted += rows
+        if self._gap and self._accepted > 2 * self._gap:
+            self._set_gap(self._accepted)
 
     def stopped(self, rows: int) -> None:
         """Record that this many good rows preceded a bad one. They are sent again."""
-        gap = self._good + rows
-        self._good = -rows
-        self._set((self._gap + gap) / 2 if self._gap else gap)
+        gap = self._accepted + rows
+        self._accepted = -rows
+        self._set_gap((self._gap + gap) / 2 if self._gap else gap)
 
-    def _set(self, gap: float) -> None:
+    def _set_gap(self, gap: float) -> None:
         self._gap = max(gap, 1.0)
-        self._rows = round(min(max((2 * self._cost * self._gap) ** 0.5, self._least), self._most))
+        self._rows = round(min(max((2 * self._cost * self._gap) ** 0.5, self._minimum), self._maximum))
 
 
 def isolate_bad_rows(
@@ -92,37 +92,37 @@ def isolate_bad_rows(
     why. Rejected rows are removed, and the others are sent again in their order.
     """
     failures: list[RowError] = []
-    waiting = [rows]
-    while waiting:
-        piece = waiting.pop()
+    pending = [rows]
+    while pending:
+        piece = pending.pop()
         if batch_sizer is not None and piece.size > batch_sizer.rows:
-            waiting.append(piece[batch_sizer.rows :])
+            pending.append(piece[batch_sizer.rows :])
             piece = piece[: batch_sizer.rows]
         if not piece.size:
             continue
-        refusal = attempt(piece)
-        if refusal is None:
+        rejection = attempt(piece)
+        if rejection is None:
             if batch_sizer is not None:
                 batch_sizer.went(piece.size)
             continue
-        good, known = piece.size // 2, len(failures)
-        if refusal.at is not None and 0 <= refusal.at < piece.size:
-            good = refusal.at
-            failures.append(refusal.of(piece[good]))
-            waiting += [piece[good + 1 :], piece[:good]]
-        elif refusal.bad is not None and refusal.bad.size:
-            good = piece.size // (refusal.bad.size + 1)
-            failures += map(refusal.of, piece[refusal.bad])
-            waiting.append(np.delete(piece, refusal.bad))
+        accepted, known = piece.size // 2, len(failures)
+        if rejection.at is not None and 0 <= rejection.at < piece.size:
+            accepted = rejection.at
+            failures.append(rejection.of(piece[accepted]))
+            pending += [piece[accepted + 1 :], piece[:accepted]]
+        elif rejection.bad is not None and rejection.bad.size:
+            accepted = piece.size // (rejection.bad.size + 1)
+            failures += map(rejection.of, piece[rejection.bad])
+            pending.append(np.delete(piece, rejection.bad))
         elif piece.size == 1:
-            failures.append(refusal.of(piece[0]))
-        elif refusal.suspect is not None and 0 <= refusal.suspect < piece.size:
-            good = refusal.suspect
-            waiting += [piece[good + 1 :], piece[good : good + 1], piece[:good]]
+            failures.append(rejection.of(piece[0]))
+        elif rejection.suspect is not None and 0 <= rejection.suspect < piece.size:
+            accepted = rejection.suspect
+            pending += [piece[accepted + 1 :], piece[accepted : accepted + 1], piece[:accepted]]
         else:
-            waiting += [piece[good:], piece[:good]]
+            pending += [piece[accepted:], piece[:accepted]]
         if batch_sizer is not None:
-            batch_sizer.stopped(good)
+            batch_sizer.stopped(accepted)
             if len(failures) > known:
                 batch_sizer.rejected(len(failures) - known)
     return sorted(failures, key=lambda one: one.index)

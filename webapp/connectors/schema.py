@@ -83,12 +83,12 @@ _NAME: Final = re.compile(r"\"(?:[^\"]|\"\")+\"|`(?:[^`]|``)+`|\[[^\]]+\]|[^\W\d
 
 def named_columns(expressions: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     """Return the columns that SQL expressions name, quoted or not, in the order of `names`."""
-    found = {
+    mentioned = {
         word.strip('"`[]').replace('""', '"').replace("``", "`")
         for expression in expressions
         for word in _NAME.findall(re.sub(r"'(?:[^']|'')*'", "''", expression))
     }
-    return tuple(name for name in names if name in found)
+    return tuple(name for name in names if name in mentioned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def by_stored_columns(entity: Entity, computed: Mapping[str, str]) -> Entity:
     """Return a table whose unique constraints over computed columns are unique indexes over the columns that their
     expressions name. `computed` are the expressions by column."""
     names = [column.name for column in entity.fields]
-    kept, indexes = [], []
+    uniques, indexes = [], []
 
     def stored(columns: tuple[str, ...]) -> tuple[str, ...]:
         parts = (named_columns([computed[one]], names) if one in computed else (one,) for one in columns)
@@ -135,10 +135,10 @@ def by_stored_columns(entity: Entity, computed: Mapping[str, str]) -> Entity:
         if computed.keys() & set(columns):
             indexes.append(UniqueIndex(stored(columns)))
         else:
-            kept.append(columns)
+            uniques.append(columns)
     indexes += [UniqueIndex(stored(index.columns), index.condition) for index in entity.unique_indexes]
-    found = tuple(dict.fromkeys(one for one in indexes if one.columns))
-    return replace(entity, uniques=tuple(kept), unique_indexes=found)
+    unique_indexes = tuple(dict.fromkeys(one for one in indexes if one.columns))
+    return replace(entity, uniques=tuple(uniques), unique_indexes=unique_indexes)
 
 
 @dataclass(frozen=True, slots=True)

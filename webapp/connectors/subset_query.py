@@ -65,8 +65,10 @@ class SubsetSteps:
     def add(self, table: str, conditions: Sequence[str], needs: Collection[str]) -> str:
         """Add a step, and return its name. Error: validation_error if there are too many."""
         name = f"step_{len(self.steps)}"
-        whole = () if "" in conditions else tuple(dict.fromkeys(conditions))
-        self.steps[name] = Step(name, self.tables[table], whole, frozenset(needs if whole else ()))
+        unique_conditions = () if "" in conditions else tuple(dict.fromkeys(conditions))
+        self.steps[name] = Step(
+            name, self.tables[table], unique_conditions, frozenset(needs if unique_conditions else ())
+        )
         if len(self.steps) > limits.SUBSET_STEPS:
             text = f"Following the foreign keys takes more than {limits.SUBSET_STEPS} steps."
             raise refused("too_many_steps", text, "Select fewer child tables by name, or none.", "children")
@@ -74,14 +76,14 @@ class SubsetSteps:
 
     def tell(self, table: str, why: str) -> None:
         """Record why rows of a table are in the subset, for users."""
-        told = self.why.setdefault(table, [])
-        if why not in told:
-            told.append(why)
+        reasons = self.why.setdefault(table, [])
+        if why not in reasons:
+            reasons.append(why)
 
-    def among(self, columns: Sequence[str], step: str, shown: Sequence[str]) -> str:
-        """Return the condition that `columns` of a row equal `shown` of a row in the step."""
+    def among(self, columns: Sequence[str], step: str, selected: Sequence[str]) -> str:
+        """Return the condition that `columns` of a row equal `selected` of a row in the step."""
         left = self.listed(columns)
-        return f"{left if len(columns) == 1 else f'({left})'} IN (SELECT {self.listed(shown)} FROM {step})"
+        return f"{left if len(columns) == 1 else f'({left})'} IN (SELECT {self.listed(selected)} FROM {step})"
 
     def listed(self, columns: Sequence[str]) -> str:
         """Return column names for a statement."""
@@ -96,29 +98,29 @@ class SubsetSteps:
 
     def before(self, names: Collection[str]) -> str:
         """Return the WITH clause for these steps and all steps they use; "" if there are none."""
-        wanted, waiting = set(names), list(names)
-        while waiting:
-            fresh = self.steps[waiting.pop()].needs - wanted
-            wanted |= fresh
-            waiting.extend(fresh)
-        made = [
-            f"{name} AS ({self.rows(step, self.listed(self._linking(step.entity)))})"
+        required, pending = set(names), list(names)
+        while pending:
+            new = self.steps[pending.pop()].needs - required
+            required |= new
+            pending.extend(new)
+        clauses = [
+            f"{name} AS ({self.rows(step, self.listed(self._linked_columns(step.entity)))})"
             for name, step in self.steps.items()
-            if name in wanted
+            if name in required
         ]
-        return f"WITH {', '.join(made)} " if made else ""
+        return f"WITH {', '.join(clauses)} " if clauses else ""
 
-    def _linking(self, entity: Entity) -> list[str]:
+    def _linked_columns(self, entity: Entity) -> list[str]:
         """Return the columns of a table that foreign keys use."""
-        own = [name for relation in entity.relations for name in relation.columns]
-        led = [
+        referencing = [name for relation in entity.relations for name in relation.columns]
+        referenced = [
             name
             for other in self.tables.values()
             for relation in other.relations
             if relation.entity == entity.name
             for name in relation.entity_columns
         ]
-        return list(dict.fromkeys([*entity.keys, *own, *led])) or [entity.fields[0].name]
+        return list(dict.fromkeys([*entity.keys, *referencing, *referenced])) or [entity.fields[0].name]
 
 
 # --- The steps --------------------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ def begun(
 ) -> SubsetSteps:
     """Select the first rows. Error: validation_error if the table has no key for choosing a limited number of
     rows."""
-    ways = SubsetSteps(tables, kind)
+    subset = SubsetSteps(tables, kind)
     try:
         condition = where = checked_condition(kind, where) if where.strip() else ""
     except ConnectorError as error:
@@ -140,54 +142,56 @@ def begun(
             raise refused(
                 "no_primary_key", text, "Select its rows only with `where`, or start with another table."
             )
-        _comparable(ways, start, start.keys)
-        keys = ways.listed(start.keys)
-        rows = f"SELECT {keys} FROM {qualified(ways.dialect, start.parts)}"
+        _check_comparable(subset, start, start.keys)
+        keys = subset.listed(start.keys)
+        rows = f"SELECT {keys} FROM {qualified(subset.dialect, start.parts)}"
         rows += f" WHERE ({where}\n)" if where else ""
         offset = "OFFSET 0 ROWS " if kind == "mssql" else ""
         last = f"{offset}FETCH FIRST {limit} ROWS ONLY" if kind in _FETCH_FIRST else f"LIMIT {limit}"
         left = keys if len(start.keys) == 1 else f"({keys})"
         # MySQL allows LIMIT in a derived table, but not directly in an IN subquery.
         condition = f"{left} IN (SELECT {keys} FROM ({rows} ORDER BY {keys} {last}) chosen)"
-    ways.found[start.name] = ways.add(start.name, [condition], ())
-    ways.tell(start.name, "Requested rows.")
-    return ways
+    subset.found[start.name] = subset.add(start.name, [condition], ())
+    subset.tell(start.name, "Requested rows.")
+    return subset
 
 
-def _comparable(ways: SubsetSteps, entity: Entity, columns: Sequence[str]) -> None:
-    if ways.kind == "mssql" and len(columns) > 1:
+def _check_comparable(subset: SubsetSteps, entity: Entity, columns: Sequence[str]) -> None:
+    if subset.kind == "mssql" and len(columns) > 1:
         text = f'"{entity.name}" has a key of several columns, which SQL Server does not support in an IN subquery.'
         raise refused("composite_key", text, "Start with another table, or remove that one from `children`.")
 
 
-def follow(ways: SubsetSteps, children: Collection[str] | None, depth: int) -> None:
+def follow(subset: SubsetSteps, children: Collection[str] | None, depth: int) -> None:
     """Add all steps after the first rows. Error: validation_error.
 
     Rows of the tables `children` (None: all tables) are included if they reference selected rows, up to
     `depth` levels down.
     """
-    parts = {name: [step] for name, step in ways.found.items()}
-    level = dict(ways.found)
+    parts = {name: [step] for name, step in subset.found.items()}
+    level = dict(subset.found)
     for _ in range(depth):
-        level = _down(ways, level, children)
+        level = _add_children(subset, level, children)
         for name, step in level.items():
             parts.setdefault(name, []).append(step)
     # The parents of all rows. Tables come after their children; circular ones are visited several times.
-    for ring in _rings(ways, list(parts)):
-        circular = len(ring) > 1 or any(one.entity == ring[0] for one in ways.tables[ring[0]].relations)
-        for name in ring:
-            _gather(ways, name, parts.get(name, ()), [one for one in ways.found if one not in ring])
+    for group in _circular_groups(subset, list(parts)):
+        circular = len(group) > 1 or any(one.entity == group[0] for one in subset.tables[group[0]].relations)
+        for name in group:
+            _add_step(subset, name, parts.get(name, ()), [one for one in subset.found if one not in group])
         for _ in range(limits.SUBSET_ROUNDS if circular else 0):
-            before = {name: ways.found[name] for name in ring if name in ways.found}
-            for name in ring:
-                others = [one for one in ways.found if one not in ring]
-                _gather(ways, name, parts.get(name, ()), others, before)
+            before = {name: subset.found[name] for name in group if name in subset.found}
+            for name in group:
+                others = [one for one in subset.found if one not in group]
+                _add_step(subset, name, parts.get(name, ()), others, before)
 
 
-def _down(ways: SubsetSteps, level: Mapping[str, str], children: Collection[str] | None) -> dict[str, str]:
+def _add_children(
+    subset: SubsetSteps, level: Mapping[str, str], children: Collection[str] | None
+) -> dict[str, str]:
     """Add steps for the children of these steps' rows, and return them by table."""
-    found = {}
-    for entity in ways.tables.values():
+    added = {}
+    for entity in subset.tables.values():
         if entity.kind != "table" or not (children is None or entity.name in children):
             continue
         conditions, needs = [], []
@@ -195,111 +199,118 @@ def _down(ways: SubsetSteps, level: Mapping[str, str], children: Collection[str]
             step = level.get(relation.entity)
             if step is None:
                 continue
-            _comparable(ways, entity, relation.columns)
-            conditions.append(ways.among(relation.columns, step, relation.entity_columns))
+            _check_comparable(subset, entity, relation.columns)
+            conditions.append(subset.among(relation.columns, step, relation.entity_columns))
             needs.append(step)
-            ways.tell(
+            subset.tell(
                 entity.name, f"They reference rows of {relation.entity} ({', '.join(relation.columns)})."
             )
         if conditions:
-            found[entity.name] = ways.add(entity.name, conditions, needs)
-    return found
+            added[entity.name] = subset.add(entity.name, conditions, needs)
+    return added
 
 
-def _gather(
-    ways: SubsetSteps,
+def _add_step(
+    subset: SubsetSteps,
     name: str,
-    own: Sequence[str],
+    parts: Sequence[str],
     children: Sequence[str],
-    ring: Mapping[str, str] | None = None,
+    previous: Mapping[str, str] | None = None,
 ) -> None:
-    """The step of a table: its own parts, and the rows that those of other steps refer to."""
-    steps = {**{one: ways.found[one] for one in children}, **(ring or {})}
+    """Add the step of a table: its own parts, and the rows that the rows of other steps refer to."""
+    steps = {**{one: subset.found[one] for one in children}, **(previous or {})}
     conditions: list[str] = []
     needs: list[str] = []
-    for step in own:
-        conditions += ways.steps[step].conditions or [""]
-        needs += ways.steps[step].needs
+    for step in parts:
+        conditions += subset.steps[step].conditions or [""]
+        needs += subset.steps[step].needs
     for child, step in steps.items():
-        for relation in ways.tables[child].relations:
+        for relation in subset.tables[child].relations:
             if relation.entity == name:
-                _comparable(ways, ways.tables[name], relation.entity_columns)
-                conditions.append(ways.among(relation.entity_columns, step, relation.columns))
+                _check_comparable(subset, subset.tables[name], relation.entity_columns)
+                conditions.append(subset.among(relation.entity_columns, step, relation.columns))
                 needs.append(step)
-                ways.tell(name, f"Rows of {child} reference them ({', '.join(relation.columns)}).")
+                subset.tell(name, f"Rows of {child} reference them ({', '.join(relation.columns)}).")
     if conditions:
-        ways.found[name] = ways.add(name, conditions, needs)
+        subset.found[name] = subset.add(name, conditions, needs)
 
 
-def _rings(ways: SubsetSteps, names: Sequence[str]) -> list[list[str]]:
+def _circular_groups(subset: SubsetSteps, names: Sequence[str]) -> list[list[str]]:
     """Return groups of tables that may be in the subset, children first. Tables in a circular reference form
     one group."""
-    above: dict[str, set[str]] = {}
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in above:
+    parents: dict[str, set[str]] = {}
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name in parents:
             continue
-        above[name] = {relation.entity for relation in ways.tables[name].relations}
-        unseen = above[name] - ways.tables.keys()
+        parents[name] = {relation.entity for relation in subset.tables[name].relations}
+        unseen = parents[name] - subset.tables.keys()
         if unseen:
             text = f'"{name}" references "{unseen.pop()}", which the account of the connection cannot see.'
             raise refused("no_parent", text, "Allow the account to read that table.")
-        waiting.extend(above[name])
-    reach: dict[str, set[str]] = {name: set() for name in above}
-    for name, reached in reach.items():
-        waiting = [name]
-        while waiting:
-            fresh = above[waiting.pop()] - reached
-            reached.update(fresh)
-            waiting.extend(fresh)
-    left, found = list(above), []
-    while left:
-        for name in left:
-            ring = [one for one in left if one == name or (one in reach[name] and name in reach[one])]
-            if not any(above[one] & set(ring) for one in left if one not in ring):
+        pending.extend(parents[name])
+    reachable: dict[str, set[str]] = {name: set() for name in parents}
+    for name, reached in reachable.items():
+        pending = [name]
+        while pending:
+            new = parents[pending.pop()] - reached
+            reached.update(new)
+            pending.extend(new)
+    remaining, groups = list(parents), []
+    while remaining:
+        for name in remaining:
+            group = [
+                one for one in remaining if one == name or (one in reachable[name] and name in reachable[one])
+            ]
+            if not any(parents[one] & set(group) for one in remaining if one not in group):
                 break  # no other remaining table references this group
-        found.append(ring)
-        left = [name for name in left if name not in ring]
-    return found
+        groups.append(group)
+        remaining = [name for name in remaining if name not in group]
+    return groups
 
 
 # --- The queries ------------------------------------------------------------------------------------------------
 
 
-def rows_of(ways: SubsetSteps, table: str) -> str:
+def rows_of(subset: SubsetSteps, table: str) -> str:
     """Return the query for a table's rows in a stable order. Error: validation_error if it is too long."""
-    step, entity = ways.steps[ways.found[table]], ways.tables[table]
-    every = [column.name for column in entity.fields]
+    step, entity = subset.steps[subset.found[table]], subset.tables[table]
+    names = [column.name for column in entity.fields]
     order = entity.keys or [column.name for column in entity.fields if column.type not in _NOT_ORDERED]
-    tail = f" ORDER BY {ways.listed(order)}" if order else ""
-    query = f"{ways.before(step.needs)}{ways.rows(step, ways.listed(every))}{tail}"
+    tail = f" ORDER BY {subset.listed(order)}" if order else ""
+    query = f"{subset.before(step.needs)}{subset.rows(step, subset.listed(names))}{tail}"
     if len(query) > limits.SOURCE_QUERY_CHARS:
         text = f'The query for the rows of "{table}" has more than {limits.SOURCE_QUERY_CHARS:,} characters.'
         raise refused("too_many_steps", text, "Select fewer child tables by name, or none.", "children")
     return query
 
 
-def counting(ways: SubsetSteps, table: str) -> str:
+def counting(subset: SubsetSteps, table: str) -> str:
     """Return the query that counts a table's rows in the subset."""
-    step = ways.steps[ways.found[table]]
-    return f"{ways.before(step.needs)}{ways.rows(step, 'COUNT(*) AS n')}"
+    step = subset.steps[subset.found[table]]
+    return f"{subset.before(step.needs)}{subset.rows(step, 'COUNT(*) AS n')}"
 
 
-def missing(ways: SubsetSteps) -> Iterator[tuple[str, Relation, str]]:
+def missing(subset: SubsetSteps) -> Iterator[tuple[str, Relation, str]]:
     """Yield for each foreign key: the table, the key, and a query that counts rows whose parent is not in the
     subset."""
-    for name, step in ways.found.items():
-        for relation in ways.tables[name].relations:
-            parent = ways.found[relation.entity]
-            some = " AND ".join(f"{ways.dialect.quoted(column)} IS NOT NULL" for column in relation.columns)
-            there = ways.among(relation.columns, parent, relation.entity_columns)
-            query = (
-                f"{ways.before([step, parent])}SELECT COUNT(*) AS n FROM {step} WHERE {some} AND NOT {there}"
+    for name, step in subset.found.items():
+        for relation in subset.tables[name].relations:
+            parent = subset.found[relation.entity]
+            not_null = " AND ".join(
+                f"{subset.dialect.quoted(column)} IS NOT NULL" for column in relation.columns
             )
+            exists = subset.among(relation.columns, parent, relation.entity_columns)
+            query = f"{subset.before([step, parent])}SELECT COUNT(*) AS n FROM {step} WHERE {not_null} AND NOT {exists}"
             yield name, relation, query
 
 
-def parents_first(ways: SubsetSteps) -> list[str]:
+def parents_first(subset: SubsetSteps) -> list[str]:
     """Return the tables of a subset, parents before children except in circular references."""
-    return [name for ring in reversed(_rings(ways, list(ways.found))) for name in ring if name in ways.found]
+    return [
+        name
+        for group in reversed(_circular_groups(subset, list(subset.found)))
+        for name in group
+        if name in subset.found
+    ]

@@ -263,7 +263,7 @@ class TokenAuth(RenewableAuth):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """The entry's lock, for which a session that is stopped does not wait."""
+        """Hold the entry's lock. Raises NetError if the session is stopped while it waits for the lock."""
         while not self._entry.lock.acquire(timeout=_POLL_SECONDS):
             if self._session.stopped:
                 raise NetError("reset", "The request was stopped.")

@@ -63,13 +63,13 @@ _WEIGHTS: Final = (
     100,
     30,
 )  # chosen: schemas within an object at each depth, beyond required ones
-_FEWEST_VISITS: Final = 2_000  # chosen: those of one property, however many there are
+_MIN_VISITS: Final = 2_000  # chosen: those of one property, however many there are
 _SHARE: Final = 4
-_FEWEST_OF_SCHEMA: Final = 500  # chosen: those of one schema, however many came before it
+_MIN_VISITS_OF_SCHEMA: Final = 500  # chosen: those of one schema, however many came before it
 _CHOICES: Final = 500  # chosen: values of an enumeration that are kept
-_DEEPEST: Final = 40  # chosen: levels after which a schema that requires ever more levels is impossible
+_MAX_DEPTH: Final = 40  # chosen: levels after which a schema that requires ever more levels is impossible
 _PLAIN_DEPTH: Final = 3
-_WIDEST: Final = {"int32": 2**31 - 1, "int64": 2**53 - 1}  # what every reader of JSON takes exactly
+_MAX_BY_FORMAT: Final = {"int32": 2**31 - 1, "int64": 2**53 - 1}  # what every reader of JSON takes exactly
 _KINDS: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 _HINTS: Final = (
     ("object", ("properties", "additionalProperties", "patternProperties", "required", "propertyNames",
@@ -79,8 +79,8 @@ _HINTS: Final = (
     ("number", ("minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum")),
 )  # fmt: skip
 _COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-_TOLD: Final = ("title", "description", "format", "contentEncoding")
-_KEPT: Final = ("description", "title", "format", "readOnly")
+_DESCRIPTIVE: Final = ("title", "description", "format", "contentEncoding")
+_KEPT_KEYWORDS: Final = ("description", "title", "format", "readOnly")
 
 
 @dataclass
@@ -114,8 +114,8 @@ class Shaper:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._known: dict[tuple[str, int, bool, bool], Shape | None] = {}
-        self._plain = False
+        self._cache: dict[tuple[str, int, bool, bool], Shape | None] = {}
+        self._required_only = False
         """Whether optional properties are left out."""
         self.exhausted = False
         """Whether a schema needed more visits than it was given, even without its optional properties."""
@@ -125,81 +125,83 @@ class Shaper:
         required properties are generated. If no value satisfies exactly one schema of each `oneOf`, several may be
         satisfied. One schema takes a quarter of what the document has left at most, so that those after it have a
         share; each can visit a few. `document.left` is 0 when the document as a whole has too many."""
-        for plain, lenient in ((False, False), (True, False), (False, True)):
-            self._plain, before = plain, self.document.left
+        for required_only, lenient in ((False, False), (True, False), (False, True)):
+            self._required_only, before = required_only, self.document.left
             self.document.lenient = lenient
-            self.document.left = given = max(min(before // _SHARE, visits), _FEWEST_OF_SCHEMA)
+            self.document.left = budget = max(min(before // _SHARE, visits), _MIN_VISITS_OF_SCHEMA)
             try:
-                found = self._solved(((schema, frozenset()),), 0)
+                result = self._solve(((schema, frozenset()),), 0)
             except (Budget, RecursionError):
                 continue
             finally:
-                self.document.left = max(0, before - given + max(0, self.document.left))
+                self.document.left = max(0, before - budget + max(0, self.document.left))
                 self.document.lenient = False
-            if found is not None or lenient:
-                return found
+            if result is not None or lenient:
+                return result
         self.exhausted = True
         return None
 
     # --- Merging ----------------------------------------------------------------------------------------------
 
-    def _flat(self, parts: Iterable[Part], turns: int = 0) -> FlatSchema | None:
+    def _merge(self, parts: Iterable[Part], depth: int = 0) -> FlatSchema | None:
         """Return the merged keywords of schemas; None if they exclude each other."""
-        found: FlatSchema | None = FlatSchema()
+        merged: FlatSchema | None = FlatSchema()
         for part in parts:
-            found = self._one(part, found, turns) if found is not None else None
-        return found
+            merged = self._merge_part(part, merged, depth) if merged is not None else None
+        return merged
 
-    def _one(self, part: Part, into: FlatSchema, turns: int) -> FlatSchema | None:
-        schema, above = part
+    def _merge_part(self, part: Part, into: FlatSchema, depth: int) -> FlatSchema | None:
+        schema, references = part
         self.document.visit()
-        if schema is False or turns > _DEEPEST:
+        if schema is False or depth > _MAX_DEPTH:
             return None
         if not isinstance(schema, dict):
             return into
-        found: FlatSchema | None = into
+        merged: FlatSchema | None = into
         reference = schema.get("$ref", schema.get("$dynamicRef"))
         if isinstance(reference, str):
-            if reference in above:
+            if reference in references:
                 return None
             try:
-                there = self.document.target(reference), above | {reference}
+                target = self.document.target(reference), references | {reference}
             except UnresolvedReference as error:
-                found = _joined(into, FlatSchema(lost=str(error)))
+                merged = _intersection(into, FlatSchema(lost=str(error)))
             else:
-                found = self._one(there, into, turns + 1)
-            if found is None:
+                merged = self._merge_part(target, into, depth + 1)
+            if merged is None:
                 return None
-            if self.document.legacy and not found.lost:
-                found.locked = found.locked or schema.get("readOnly") is True
-                return found
-        found = _joined(found, _own(schema, above)) if found is not None else None
+            if self.document.legacy and not merged.lost:
+                merged.locked = merged.locked or schema.get("readOnly") is True
+                return merged
+        merged = _intersection(merged, _keywords_of(schema, references)) if merged is not None else None
         for one in listed(schema.get("allOf")):
-            found = self._one((one, above), found, turns + 1) if found is not None else None
-        if found is None:
+            merged = self._merge_part((one, references), merged, depth + 1) if merged is not None else None
+        if merged is None:
             return None
         for key in ("oneOf", "anyOf"):
             branches = listed(schema.get(key))
             if branches:
-                found.choices += (tuple((one, above) for one in branches),)
+                merged.choices += (tuple((one, references) for one in branches),)
         if isinstance(schema.get("if"), dict):
             then = {"allOf": [schema["if"], schema.get("then", True)]}
-            found.choices += (((True, above), (then, above), (schema.get("else", True), above)),)
-        return found
+            merged.choices += (
+                ((True, references), (then, references), (schema.get("else", True), references)),
+            )
+        return merged
 
-    def _attempts(self, flat: FlatSchema, turns: int = 0) -> Iterator[FlatSchema]:
+    def _attempts(self, flat: FlatSchema, depth: int = 0) -> Iterator[FlatSchema]:
         """Yield the keywords for each combination of alternatives, the likely ones first."""
-        if not flat.choices or turns > _DEEPEST:
+        if not flat.choices or depth > _MAX_DEPTH:
             yield flat
             return
         first, *rest = flat.choices
-        held = _copied(flat, choices=tuple(rest))
-        for branch in sorted(first, key=self._unlikely):
-            merged = self._one(branch, _copied(held), turns)
+        remaining = _copy(flat, choices=tuple(rest))
+        for branch in sorted(first, key=self._rank):
+            merged = self._merge_part(branch, _copy(remaining), depth)
             if merged is not None:
-                yield from self._attempts(merged, turns + 1)
+                yield from self._attempts(merged, depth + 1)
 
-    def _unlikely(self, part: Part) -> int:
+    def _rank(self, part: Part) -> int:
         schema = part[0]
         for _ in range(5):
             if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
@@ -215,56 +217,56 @@ class Shaper:
 
     # --- Solving ----------------------------------------------------------------------------------------------
 
-    def _solved(self, parts: tuple[Part, ...], depth: int) -> Shape | None:
+    def _solve(self, parts: tuple[Part, ...], depth: int) -> Shape | None:
         raw = parts[0][0] if len(parts) == 1 else {"allOf": [one for one, _ in parts]}
         reference = raw.get("$ref") if isinstance(raw, dict) and len(raw) == 1 else None
-        alone = isinstance(reference, str) and reference not in parts[0][1]
-        key = (str(reference), depth, self._plain, self.document.lenient)
-        if alone and key in self._known:
-            return self._known[key]
-        found = self._chosen(parts, raw, depth)
-        if alone:
-            self._known[key] = found
-        return found
+        is_reference = isinstance(reference, str) and reference not in parts[0][1]
+        key = (str(reference), depth, self._required_only, self.document.lenient)
+        if is_reference and key in self._cache:
+            return self._cache[key]
+        result = self._first_valid(parts, raw, depth)
+        if is_reference:
+            self._cache[key] = result
+        return result
 
-    def _chosen(self, parts: tuple[Part, ...], raw: Any, depth: int) -> Shape | None:
-        if depth > _DEEPEST:
+    def _first_valid(self, parts: tuple[Part, ...], raw: Any, depth: int) -> Shape | None:
+        if depth > _MAX_DEPTH:
             return None
-        flat = self._flat(parts)
+        flat = self._merge(parts)
         if flat is None:
             return None
-        listed_: Shape | None = None
+        fallback: Shape | None = None
         branches = _BRANCHES[min(depth, len(_BRANCHES) - 1)]
         for attempt in islice(self._attempts(flat), branches):
-            shape = self._typed(attempt, raw, depth)
+            shape = self._shape_of(attempt, raw, depth)
             if shape is None:
                 continue
             if attempt.locked:
                 shape["readOnly"] = True
             if LEFT_OUT not in shape and self.document.valid(None, raw):
                 shape["nullable"] = True
-            if LEFT_OUT in shape or self._sound(shape, raw):
+            if LEFT_OUT in shape or self._is_valid(shape, raw):
                 return shape
-            pinned = self._pinned(shape, raw)
+            pinned = self._with_fixed_values(shape, raw)
             if pinned is not None:
                 return pinned
-            if listed_ is None:
+            if fallback is None:
                 values = [
                     value for k in range(_MORE_SAMPLES) if self.document.valid(value := sample(shape, k), raw)
                 ]
-                kept = [one for one in unique([sent(value) for value in values]) if one is not None]
-                if kept:
-                    listed_ = {
-                        **{key: shape[key] for key in _KEPT if key in shape},
+                usable = [one for one in unique([sent(value) for value in values]) if one is not None]
+                if usable:
+                    fallback = {
+                        **{key: shape[key] for key in _KEPT_KEYWORDS if key in shape},
                         "type": shape.get("type", ""),
-                        "enum": kept,
+                        "enum": usable,
                     }
-        return listed_
+        return fallback
 
-    def _sound(self, shape: Shape, raw: Any) -> bool:
+    def _is_valid(self, shape: Shape, raw: Any) -> bool:
         return all(self.document.valid(sample(shape, k), raw) for k in range(_SAMPLES))
 
-    def _pinned(self, shape: Shape, raw: Any) -> Shape | None:
+    def _with_fixed_values(self, shape: Shape, raw: Any) -> Shape | None:
         """Return an object with fixed values of its enumerations, where only some of them fit together."""
         properties = mapping(shape.get("properties"))
         if not properties:
@@ -279,15 +281,15 @@ class Shaper:
                     else one
                     for name, one in properties.items()
                 }
-                made = {**shape, "properties": fixed}
-                if self._sound(made, raw):
-                    return made
+                result = {**shape, "properties": fixed}
+                if self._is_valid(result, raw):
+                    return result
         return None
 
-    def _typed(self, flat: FlatSchema, raw: Any, depth: int) -> Shape | None:
-        told = {key: flat.words[key] for key in _TOLD if isinstance(flat.words.get(key), str)}
+    def _shape_of(self, flat: FlatSchema, raw: Any, depth: int) -> Shape | None:
+        base = {key: flat.words[key] for key in _DESCRIPTIVE if isinstance(flat.words.get(key), str)}
         if flat.lost and flat.kinds is None and flat.enum is None and not flat.properties:
-            return {**told, LEFT_OUT: flat.lost, LOST: flat.lost}
+            return {**base, LEFT_OUT: flat.lost, LOST: flat.lost}
         if flat.enum is not None:
             fitting = [
                 one
@@ -297,100 +299,100 @@ class Shaper:
             valid = [one for one in fitting if flat.choices or self.document.valid(one, raw)]
             values = [one for one in valid if one is not None]
             if not values:
-                return {**told, "type": "null"} if valid else None
-            common = Counter(map(_sort, values)).most_common(1)[0][0]
-            return {**told, "type": common, "enum": [one for one in values if _sort(one) == common]}
+                return {**base, "type": "null"} if valid else None
+            common = Counter(map(_type_name, values)).most_common(1)[0][0]
+            return {**base, "type": common, "enum": [one for one in values if _type_name(one) == common]}
         kind = _kind_of(flat)
         match kind:
             case "object":
-                return self._object(flat, raw, depth, told)
+                return self._object(flat, raw, depth, base)
             case "array":
-                return self._array(flat, raw, depth, told)
+                return self._array(flat, raw, depth, base)
             case "string":
-                return _text(flat, told)
+                return _text(flat, base)
             case "number" | "integer":
-                return _number(flat, kind, told)
+                return _number(flat, kind, base)
             case "boolean" | "null":
-                return {**told, "type": kind}
-        return told
+                return {**base, "type": kind}
+        return base
 
     # --- Objects ----------------------------------------------------------------------------------------------
 
-    def _object(self, flat: FlatSchema, raw: Any, depth: int, told: Shape) -> Shape | None:
+    def _object(self, flat: FlatSchema, raw: Any, depth: int, base: Shape) -> Shape | None:
         shapes: dict[str, Shape] = {}
         left_out: dict[str, Shape] = {}
         for name in dict.fromkeys(flat.required):
             parts = self._parts(flat, name)
-            one = None if parts is None else self._solved(parts, depth + 1)
-            if one is None:
+            shape = None if parts is None else self._solve(parts, depth + 1)
+            if shape is None:
                 return None
-            shapes[name] = {"type": "string", LOST: one[LEFT_OUT]} if LEFT_OUT in one else one
+            shapes[name] = {"type": "string", LOST: shape[LEFT_OUT]} if LEFT_OUT in shape else shape
         optional = [name for name in flat.properties if name not in shapes]
-        if self._plain or depth > _PLAIN_DEPTH + 2:
+        if self._required_only or depth > _PLAIN_DEPTH + 2:
             optional = []
         candidates: list[str] = []
-        most = _OPTIONAL[depth] if depth < len(_OPTIONAL) else _DEEPER
+        limit = _OPTIONAL[depth] if depth < len(_OPTIONAL) else _DEEPER
         reserve = self.document.left // 2
         room = _WEIGHTS[min(depth, len(_WEIGHTS) - 1)] - sum(
-            _weight(one, _WEIGHTS[0]) for one in shapes.values()
+            _weight(shape, _WEIGHTS[0]) for shape in shapes.values()
         )
-        for place, name in enumerate(optional):
-            if len(candidates) >= most:
+        for index, name in enumerate(optional):
+            if len(candidates) >= limit:
                 left_out[name] = {LEFT_OUT: "The object has too many properties."}
                 continue
             parts = self._parts(flat, name)
             if parts is not None and depth >= _PLAIN_DEPTH and self._is_nested(parts):
                 continue
-            share = max(0, self.document.left - reserve) // (len(optional) - place)
+            share = max(0, self.document.left - reserve) // (len(optional) - index)
             if depth == 0 and self.document.left < reserve:
                 left_out[name] = {LEFT_OUT: "The schema is too large: its first properties are generated."}
                 continue
-            one = None if parts is None else self._within(parts, depth + 1, max(share, _FEWEST_VISITS))
-            if one is None:
+            shape = None if parts is None else self._solve_within(parts, depth + 1, max(share, _MIN_VISITS))
+            if shape is None:
                 left_out[name] = {
                     LEFT_OUT: "No value for it ends its recursion, or satisfies all its keywords."
                 }
-            elif LEFT_OUT in one:
-                left_out[name] = one
-            elif (weight := _weight(one, room + 1)) <= room or one.get("readOnly"):
+            elif LEFT_OUT in shape:
+                left_out[name] = shape
+            elif (weight := _weight(shape, room + 1)) <= room or shape.get("readOnly"):
                 room -= weight
                 candidates.append(name)
-                shapes[name] = one
+                shapes[name] = shape
             else:
                 left_out[name] = {LEFT_OUT: "The object would be too large with it."}
-        needed = [name for name in shapes if name not in candidates]
-        kept = self._together(shapes, needed, candidates, raw) if candidates else needed
-        if not any(not shapes[name].get("readOnly") for name in kept):
-            kept = self._as_map(flat, shapes, kept, depth) or kept
-        order = [name for name in flat.properties if name in kept] + [
-            one for one in kept if one not in flat.properties
+        required = [name for name in shapes if name not in candidates]
+        accepted = self._compatible(shapes, required, candidates, raw) if candidates else required
+        if not any(not shapes[name].get("readOnly") for name in accepted):
+            accepted = self._map_names(flat, shapes, accepted, depth) or accepted
+        order = [name for name in flat.properties if name in accepted] + [
+            shape for shape in accepted if shape not in flat.properties
         ]
         for name in candidates:
-            if name not in kept:
+            if name not in accepted:
                 left_out[name] = {LEFT_OUT: "It is not accepted together with the other properties."}
-        made: Shape = {**told, "type": "object", "properties": {name: shapes[name] for name in order}}
+        result: Shape = {**base, "type": "object", "properties": {name: shapes[name] for name in order}}
         if depth == 0:
-            made["properties"] |= {
-                name: one for name, one in left_out.items() if name not in made["properties"]
+            result["properties"] |= {
+                name: shape for name, shape in left_out.items() if name not in result["properties"]
             }
-        made["required"] = [one for one in dict.fromkeys(flat.required) if one in shapes]
-        return made
+        result["required"] = [shape for shape in dict.fromkeys(flat.required) if shape in shapes]
+        return result
 
-    def _within(self, parts: tuple[Part, ...], depth: int, visits: int) -> Shape | None:
+    def _solve_within(self, parts: tuple[Part, ...], depth: int, visits: int) -> Shape | None:
         """Return the shape of an optional property, if no more than so many schemas are visited for it."""
         if depth > 1:
-            return self._solved(parts, depth)
+            return self._solve(parts, depth)
         before = self.document.left
-        self.document.left = given = min(before, visits)
+        self.document.left = budget = min(before, visits)
         try:
-            return self._solved(parts, depth)
+            return self._solve(parts, depth)
         except Budget:
             return {LEFT_OUT: _TOO_LARGE, LOST: _TOO_LARGE}
         finally:
-            self.document.left = before - given + max(0, self.document.left)
+            self.document.left = before - budget + max(0, self.document.left)
 
     def _is_nested(self, parts: tuple[Part, ...]) -> bool:
-        flat = self._flat(parts)
+        flat = self._merge(parts)
         return (
             flat is not None
             and flat.enum is None
@@ -409,128 +411,136 @@ class Shaper:
                 parts += (part,)
         return parts or ((True, frozenset()),)
 
-    def _together(
-        self, shapes: Mapping[str, Shape], needed: list[str], candidates: list[str], raw: Any
+    def _compatible(
+        self, shapes: Mapping[str, Shape], required: list[str], candidates: list[str], raw: Any
     ) -> list[str]:
         """Return the properties that are valid together: those that are needed, and as many others as possible."""
 
         def fits(names: Sequence[str]) -> bool:
-            own = {"type": "object", "properties": {name: shapes[name] for name in names}}
-            return any(self.document.valid(sample(own, k), raw) for k in range(2))
+            object_shape = {"type": "object", "properties": {name: shapes[name] for name in names}}
+            return any(self.document.valid(sample(object_shape, k), raw) for k in range(2))
 
-        if fits([*needed, *candidates]):
-            return [*needed, *candidates]
-        kept = needed
-        if not fits(kept):  # such as anyOf of required, and minProperties
-            kept = next(([*needed, one] for one in candidates if fits([*needed, one])), [])
-            if not kept:
-                half = (candidates[: len(candidates) // n] for n in (2, 3, 4))
-                kept = next(([*needed, *some] for some in half if fits([*needed, *some])), [])
-            if not kept:
-                return needed
-        rest = [one for one in candidates if one not in kept]
+        if fits([*required, *candidates]):
+            return [*required, *candidates]
+        accepted = required
+        if not fits(accepted):  # such as anyOf of required, and minProperties
+            accepted = next(([*required, one] for one in candidates if fits([*required, one])), [])
+            if not accepted:
+                prefixes = (candidates[: len(candidates) // n] for n in (2, 3, 4))
+                accepted = next(([*required, *group] for group in prefixes if fits([*required, *group])), [])
+            if not accepted:
+                return required
+        rest = [one for one in candidates if one not in accepted]
         stack = [rest]
         while stack:
-            some = stack.pop()
-            if not some:
+            group = stack.pop()
+            if not group:
                 continue
-            if fits([*kept, *some]):
-                kept = [*kept, *some]
-            elif len(some) > 1:
-                middle = len(some) // 2
-                stack += [some[middle:], some[:middle]]
-        return kept
+            if fits([*accepted, *group]):
+                accepted = [*accepted, *group]
+            elif len(group) > 1:
+                middle = len(group) // 2
+                stack += [group[middle:], group[:middle]]
+        return accepted
 
-    def _as_map(self, flat: FlatSchema, shapes: dict[str, Shape], kept: list[str], depth: int) -> list[str]:
+    def _map_names(
+        self, flat: FlatSchema, shapes: dict[str, Shape], accepted: list[str], depth: int
+    ) -> list[str]:
         """Return names for properties of a map, after adding their shapes; empty if it has none."""
         low, high = flat.words.get("minProperties"), flat.words.get("maxProperties")
         count = max(low if is_number(low) else 0, 2)
         count = int(min(count, high if is_number(high) else count, limits.MAX_FIELDS))
-        free = not flat.named and not any(
+        is_free = not flat.named and not any(
             part[0] is not False and part[0] not in (True, {}) for _, _, part in flat.others
         )
-        if free and not (is_number(low) and low > 0):
+        if is_free and not (is_number(low) and low > 0):
             return []
-        found: list[str] = []
+        candidates: list[str] = []
         for pattern, part in flat.named:
             if part[0] is not False:
                 source, values = validation.generated((pattern,), 1, 40)
-                found += validation.texts(source, count) if source else values[:count]
-        if not found and any(part[0] is False for _, _, part in flat.others):
+                candidates += validation.texts(source, count) if source else values[:count]
+        if not candidates and any(part[0] is False for _, _, part in flat.others):
             return []
         if flat.names:
-            shape = self._solved(
+            shape = self._solve(
                 tuple(({"allOf": [one, {"type": "string"}]}, at) for one, at in flat.names), depth + 1
             )
             samples = [sample(shape, k) for k in range(count * 4)] if shape else []
-            own = {"allOf": [one for one, _ in flat.names]}
-            found = [
-                one for one in (*found, *samples) if isinstance(one, str) and self.document.valid(one, own)
+            names_schema = {"allOf": [one for one, _ in flat.names]}
+            candidates = [
+                one
+                for one in (*candidates, *samples)
+                if isinstance(one, str) and self.document.valid(one, names_schema)
             ]
-        names = list(dict.fromkeys(one for one in found if one))[:count]
+        names = list(dict.fromkeys(one for one in candidates if one))[:count]
         if not names and not flat.names:
             words = ("first", "second", "third", "fourth", "fifth")
             names = [words[k] if k < len(words) else f"key{k + 1}" for k in range(count)]
-        made = []
+        added = []
         for name in names:
             parts = self._parts(flat, name)
-            one = None if parts is None else self._solved(parts, depth + 1)
+            one = None if parts is None else self._solve(parts, depth + 1)
             if one is not None and LEFT_OUT not in one:
                 if not one:
                     one = {"type": "string"}
                 shapes[name] = one
-                made.append(name)
-        return [*kept, *made] if made else []
+                added.append(name)
+        return [*accepted, *added] if added else []
 
     # --- Arrays -----------------------------------------------------------------------------------------------
 
-    def _array(self, flat: FlatSchema, raw: Any, depth: int, told: Shape) -> Shape | None:
+    def _array(self, flat: FlatSchema, raw: Any, depth: int, base: Shape) -> Shape | None:
         low, high = flat.words.get("minItems"), flat.words.get("maxItems")
-        least = int(low) if is_number(low) and low > 0 else 0
-        most = int(high) if is_number(high) and high >= 0 else None
-        if most is not None and least > most:
+        minimum = int(low) if is_number(low) and low > 0 else 0
+        maximum = int(high) if is_number(high) and high >= 0 else None
+        if maximum is not None and minimum > maximum:
             return None
         if flat.first:
-            shapes = [self._solved((part,), depth + 1) for part in flat.first]
+            shapes = [self._solve((part,), depth + 1) for part in flat.first]
             usable = [one for one in shapes if one is not None and LEFT_OUT not in one]
             if len(usable) < len(shapes):
                 usable = usable[: next(k for k, one in enumerate(shapes) if one is None or LEFT_OUT in one)]
-            if len(usable) < least:
-                more = self._solved(flat.items, depth + 1) if flat.items else {"type": "string"}
+            if len(usable) < minimum:
+                more = self._solve(flat.items, depth + 1) if flat.items else {"type": "string"}
                 if more is None or len(usable) < len(shapes):
                     return None
-                usable += [more or {"type": "string"}] * (min(least, limits.MAX_FIELDS) - len(usable))
+                usable += [more or {"type": "string"}] * (min(minimum, limits.MAX_FIELDS) - len(usable))
             tuples = [[sent(sample(one, k)) for one in usable] for k in range(_MORE_SAMPLES)]
-            return {**told, "type": "array", "enum": list(unique(tuples))}
-        items = self._solved(flat.items, depth + 1) if flat.items else {}
-        bare = items is not None and not items
-        if items is None or LEFT_OUT in items or items.get("readOnly") or most == 0:
-            return None if least else {**told, "type": "array", "enum": [[]]}
-        if bare:
+            return {**base, "type": "array", "enum": list(unique(tuples))}
+        items = self._solve(flat.items, depth + 1) if flat.items else {}
+        accepts_any = items is not None and not items
+        if items is None or LEFT_OUT in items or items.get("readOnly") or maximum == 0:
+            return None if minimum else {**base, "type": "array", "enum": [[]]}
+        if accepts_any:
             items = {"type": "string"}
-        made: Shape = {**told, "type": "array", "items": items}
+        result: Shape = {**base, "type": "array", "items": items}
         if flat.words.get("uniqueItems") is True:
-            return self._distinct(made, least, most)
-        made["minItems"] = max(least, 1) if most is None or most else least
-        made["maxItems"] = max(made["minItems"], min(most if most is not None else least + 2, least + 2))
-        return made
+            return self._distinct_array(result, minimum, maximum)
+        result["minItems"] = max(minimum, 1) if maximum is None or maximum else minimum
+        result["maxItems"] = max(
+            result["minItems"], min(maximum if maximum is not None else minimum + 2, minimum + 2)
+        )
+        return result
 
-    def _distinct(self, made: Shape, least: int, most: int | None) -> Shape | None:
+    def _distinct_array(self, array_shape: Shape, minimum: int, maximum: int | None) -> Shape | None:
         """Return a shape for arrays without duplicates: of one element, or a list of arrays."""
-        choices = made["items"].get("enum")
-        if least <= 1 and choices is None:
-            return {**made, "minItems": 1, "maxItems": 1}
-        pool = list(unique(choices or [sent(sample(made["items"], k)) for k in range(max(60, least * 4))]))
-        size = max(least, min(3, len(pool), most if most is not None else 3))
-        if len(pool) < least:
+        choices = array_shape["items"].get("enum")
+        if minimum <= 1 and choices is None:
+            return {**array_shape, "minItems": 1, "maxItems": 1}
+        pool = list(
+            unique(choices or [sent(sample(array_shape["items"], k)) for k in range(max(60, minimum * 4))])
+        )
+        size = max(minimum, min(3, len(pool), maximum if maximum is not None else 3))
+        if len(pool) < minimum:
             return None
         arrays = [
             [pool[(start + step) % len(pool)] for step in range(count)]
-            for count in range(max(least, 1), size + 1)
+            for count in range(max(minimum, 1), size + 1)
             for start in range(min(len(pool), 12))
         ]
         return {
-            **{key: made[key] for key in _KEPT if key in made},
+            **{key: array_shape[key] for key in _KEPT_KEYWORDS if key in array_shape},
             "type": "array",
             "enum": list(unique(arrays)),
         }
@@ -539,9 +549,9 @@ class Shaper:
 # --- Keywords -----------------------------------------------------------------------------------------------
 
 
-def _own(schema: Mapping[str, Any], above: frozenset[str]) -> FlatSchema:
+def _keywords_of(schema: Mapping[str, Any], references: frozenset[str]) -> FlatSchema:
     """Return the keywords of one schema."""
-    found = FlatSchema(locked=schema.get("readOnly") is True)
+    result = FlatSchema(locked=schema.get("readOnly") is True)
     kinds = schema.get("type")
     if isinstance(kinds, str):
         kinds = [kinds]
@@ -549,46 +559,46 @@ def _own(schema: Mapping[str, Any], above: frozenset[str]) -> FlatSchema:
         known = {"string" if one == "file" else one for one in strings(kinds)}
         if schema.get("nullable") is True:
             known.add("null")
-        found.kinds = frozenset(known & set(_KINDS)) or None
-        if found.kinds is None:
-            found.lost = f'JSON Schema has no type "{str(kinds[0])[:_TYPE_CHARS]}".'
+        result.kinds = frozenset(known & set(_KINDS)) or None
+        if result.kinds is None:
+            result.lost = f'JSON Schema has no type "{str(kinds[0])[:_TYPE_CHARS]}".'
     if "const" in schema:
-        found.enum = [schema["const"]]
+        result.enum = [schema["const"]]
     elif isinstance(schema.get("enum"), list):
-        found.enum = schema["enum"]
+        result.enum = schema["enum"]
     for key in ("title", "description", "format", "contentEncoding"):
         if isinstance(schema.get(key), str):
-            found.words[key] = schema[key]
+            result.words[key] = schema[key]
     for key in ("minimum", "maximum", "multipleOf", *_COUNTS):
         if is_number(schema.get(key)):
-            found.words[key] = schema[key]
+            result.words[key] = schema[key]
     for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if is_number(schema.get(key)):
-            found.words[key] = schema[key]
-        elif schema.get(key) is True and limit in found.words:
-            found.words[key] = found.words.pop(limit)
+            result.words[key] = schema[key]
+        elif schema.get(key) is True and limit in result.words:
+            result.words[key] = result.words.pop(limit)
     if schema.get("uniqueItems") is True:
-        found.words["uniqueItems"] = True
+        result.words["uniqueItems"] = True
     if isinstance(schema.get("pattern"), str):
-        found.patterns = (schema["pattern"],)
+        result.patterns = (schema["pattern"],)
     properties = mapping(schema.get("properties"))
-    found.properties = {str(name): ((one, above),) for name, one in properties.items()}
-    found.required = tuple(strings(schema.get("required")))
+    result.properties = {str(name): ((one, references),) for name, one in properties.items()}
+    result.required = tuple(strings(schema.get("required")))
     named = mapping(schema.get("patternProperties"))
-    found.named = tuple((pattern, (one, above)) for pattern, one in named.items())
+    result.named = tuple((pattern, (one, references)) for pattern, one in named.items())
     others = schema.get("additionalProperties")
     if others is not None and others is not True:
-        found.others = ((frozenset(properties), tuple(named), (others, above)),)
+        result.others = ((frozenset(properties), tuple(named), (others, references)),)
     if schema.get("propertyNames") is not None:
-        found.names = ((schema["propertyNames"], above),)
+        result.names = ((schema["propertyNames"], references),)
     first, items = schema.get("prefixItems"), schema.get("items")
     if isinstance(items, list):
         first, items = items, schema.get("additionalItems")
     if isinstance(first, list):
-        found.first = tuple((one, above) for one in first)
+        result.first = tuple((one, references) for one in first)
     if items is not None:
-        found.items = ((items, above),)
-    return found
+        result.items = ((items, references),)
+    return result
 
 
 _TYPE_CHARS: Final = 40  # chosen: characters of an unknown type that are quoted
@@ -596,9 +606,9 @@ _LARGER: Final = ("minLength", "minItems", "minProperties", "minimum", "exclusiv
 _SMALLER: Final = ("maxLength", "maxItems", "maxProperties", "maximum", "exclusiveMaximum")
 
 
-def _joined(one: FlatSchema, other: FlatSchema) -> FlatSchema | None:
+def _intersection(one: FlatSchema, other: FlatSchema) -> FlatSchema | None:
     """Return the keywords of both; None if they exclude each other."""
-    made = _copied(one)
+    result = _copy(one)
     if one.kinds is not None and other.kinds is not None:
         kinds = one.kinds & other.kinds
         if ("integer" in one.kinds and "number" in other.kinds) or (
@@ -607,41 +617,41 @@ def _joined(one: FlatSchema, other: FlatSchema) -> FlatSchema | None:
             kinds |= {"integer"}
         if not kinds:
             return None
-        made.kinds = kinds
+        result.kinds = kinds
     else:
-        made.kinds = one.kinds if one.kinds is not None else other.kinds
+        result.kinds = one.kinds if one.kinds is not None else other.kinds
     if one.enum is not None and other.enum is not None:
-        there = set(map(canonical, other.enum))
-        made.enum = [value for value in one.enum if canonical(value) in there]
-        if not made.enum:
+        allowed = set(map(canonical, other.enum))
+        result.enum = [value for value in one.enum if canonical(value) in allowed]
+        if not result.enum:
             return None
     else:
-        made.enum = one.enum if one.enum is not None else other.enum
+        result.enum = one.enum if one.enum is not None else other.enum
     for key, value in other.words.items():
-        before = made.words.get(key)
-        if before is None:
-            made.words[key] = value
+        current = result.words.get(key)
+        if current is None:
+            result.words[key] = value
         elif key in _LARGER:
-            made.words[key] = max(before, value)
+            result.words[key] = max(current, value)
         elif key in _SMALLER:
-            made.words[key] = min(before, value)
+            result.words[key] = min(current, value)
         elif key == "multipleOf":
-            made.words[key] = _common_multiple(before, value)
+            result.words[key] = _common_multiple(current, value)
         elif key == "format":
-            made.words[key] = value
-    made.patterns = tuple(dict.fromkeys((*one.patterns, *other.patterns)))
+            result.words[key] = value
+    result.patterns = tuple(dict.fromkeys((*one.patterns, *other.patterns)))
     for name, parts in other.properties.items():
-        made.properties[name] = made.properties.get(name, ()) + parts
-    made.required = tuple(dict.fromkeys((*one.required, *other.required)))
-    made.others, made.named = one.others + other.others, one.named + other.named
-    made.names, made.items = one.names + other.names, one.items + other.items
-    made.first = one.first or other.first
-    made.choices = one.choices + other.choices
-    made.locked, made.lost = one.locked or other.locked, one.lost or other.lost
-    return made
+        result.properties[name] = result.properties.get(name, ()) + parts
+    result.required = tuple(dict.fromkeys((*one.required, *other.required)))
+    result.others, result.named = one.others + other.others, one.named + other.named
+    result.names, result.items = one.names + other.names, one.items + other.items
+    result.first = one.first or other.first
+    result.choices = one.choices + other.choices
+    result.locked, result.lost = one.locked or other.locked, one.lost or other.lost
+    return result
 
 
-def _copied(flat: FlatSchema, choices: tuple[tuple[Part, ...], ...] | None = None) -> FlatSchema:
+def _copy(flat: FlatSchema, choices: tuple[tuple[Part, ...], ...] | None = None) -> FlatSchema:
     return FlatSchema(
         flat.kinds, flat.enum, dict(flat.words), flat.patterns, dict(flat.properties), flat.required, flat.others,
         flat.named, flat.names, flat.items, flat.first, flat.choices if choices is None else choices, flat.locked,
@@ -654,8 +664,8 @@ def _common_multiple(one: float, other: float) -> float:
     if a <= 0 or b <= 0:
         return one if a > 0 else other
     scale = a.denominator * b.denominator
-    found = Fraction(math.lcm(int(a * scale), int(b * scale)), scale)
-    return int(found) if found.denominator == 1 else float(found)
+    multiple = Fraction(math.lcm(int(a * scale), int(b * scale)), scale)
+    return int(multiple) if multiple.denominator == 1 else float(multiple)
 
 
 def _kind_of(flat: FlatSchema) -> str:
@@ -667,27 +677,27 @@ def _kind_of(flat: FlatSchema) -> str:
 
 
 def _mentions(flat: FlatSchema, keys: Sequence[str]) -> bool:
-    own = {
+    keywords = {
         "properties": flat.properties, "additionalProperties": flat.others, "patternProperties": flat.named,
         "required": flat.required, "propertyNames": flat.names, "items": flat.items, "prefixItems": flat.first,
         "pattern": flat.patterns,
     }  # fmt: skip
-    return any(own.get(key) or key in flat.words for key in keys)
+    return any(keywords.get(key) or key in flat.words for key in keys)
 
 
-def _weight(shape: Shape, most: int) -> int:
-    """Return the number of schemas within a shape, counted up to `most`."""
-    found, stack = 0, [shape]
-    while stack and found <= most:
+def _weight(shape: Shape, limit: int) -> int:
+    """Return the number of schemas within a shape, counted up to `limit`."""
+    count, stack = 0, [shape]
+    while stack and count <= limit:
         one = stack.pop()
-        found += 1
+        count += 1
         stack += mapping(one.get("properties")).values()
         if "items" in one and "enum" not in one:
             stack.append(one["items"])
-    return found
+    return count
 
 
-def _sort(value: Any) -> str:
+def _type_name(value: Any) -> str:
     """Return the type of a value as lists of values keep it."""
     if isinstance(value, bool):
         return "boolean"
@@ -701,57 +711,57 @@ def _sort(value: Any) -> str:
 _FORMAT_LENGTHS: Final = {"uuid": (36, 36), "date": (10, 10), "date-time": (20, 20)}
 
 
-def _text(flat: FlatSchema, told: Shape) -> Shape | None:
+def _text(flat: FlatSchema, base: Shape) -> Shape | None:
     words = flat.words
-    least = int(max(0, words.get("minLength", 0)))
-    most = int(words["maxLength"]) if "maxLength" in words else None
-    if most is not None and most < least:
+    minimum = int(max(0, words.get("minLength", 0)))
+    maximum = int(words["maxLength"]) if "maxLength" in words else None
+    if maximum is not None and maximum < minimum:
         return None
-    made: Shape = {**told, "type": "string"}
+    result: Shape = {**base, "type": "string"}
     shortest, longest = _FORMAT_LENGTHS.get(words.get("format", ""), (0, 0))
-    if longest and (longest < least or (most is not None and shortest > most)):
-        made.pop("format", None)
+    if longest and (longest < minimum or (maximum is not None and shortest > maximum)):
+        result.pop("format", None)
     if flat.patterns:
-        source, values = validation.generated(flat.patterns, least, most)
-        told_format = words.get("format", "")
+        source, values = validation.generated(flat.patterns, minimum, maximum)
+        format_name = words.get("format", "")
         if values:
-            values = tuple(one for one in values if has_format(one, told_format))
+            values = tuple(one for one in values if has_format(one, format_name))
         if (
             source
-            and told_format
-            and not all(has_format(one, told_format) for one in validation.texts(source, 20))
+            and format_name
+            and not all(has_format(one, format_name) for one in validation.texts(source, 20))
         ):
             values = tuple(
                 one
-                for one in _EXAMPLES.get(told_format, ())
+                for one in _EXAMPLES.get(format_name, ())
                 if all(validation.matches(pattern, one) for pattern in flat.patterns)
             )
             source = ""
         if source:
-            made["pattern"] = source
-            return made
-        return {**made, "enum": list(values)} if values else None
-    if least:
-        made["minLength"] = least
-    if most is not None:
-        made["maxLength"] = most
-    return made
+            result["pattern"] = source
+            return result
+        return {**result, "enum": list(values)} if values else None
+    if minimum:
+        result["minLength"] = minimum
+    if maximum is not None:
+        result["maxLength"] = maximum
+    return result
 
 
-def _number(flat: FlatSchema, kind: str, told: Shape) -> Shape | None:
+def _number(flat: FlatSchema, kind: str, base: Shape) -> Shape | None:
     words = flat.words
     step = Decimal(str(words["multipleOf"])) if words.get("multipleOf", 0) > 0 else None
     unit = Decimal(1) if kind == "integer" else Decimal("0.01")
     if kind == "integer" and step is not None and step != step.to_integral_value():
         step = Decimal(str(_common_multiple(words["multipleOf"], 1)))
-    ends: dict[str, Decimal | None] = {}
+    bounds: dict[str, Decimal | None] = {}
     for key, over, sign in (("minimum", "exclusiveMinimum", 1), ("maximum", "exclusiveMaximum", -1)):
-        plain = Decimal(str(words[key])) if key in words else None
-        open_ = Decimal(str(words[over])) if over in words else None
-        inner = None if open_ is None else open_ + sign * (step or unit)
-        both = [one for one in (plain, inner) if one is not None]
-        ends[key] = (max(both) if sign == 1 else min(both)) if both else None
-    low, high = ends["minimum"], ends["maximum"]
+        inclusive = Decimal(str(words[key])) if key in words else None
+        exclusive = Decimal(str(words[over])) if over in words else None
+        adjusted = None if exclusive is None else exclusive + sign * (step or unit)
+        candidates = [one for one in (inclusive, adjusted) if one is not None]
+        bounds[key] = (max(candidates) if sign == 1 else min(candidates)) if candidates else None
+    low, high = bounds["minimum"], bounds["maximum"]
     if low is not None and high is not None and low > high:
         low, high = (
             Decimal(str(words.get("minimum", words.get("exclusiveMinimum")))),
@@ -759,22 +769,22 @@ def _number(flat: FlatSchema, kind: str, told: Shape) -> Shape | None:
         )
         if kind == "integer" or low >= high:
             return None if low != high or "exclusiveMinimum" in words or "exclusiveMaximum" in words else {
-                **told, "type": kind, "minimum": _json(low), "maximum": _json(low)}  # fmt: skip
+                **base, "type": kind, "minimum": _json(low), "maximum": _json(low)}  # fmt: skip
         low, high = low + (high - low) / 4, high - (high - low) / 4
     if kind == "integer":
         low = None if low is None else low.to_integral_value("ROUND_CEILING")
         high = None if high is None else high.to_integral_value("ROUND_FLOOR")
-    widest = Decimal(_WIDEST.get(str(words.get("format", "")), _WIDEST["int64"]))
-    made: Shape = {**told, "type": kind}
+    widest = Decimal(_MAX_BY_FORMAT.get(str(words.get("format", "")), _MAX_BY_FORMAT["int64"]))
+    result: Shape = {**base, "type": kind}
     if low is not None:
-        made["minimum"] = _json(max(low, -widest))
+        result["minimum"] = _json(max(low, -widest))
     if high is not None:
-        made["maximum"] = _json(min(high, widest))
-    if low is not None and high is not None and made["minimum"] > made["maximum"]:
+        result["maximum"] = _json(min(high, widest))
+    if low is not None and high is not None and result["minimum"] > result["maximum"]:
         return None
     if step is not None:
-        made["multipleOf"] = _json(step)
-    return made
+        result["multipleOf"] = _json(step)
+    return result
 
 
 def _json(value: Decimal) -> int | float:
@@ -805,14 +815,14 @@ def sample(shape: Mapping[str, Any], k: int) -> Any:
     match shape.get("type"):
         case "object":
             return {
-                name: sample(one, _mixed(k, place))
-                for place, (name, one) in enumerate(mapping(shape.get("properties")).items())
+                name: sample(one, _mix(k, index))
+                for index, (name, one) in enumerate(mapping(shape.get("properties")).items())
                 if LEFT_OUT not in one
             }
         case "array":
             low = shape.get("minItems", 1)
             count = low + (k // 2 + k) % (shape.get("maxItems", low) - low + 1)
-            return [sample(shape["items"], _mixed(k, place) if k else place) for place in range(count)]
+            return [sample(shape["items"], _mix(k, index) if k else index) for index in range(count)]
         case "boolean":
             return k % 2 == 0
         case "null":
@@ -821,20 +831,22 @@ def sample(shape: Mapping[str, Any], k: int) -> Any:
             return _sample_number(shape, k)
     if "pattern" in shape:
         return validation.texts(shape["pattern"], 64)[k % 64]
-    known = _EXAMPLES.get(str(shape.get("format", "")))
-    least, most = shape.get("minLength", 0), shape.get("maxLength")
-    if known:
-        fitting = [one for one in known if len(one) >= least and (most is None or len(one) <= most)]
+    examples = _EXAMPLES.get(str(shape.get("format", "")))
+    minimum, maximum = shape.get("minLength", 0), shape.get("maxLength")
+    if examples:
+        fitting = [
+            one for one in examples if len(one) >= minimum and (maximum is None or len(one) <= maximum)
+        ]
         if fitting:
             return fitting[k % len(fitting)]
     text = f"text {chr(97 + k % 26)}{k // 26 or ''}"
-    text += "a" * (least - len(text))
-    return text if most is None else text[-most:] if most else ""
+    text += "a" * (minimum - len(text))
+    return text if maximum is None else text[-maximum:] if maximum else ""
 
 
-def _mixed(k: int, place: int) -> int:
+def _mix(k: int, index: int) -> int:
     """Return a number by which neighboring properties do not vary together."""
-    return 0 if k == 0 else (k * 2654435761 + place * 40503 * k >> 7) % 10_007
+    return 0 if k == 0 else (k * 2654435761 + index * 40503 * k >> 7) % 10_007
 
 
 def _sample_number(shape: Mapping[str, Any], k: int) -> int | float:

@@ -31,7 +31,7 @@ from webapp.engine.regex.patterns import RegexError
 
 _DRAWS: Final = 64  # chosen: texts by which an expression is verified
 _TRIES: Final = 4_000  # chosen: texts among which those that match are searched
-_KEPT: Final = 50  # chosen: texts of a list that stands for an expression
+_MAX_TEXTS: Final = 50  # chosen: texts of a list that stands for an expression
 _KEY: Final = np.uint64(0x5C6E3A)
 _CLASSES: Final = {
     "L": "A-Za-zÀ-ÖØ-öø-ʯΑ-ωА-я", "Lu": "A-ZÀ-ÖØ-Þ", "Ll": "a-zß-öø-ÿ", "N": "0-9", "Nd": "0-9", "P": "!-/:-@\\[-`{-~",
@@ -53,42 +53,42 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 def _python(pattern: str) -> str:
     """Return an ECMA-262 expression in Python's syntax."""
-    found = re.sub(r"\(\?<([A-Za-z_]\w*)>", r"(?P<\1>", pattern)
-    found = re.sub(r"\\k<([A-Za-z_]\w*)>", r"(?P=\1)", found)
-    out, at, inside = [], 0, False
-    while at < len(found):
-        char = found[at]
-        if char == "\\" and at + 1 < len(found):
-            named = re.match(r"\\([pP])\{(?:\w+=)?(\w+)\}", found[at:])
+    source = re.sub(r"\(\?<([A-Za-z_]\w*)>", r"(?P<\1>", pattern)
+    source = re.sub(r"\\k<([A-Za-z_]\w*)>", r"(?P=\1)", source)
+    parts, position, inside = [], 0, False
+    while position < len(source):
+        char = source[position]
+        if char == "\\" and position + 1 < len(source):
+            named = re.match(r"\\([pP])\{(?:\w+=)?(\w+)\}", source[position:])
             if named:
-                told = _CLASSES.get(named[2], _CLASSES.get(named[2][:1], "A-Za-z"))
-                out.append(told if inside else f"[{'^' if named[1] == 'P' else ''}{told}]")
-                at += named.end()
+                char_class = _CLASSES.get(named[2], _CLASSES.get(named[2][:1], "A-Za-z"))
+                parts.append(char_class if inside else f"[{'^' if named[1] == 'P' else ''}{char_class}]")
+                position += named.end()
                 continue
-            wide = re.match(r"\\u\{([0-9A-Fa-f]+)\}", found[at:])
-            if wide:
-                out.append(re.escape(chr(min(int(wide[1], 16), 0x10FFFF))))
-                at += wide.end()
+            code_point = re.match(r"\\u\{([0-9A-Fa-f]+)\}", source[position:])
+            if code_point:
+                parts.append(re.escape(chr(min(int(code_point[1], 16), 0x10FFFF))))
+                position += code_point.end()
                 continue
-            after = found[at + 1]
-            kept = after in "dDwWsSbBnrtfv0123456789ux" or not (after.isalnum() or after == "_")
-            out.append("\\" + after if kept else after)
-            at += 2
+            after = source[position + 1]
+            is_escape = after in "dDwWsSbBnrtfv0123456789ux" or not (after.isalnum() or after == "_")
+            parts.append("\\" + after if is_escape else after)
+            position += 2
             continue
         if inside:
             inside = char != "]"
-            out.append("\\[" if char == "[" else char)
+            parts.append("\\[" if char == "[" else char)
         elif char == "[":
             inside = True
-            out.append(char)
-            if found.startswith("[^]", at):
-                out[-1], at, inside = r"[\s\S]", at + 2, False
-            elif found.startswith("[]", at):
-                out[-1], at, inside = r"(?!)", at + 1, False
+            parts.append(char)
+            if source.startswith("[^]", position):
+                parts[-1], position, inside = r"[\s\S]", position + 2, False
+            elif source.startswith("[]", position):
+                parts[-1], position, inside = r"(?!)", position + 1, False
         else:
-            out.append(r"\Z" if char == "$" else char)
-        at += 1
-    return "".join(out)
+            parts.append(r"\Z" if char == "$" else char)
+        position += 1
+    return "".join(parts)
 
 
 def readable(pattern: str) -> bool:
@@ -110,12 +110,12 @@ _LOOKAROUND: Final = re.compile(r"\(\?(=|!|<=|<!)")
 
 
 def _without_lookarounds(pattern: str) -> str:
-    while found := _LOOKAROUND.search(pattern):
-        depth, at, inside = 0, found.start(), False
-        while at < len(pattern):
-            char = pattern[at]
+    while match := _LOOKAROUND.search(pattern):
+        depth, position, inside = 0, match.start(), False
+        while position < len(pattern):
+            char = pattern[position]
             if char == "\\":
-                at += 2
+                position += 2
                 continue
             if inside:
                 inside = char != "]"
@@ -125,37 +125,37 @@ def _without_lookarounds(pattern: str) -> str:
                 depth += 1 if char == "(" else -1
                 if depth == 0:
                     break
-            at += 1
-        pattern = pattern[: found.start()] + pattern[at + 1 :]
+            position += 1
+        pattern = pattern[: match.start()] + pattern[position + 1 :]
     return pattern
 
 
-def _generating(pattern: str) -> str:
+def _generator_source(pattern: str) -> str:
     """Return an expression of which the engine generates whole texts."""
-    found = _without_lookarounds(pattern)
-    found = re.sub(r"\(\?<[A-Za-z_]\w*>", "(?:", found)
-    found = re.sub(r"\\p\{(?:\w+=)?(\w+)\}", lambda one: f"[{_PLAIN_CLASSES.get(one[1], 'A-Za-z')}]", found)
-    found = re.sub(r"\[((?:\[\w|[^\[\]])*?)\[([A-Za-z0-9-]+)\]", r"[\1\2", found)  # a class within a class
-    found = found.replace(r"\/", "/").replace(r"\-", "-" if "[" not in found else r"\-")
-    found = re.sub(r"\\[bB]", "", found)
-    return found.replace(r"[\s\S]", ".").replace(r"[\S\s]", ".").replace("[^]", ".")
+    source = _without_lookarounds(pattern)
+    source = re.sub(r"\(\?<[A-Za-z_]\w*>", "(?:", source)
+    source = re.sub(r"\\p\{(?:\w+=)?(\w+)\}", lambda one: f"[{_PLAIN_CLASSES.get(one[1], 'A-Za-z')}]", source)
+    source = re.sub(r"\[((?:\[\w|[^\[\]])*?)\[([A-Za-z0-9-]+)\]", r"[\1\2", source)  # a class within a class
+    source = source.replace(r"\/", "/").replace(r"\-", "-" if "[" not in source else r"\-")
+    source = re.sub(r"\\[bB]", "", source)
+    return source.replace(r"[\s\S]", ".").replace(r"[\S\s]", ".").replace("[^]", ".")
 
 
 _REPEATED: Final = re.compile(r"(\^?)(\[(?:\\.|[^\]\\])+\]|\\[dw]|\.)([*+]|\{(\d+),\})(\$?)")
 
 
-def _of_length(pattern: str, least: int, most: int | None) -> str:
+def _with_length(pattern: str, minimum: int, maximum: int | None) -> str:
     """Return a repeated class with the wanted number of repetitions."""
-    found = _REPEATED.fullmatch(pattern)
-    if not found:
+    match = _REPEATED.fullmatch(pattern)
+    if not match:
         return pattern
-    low = max(least, int(found[4]) if found[4] else (1 if found[3] == "+" else 0))
-    high = most if most is not None else low + 12
-    return f"{found[2]}{{{low},{max(low, min(high, low + 12))}}}"
+    low = max(minimum, int(match[4]) if match[4] else (1 if match[3] == "+" else 0))
+    high = maximum if maximum is not None else low + 12
+    return f"{match[2]}{{{low},{max(low, min(high, low + 12))}}}"
 
 
 @lru_cache(maxsize=2_000)
-def generated(all_of: tuple[str, ...], least: int, most: int | None) -> tuple[str, tuple[str, ...]]:
+def generated(all_of: tuple[str, ...], minimum: int, maximum: int | None) -> tuple[str, tuple[str, ...]]:
     """Return how texts that match all of some expressions, and have some length, are generated.
 
     Either an expression of the engine whose every text fits, or ("" and) a list of texts that fit; if there
@@ -163,47 +163,53 @@ def generated(all_of: tuple[str, ...], least: int, most: int | None) -> tuple[st
     """
 
     def fits(text: str) -> bool:
-        long = len(text) >= least and (most is None or len(text) <= most)
-        return long and all(matches(one, text) for one in all_of)
+        has_length = len(text) >= minimum and (maximum is None or len(text) <= maximum)
+        return has_length and all(matches(one, text) for one in all_of)
 
     known = all(map(readable, all_of))
-    found: list[str] = []
+    matching: list[str] = []
     for pattern in all_of:
-        for source in dict.fromkeys((_of_length(_generating(pattern), least, most), _generating(pattern))):
+        for source in dict.fromkeys(
+            (_with_length(_generator_source(pattern), minimum, maximum), _generator_source(pattern))
+        ):
             try:
                 compiled = patterns.compile_pattern(source)
-                drawn = compiled.draw(_KEY, np.arange(_DRAWS, dtype=np.uint64)).to_pylist()
+                samples = compiled.draw(_KEY, np.arange(_DRAWS, dtype=np.uint64)).to_pylist()
             except (RegexError, ValueError, OverflowError, RecursionError):
                 continue
             if not known:
-                if all(least <= len(one) <= (most if most is not None else len(one)) for one in drawn):
+                if all(
+                    minimum <= len(one) <= (maximum if maximum is not None else len(one)) for one in samples
+                ):
                     return source, ()
                 continue
-            if all(map(fits, drawn)):
+            if all(map(fits, samples)):
                 return source, ()
             more = compiled.draw(_KEY, np.arange(_DRAWS, _TRIES, dtype=np.uint64)).to_pylist()
-            found += [one for one in (*drawn, *more) if fits(one)]
-            if not found:  # texts may fit after their last character is repeated, or their end is left out
-                changed = [one + one[-1] * (least - len(one)) for one in drawn if one and len(one) < least]
-                changed += [one[:most] for one in drawn if most is not None and len(one) > most]
-                found += [one for one in changed if fits(one)]
-            if len(set(found)) >= _KEPT:
+            matching += [one for one in (*samples, *more) if fits(one)]
+            if not matching:  # texts may fit after their last character is repeated, or their end is left out
+                adjusted = [
+                    one + one[-1] * (minimum - len(one)) for one in samples if one and len(one) < minimum
+                ]
+                adjusted += [one[:maximum] for one in samples if maximum is not None and len(one) > maximum]
+                matching += [one for one in adjusted if fits(one)]
+            if len(set(matching)) >= _MAX_TEXTS:
                 break
-    return "", tuple(list(dict.fromkeys(found))[:_KEPT])
+    return "", tuple(list(dict.fromkeys(matching))[:_MAX_TEXTS])
 
 
 @lru_cache(maxsize=500)
 def texts(source: str, count: int) -> tuple[str, ...]:
     """Return texts that the engine generates for an expression."""
-    drawn = patterns.compile_pattern(source).draw(_KEY, np.arange(count, dtype=np.uint64))
-    return tuple(drawn.to_pylist())
+    result = patterns.compile_pattern(source).draw(_KEY, np.arange(count, dtype=np.uint64))
+    return tuple(result.to_pylist())
 
 
 # --- Validation ---------------------------------------------------------------------------------------------
 
 Schema = Mapping[str, Any] | bool
-_PLACE: Final = re.compile(r"[0-9]{1,9}")
-_TURNS: Final = 60  # chosen: references that are followed one after another
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
+_MAX_REFERENCES: Final = 60  # chosen: references that are followed one after another
 _LITERAL: Final = ("enum", "const", "default", "example", "examples")
 
 
@@ -237,28 +243,28 @@ class Document:
         """The number of schemas that may still be visited."""
         self.lenient = False
         """Whether a value may satisfy several schemas of `oneOf`. Documents with discriminators often mean that."""
-        self._named: dict[str, Any] | None = None
-        self._found: dict[str, Any] = {}
+        self._by_id: dict[str, Any] | None = None
+        self._targets: dict[str, Any] = {}
 
     # --- References -------------------------------------------------------------------------------------------
 
     def target(self, reference: str) -> Any:
         """Return the schema that a reference leads to. Raises `UnresolvedReference`."""
-        if reference not in self._found:
-            self._found[reference] = self._target(reference)
-        return self._found[reference]
+        if reference not in self._targets:
+            self._targets[reference] = self._target(reference)
+        return self._targets[reference]
 
     def _target(self, reference: str) -> Any:
-        found: Any = self.whole
+        schema: Any = self.whole
         address, fragment = urldefrag(reference) if not reference.startswith("#") else ("", reference[1:])
         if address:
-            named = self._names()
-            known = [one for one in (address, address.rstrip("#")) if one in named]
-            if not known:
-                known = [one for one in named if one.rpartition("/")[2] == address and address]
-            if not known:
+            by_id = self._names()
+            candidates = [one for one in (address, address.rstrip("#")) if one in by_id]
+            if not candidates:
+                candidates = [one for one in by_id if one.rpartition("/")[2] == address and address]
+            if not candidates:
                 raise UnresolvedReference(f'"{reference[:200]}" {OUTSIDE}')
-            found = named[known[0]]
+            schema = by_id[candidates[0]]
         if fragment and not fragment.startswith("/"):
             anchor = self._names().get("#" + fragment)
             if anchor is None:
@@ -266,18 +272,18 @@ class Document:
             return anchor
         for part in fragment.split("/")[1:]:
             name = unquote(part).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and _PLACE.fullmatch(name) and int(name) < len(found):
-                found = found[int(name)]
-            elif isinstance(found, dict) and name in found:
-                found = found[name]
+            if isinstance(schema, list) and _INDEX.fullmatch(name) and int(name) < len(schema):
+                schema = schema[int(name)]
+            elif isinstance(schema, dict) and name in schema:
+                schema = schema[name]
             else:
                 raise UnresolvedReference(f'"{reference[:200]}" does not exist in the document.')
-        return found
+        return schema
 
     def _names(self) -> dict[str, Any]:
         """Return schemas by `$id` (as written, and as an absolute address) and by `$anchor`."""
-        if self._named is None:
-            self._named = {}
+        if self._by_id is None:
+            self._by_id = {}
             stack: list[tuple[Any, str]] = [(self.whole, "")]
             while stack:
                 value, base = stack.pop()
@@ -288,16 +294,16 @@ class Document:
                         one = value.get(key)
                         if isinstance(one, str) and one:
                             if one.startswith("#"):
-                                self._named.setdefault(one, value)
+                                self._by_id.setdefault(one, value)
                                 continue
-                            base = _joined(base, one)
-                            self._named.setdefault(base.rstrip("#"), value)
-                            self._named.setdefault(one.rstrip("#"), value)
+                            base = _join_url(base, one)
+                            self._by_id.setdefault(base.rstrip("#"), value)
+                            self._by_id.setdefault(one.rstrip("#"), value)
                     for key in ("$anchor", "$dynamicAnchor"):
                         if isinstance(value.get(key), str):
-                            self._named.setdefault("#" + value[key], value)
+                            self._by_id.setdefault("#" + value[key], value)
                     stack.extend((one, base) for key, one in value.items() if key not in _LITERAL)
-        return self._named
+        return self._by_id
 
     def visit(self) -> None:
         """Count a schema. Raises `Budget`."""
@@ -307,20 +313,20 @@ class Document:
 
     # --- Validation -------------------------------------------------------------------------------------------
 
-    def valid(self, value: Any, schema: Any, turns: int = 0) -> bool:
+    def valid(self, value: Any, schema: Any, depth: int = 0) -> bool:
         """Return whether a value is valid by a schema. Raises `Budget`."""
         self.visit()
         if value is LOCKED or schema is True or not isinstance(schema, dict):
             return schema is not False or value is LOCKED
         reference = schema.get("$ref", schema.get("$dynamicRef"))
         if isinstance(reference, str):
-            if turns > _TURNS:
+            if depth > _MAX_REFERENCES:
                 return True
             try:
-                there = self.target(reference)
+                target = self.target(reference)
             except UnresolvedReference:
-                there = True
-            if not self.valid(value, there, turns + 1):
+                target = True
+            if not self.valid(value, target, depth + 1):
                 return False
             if self.legacy:
                 return True
@@ -341,78 +347,78 @@ class Document:
         if is_number(value) and not _number(value, schema):
             return False
         return (
-            self._combined(value, schema, turns)
-            and (not isinstance(value, dict) or self._object(value, schema, turns))
-            and (not isinstance(value, list) or self._array(value, schema, turns))
+            self._check_combinations(value, schema, depth)
+            and (not isinstance(value, dict) or self._object(value, schema, depth))
+            and (not isinstance(value, list) or self._array(value, schema, depth))
         )
 
-    def _combined(self, value: Any, schema: Mapping[str, Any], turns: int) -> bool:
-        if not all(self.valid(value, one, turns + 1) for one in listed(schema.get("allOf"))):
+    def _check_combinations(self, value: Any, schema: Mapping[str, Any], depth: int) -> bool:
+        if not all(self.valid(value, one, depth + 1) for one in listed(schema.get("allOf"))):
             return False
         choices = schema.get("anyOf")
-        if isinstance(choices, list) and not any(self.valid(value, one, turns + 1) for one in choices):
+        if isinstance(choices, list) and not any(self.valid(value, one, depth + 1) for one in choices):
             return False
         choices = schema.get("oneOf")
         if isinstance(choices, list):
-            hits = 0
+            count = 0
             for one in choices:
-                hits += self.valid(value, one, turns + 1)
-                if hits > 1 and not self.lenient:
+                count += self.valid(value, one, depth + 1)
+                if count > 1 and not self.lenient:
                     return False
-            if not hits:
+            if not count:
                 return False
-        if "not" in schema and self.valid(value, schema["not"], turns + 1):
+        if "not" in schema and self.valid(value, schema["not"], depth + 1):
             return False
         if "if" in schema:
-            branch = "then" if self.valid(value, schema["if"], turns + 1) else "else"
-            return branch not in schema or self.valid(value, schema[branch], turns + 1)
+            branch = "then" if self.valid(value, schema["if"], depth + 1) else "else"
+            return branch not in schema or self.valid(value, schema[branch], depth + 1)
         return True
 
-    def _object(self, value: dict[str, Any], schema: Mapping[str, Any], turns: int) -> bool:
-        own = {name for name, one in value.items() if one is not LOCKED}
+    def _object(self, value: dict[str, Any], schema: Mapping[str, Any], depth: int) -> bool:
+        present = {name for name, one in value.items() if one is not LOCKED}
         if not set(strings(schema.get("required"))) <= value.keys():
             return False
-        least, most = schema.get("minProperties"), schema.get("maxProperties")
-        if (is_number(least) and len(own) < least) or (is_number(most) and len(own) > most):
+        minimum, maximum = schema.get("minProperties"), schema.get("maxProperties")
+        if (is_number(minimum) and len(present) < minimum) or (is_number(maximum) and len(present) > maximum):
             return False
         properties, patterns = mapping(schema.get("properties")), mapping(schema.get("patternProperties"))
         others, names = schema.get("additionalProperties"), schema.get("propertyNames")
         for name, one in value.items():
             known = name in properties
-            if known and not self.valid(one, properties[name], turns + 1):
+            if known and not self.valid(one, properties[name], depth + 1):
                 return False
-            for pattern, inner in patterns.items():
+            for pattern, subschema in patterns.items():
                 if matches(pattern, name):
                     known = True
-                    if not self.valid(one, inner, turns + 1):
+                    if not self.valid(one, subschema, depth + 1):
                         return False
-            if not known and others is not None and not self.valid(one, others, turns + 1):
+            if not known and others is not None and not self.valid(one, others, depth + 1):
                 return False
-            if names is not None and name in own and not self.valid(name, names, turns + 1):
+            if names is not None and name in present and not self.valid(name, names, depth + 1):
                 return False
         for key in ("dependencies", "dependentRequired", "dependentSchemas"):
-            for name, needed in mapping(schema.get(key)).items():
-                if name not in own:
+            for name, required in mapping(schema.get(key)).items():
+                if name not in present:
                     continue
-                if isinstance(needed, list):
-                    if not set(strings(needed)) <= value.keys():
+                if isinstance(required, list):
+                    if not set(strings(required)) <= value.keys():
                         return False
-                elif not self.valid(value, needed, turns + 1):
+                elif not self.valid(value, required, depth + 1):
                     return False
         if "unevaluatedProperties" in schema:
-            rest = own - self._evaluated(value, schema, turns)
-            inner = schema["unevaluatedProperties"]
-            return all(self.valid(value[name], inner, turns + 1) for name in rest)
+            rest = present - self._evaluated(value, schema, depth)
+            subschema = schema["unevaluatedProperties"]
+            return all(self.valid(value[name], subschema, depth + 1) for name in rest)
         return True
 
-    def _evaluated(self, value: dict[str, Any], schema: Any, turns: int) -> set[str]:
+    def _evaluated(self, value: dict[str, Any], schema: Any, depth: int) -> set[str]:
         """Return the names of properties that a schema has evaluated (JSON Schema 2020-12, 11.3)."""
         self.visit()
-        if not isinstance(schema, dict) or turns > _TURNS:
+        if not isinstance(schema, dict) or depth > _MAX_REFERENCES:
             return set()
         properties, patterns = mapping(schema.get("properties")), mapping(schema.get("patternProperties"))
-        found = {name for name in value if name in properties}
-        found |= {name for name in value if any(matches(one, name) for one in patterns)}
+        names = {name for name in value if name in properties}
+        names |= {name for name in value if any(matches(one, name) for one in patterns)}
         if "additionalProperties" in schema:
             return set(value)
         parts = listed(schema.get("allOf"))
@@ -422,16 +428,20 @@ class Document:
             except UnresolvedReference:
                 return set(value)
         for key in ("anyOf", "oneOf"):
-            parts = [*parts, *(one for one in listed(schema.get(key)) if self.valid(value, one, turns + 1))]
+            parts = [*parts, *(one for one in listed(schema.get(key)) if self.valid(value, one, depth + 1))]
         if "if" in schema:
-            holds = self.valid(value, schema["if"], turns + 1)
-            parts = [*parts, *([schema["if"]] if holds else []), schema.get("then" if holds else "else")]
+            condition_holds = self.valid(value, schema["if"], depth + 1)
+            parts = [
+                *parts,
+                *([schema["if"]] if condition_holds else []),
+                schema.get("then" if condition_holds else "else"),
+            ]
         parts += [one for name, one in mapping(schema.get("dependentSchemas")).items() if name in value]
-        return found.union(*(self._evaluated(value, one, turns + 1) for one in parts))
+        return names.union(*(self._evaluated(value, one, depth + 1) for one in parts))
 
-    def _array(self, value: list[Any], schema: Mapping[str, Any], turns: int) -> bool:
-        least, most = schema.get("minItems"), schema.get("maxItems")
-        if (is_number(least) and len(value) < least) or (is_number(most) and len(value) > most):
+    def _array(self, value: list[Any], schema: Mapping[str, Any], depth: int) -> bool:
+        minimum, maximum = schema.get("minItems"), schema.get("maxItems")
+        if (is_number(minimum) and len(value) < minimum) or (is_number(maximum) and len(value) > maximum):
             return False
         if schema.get("uniqueItems") is True and len({canonical(one) for one in value}) < len(value):
             return False
@@ -439,18 +449,20 @@ class Document:
         if isinstance(items, list):
             first, items = items, schema.get("additionalItems")
         first = first if isinstance(first, list) else []
-        if not all(self.valid(one, inner, turns + 1) for one, inner in zip(value, first, strict=False)):
+        if not all(
+            self.valid(one, subschema, depth + 1) for one, subschema in zip(value, first, strict=False)
+        ):
             return False
-        if items is not None and not all(self.valid(one, items, turns + 1) for one in value[len(first) :]):
+        if items is not None and not all(self.valid(one, items, depth + 1) for one in value[len(first) :]):
             return False
         if "contains" in schema:
-            hits = sum(self.valid(one, schema["contains"], turns + 1) for one in value)
+            count = sum(self.valid(one, schema["contains"], depth + 1) for one in value)
             low, high = schema.get("minContains", 1), schema.get("maxContains")
-            return not ((is_number(low) and hits < low) or (is_number(high) and hits > high))
+            return not ((is_number(low) and count < low) or (is_number(high) and count > high))
         return True
 
 
-def _joined(base: str, address: str) -> str:
+def _join_url(base: str, address: str) -> str:
     try:
         return urljoin(base, address)
     except ValueError:
@@ -502,15 +514,17 @@ def is_of(value: Any, kind: Any) -> bool:
 
 def canonical(value: Any) -> bytes:
     """Return a text that equal values share: 1 and 1.0 are equal, 1 and true are not."""
-    return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    return orjson.dumps(
+        _normalized(value), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str
+    )
 
 
-def _plain(value: Any) -> Any:
+def _normalized(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {key: _normalized(one) for key, one in value.items()}
+    return [_normalized(one) for one in value] if isinstance(value, list) else value
 
 
 def same(value: Any, other: Any) -> bool:
@@ -521,13 +535,13 @@ def same(value: Any, other: Any) -> bool:
 
 
 def _text(value: str, schema: Mapping[str, Any]) -> bool:
-    least, most = schema.get("minLength"), schema.get("maxLength")
-    if (is_number(least) and len(value) < least) or (is_number(most) and len(value) > most):
+    minimum, maximum = schema.get("minLength"), schema.get("maxLength")
+    if (is_number(minimum) and len(value) < minimum) or (is_number(maximum) and len(value) > maximum):
         return False
-    pattern, told = schema.get("pattern"), schema.get("format")
+    pattern, format_name = schema.get("pattern"), schema.get("format")
     if isinstance(pattern, str) and not matches(pattern, value):
         return False
-    return not isinstance(told, str) or has_format(value, told)
+    return not isinstance(format_name, str) or has_format(value, format_name)
 
 
 def _number(value: Any, schema: Mapping[str, Any]) -> bool:
@@ -562,13 +576,13 @@ def has_format(value: str, name: str) -> bool:
     try:
         match name:
             case "date-time":
-                found = _MOMENT.fullmatch(value)
-                return found is not None and bool(datetime.fromisoformat(f"{found[1]}T{found[2]}"))
+                match = _MOMENT.fullmatch(value)
+                return match is not None and bool(datetime.fromisoformat(f"{match[1]}T{match[2]}"))
             case "date":
                 return len(value) == 10 and bool(date.fromisoformat(value))
             case "time":
-                found = _TIME.fullmatch(value)
-                return found is not None and time.fromisoformat(found[1]) is not None
+                match = _TIME.fullmatch(value)
+                return match is not None and time.fromisoformat(match[1]) is not None
             case "duration":
                 return _DURATION.fullmatch(value) is not None
             case "email" | "idn-email":

@@ -73,7 +73,7 @@ class MysqlSession(Session):
     # --- the connection ---
 
     def _fetch_rows(self, text: str, values: Sequence[Any] = ()) -> tuple[tuple[Any, ...], ...]:
-        """The rows of a query, as the server wrote them."""
+        """Return the rows of a query, as the server wrote them."""
         if values:
             text = text % tuple(self.link.escape(value) for value in values)
         self.link.write(text.encode())

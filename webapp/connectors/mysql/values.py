@@ -104,7 +104,7 @@ class Writer:
 
 
 def texts(column: Column, array: pa.Array) -> list[str]:
-    """A fitted array as literals, one by one."""
+    """Return a fitted array as literals, one by one."""
     rows = Layout([_output_column(column, array.type, "")], Frame(), joint=False)
     result: list[str] = rows.texts_of([array]).to_pylist()
     return result

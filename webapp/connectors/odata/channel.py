@@ -605,7 +605,7 @@ class OdataSender(Sender):
             return self._row_outcome(row.index, outcome, stopped, request.method, client)
 
     def _write(self, client: ServiceClient, request: Request, seconds: float) -> Reply:
-        """One attempt. A service that wants an ETag for a change by key gets the one that fits every row."""
+        """Make one attempt. If a service requires an ETag for a change by key, send the one that matches every row."""
         reply = client.write(request, seconds)
         if request.method != "POST" and "If-Match" not in request.headers and _wants_etag(reply):
             request.headers["If-Match"] = "*"
@@ -808,7 +808,7 @@ class BadBatch(ValueError):
 
 
 def batch_body(inner: Sequence[Request], paths: Sequence[str], boundary: str) -> bytes:
-    """The multipart body of some requests; `paths` are theirs, relative to the service root."""
+    """Return the multipart body of requests. `paths` are their paths, relative to the service root."""
     parts: list[bytes] = []
     for index, (request, path) in enumerate(zip(inner, paths, strict=True), 1):
         parts += [
@@ -820,7 +820,7 @@ def batch_body(inner: Sequence[Request], paths: Sequence[str], boundary: str) ->
 
 
 def batch_part(one: Request, path: str, boundary: str, number: int) -> bytes:
-    """One changeset of one request."""
+    """Return the changeset of one request."""
     data: bytes = one.data or b""
     headers = {**one.headers, "Content-Length": str(len(data))}
     lines = [

@@ -297,7 +297,8 @@ def service_of(entity: Entity, version: Version) -> Service:
         is_list = column.declared.startswith("Collection(")
         edm = column.declared[11:-1] if is_list else column.declared
         kind.properties[column.name] = Property(
-            column.name, edm, is_list, column.nullable, column.max_length, column.precision, column.scale, column.default,
+            column.name, edm, is_list, column.nullable, column.max_length, column.precision, column.scale,
+            column.default,
             {"ComputedDefaultValue": True} if column.generated == "identity" else {},
         )  # fmt: skip
     return Service(version, types={name: kind}, sets={entity.name: EntitySet(entity.name, name)})

@@ -59,8 +59,8 @@ class OpenapiConnector(RestConnector):
     def stages(self) -> Iterator[Stage]:
         """Verify the document, then the API as for a REST connection."""
         try:
-            found = self.described()
-            base = self.base_url(found)
+            metadata = self.described()
+            base = self.base_url(metadata)
         except ConnectorError as error:
             yield Stage("resolve", False, error.reason, self.redact(error.message), error.hint)
             return
@@ -69,31 +69,31 @@ class OpenapiConnector(RestConnector):
             for stage in looked(
                 session, base, settings.auth, settings.default_headers, settings.retry.timeout_seconds
             ):
-                told = (
-                    f"; {len(found.entities):,} operations accept rows"
+                suffix = (
+                    f"; {len(metadata.entities):,} operations accept rows"
                     if stage.name == "sample" and stage.ok
                     else ""
                 )
-                yield replace(stage, message=stage.message + told)
+                yield replace(stage, message=stage.message + suffix)
 
     def open(self, timeout: float | None = None) -> OpenapiChannel:
         """Open a channel. Reads the document if the metadata is not known."""
-        found = self.known or self.described()
-        made = OpenapiConnector(
-            self.settings.model_copy(update={"base_url": self.base_url(found)}),
+        metadata = self.known or self.described()
+        connector = OpenapiConnector(
+            self.settings.model_copy(update={"base_url": self.base_url(metadata)}),
             self.gate,
             self.folder,
             self.read_only,
         )
-        made.known, made.redact = found, self.redact
-        return OpenapiChannel(made, found)
+        connector.known, connector.redact = metadata, self.redact
+        return OpenapiChannel(connector, metadata)
 
-    def base_url(self, found: Metadata) -> str:
+    def base_url(self, metadata: Metadata) -> str:
         """Return the base URL of the API. Raises `ConnectorError`."""
         if self.settings.base_url is not None:
             return self.settings.base_url
         try:
-            return net.checked(found.base_url)
+            return net.checked(metadata.base_url)
         except net.NetError:
             raise ConnectorError(
                 "The document does not contain a usable server URL.",
@@ -103,22 +103,22 @@ class OpenapiConnector(RestConnector):
 
     def described(self) -> Metadata:
         """Return the metadata of the document. Raises `ConnectorError`."""
-        at = self.settings.document_url
+        url = self.settings.document_url
         if self.document is not None:
             return metadata_json.from_json(
-                orjson.loads(metadata_documents.metadata("openapi", self.document, at or "")[0])
+                orjson.loads(metadata_documents.metadata("openapi", self.document, url or "")[0])
             )
-        if at is None:
+        if url is None:
             raise ConnectorError(
                 "An OpenAPI document is required.",
                 reason="bad_settings",
                 hint="Upload one, or enter document_url.",
             )
         with net.open_session(self.gate, verify_tls=self.settings.trust) as session:
-            own = self.settings.base_url is None or origin(self.settings.base_url) == origin(at)
-            auth = self.settings.auth.requests_auth(session) if own else None
-            wanted = {"Accept": "application/json, application/yaml, */*"}
-            request = requests.Request("GET", at, headers=wanted, auth=auth)
+            is_same_origin = self.settings.base_url is None or origin(self.settings.base_url) == origin(url)
+            auth = self.settings.auth.requests_auth(session) if is_same_origin else None
+            headers = {"Accept": "application/json, application/yaml, */*"}
+            request = requests.Request("GET", url, headers=headers, auth=auth)
             try:
                 reply = send_authenticated(
                     session,
@@ -129,9 +129,9 @@ class OpenapiConnector(RestConnector):
             except net.NetError as error:
                 raise from_net_error(error) from None
         if reply.status != 200:
-            told = f"{shown(at)} returned {reply.status} instead of the document."
+            message = f"{shown(url)} returned {reply.status} instead of the document."
             hint = "Check the address, or download the document and upload it here."
-            raise ConnectorError(told, reason="no_document", hint=hint)
+            raise ConnectorError(message, reason="no_document", hint=hint)
         return metadata_json.from_json(
             orjson.loads(metadata_documents.metadata("openapi", reply.body, reply.url)[0])
         )
@@ -140,18 +140,18 @@ class OpenapiConnector(RestConnector):
 class OpenapiChannel(RestChannel):
     """See `RestChannel`. Targets are operations."""
 
-    def __init__(self, connector: OpenapiConnector, found: Metadata) -> None:
+    def __init__(self, connector: OpenapiConnector, metadata: Metadata) -> None:
         super().__init__(connector)
-        self._found = found
+        self._metadata = metadata
 
     def metadata(self) -> Metadata:
         """Return the operations and their columns."""
-        return self._found
+        return self._metadata
 
     def entity(self, name: str) -> Entity | None:
         """Return an operation by its name, ignoring case."""
-        exact = [entity for entity in self._found.entities if entity.name == name]
-        folded = [entity for entity in self._found.entities if entity.name.casefold() == name.casefold()]
+        exact = [entity for entity in self._metadata.entities if entity.name == name]
+        folded = [entity for entity in self._metadata.entities if entity.name.casefold() == name.casefold()]
         return exact[0] if exact else folded[0] if len(folded) == 1 else None
 
     def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
@@ -169,13 +169,13 @@ class OpenapiChannel(RestChannel):
             if isinstance(template.body, list):  # the rows of the batch are its elements
                 template = template.model_copy(update={"body": template.body[0]})
         changed = connector.settings.model_copy(update={"request_template": template})
-        made = OpenapiConnector(changed, connector.gate, connector.folder, connector.read_only)
-        made.redact = connector.redact
+        copy = OpenapiConnector(changed, connector.gate, connector.folder, connector.read_only)
+        copy.redact = connector.redact
         entity = replace(writing.entity, name=template.path or "/")
-        self._may_send()
-        sending = RestSender(made, self._session, self._auth, replace(writing, entity=entity), control)
-        self._sendings.append(sending)
-        return sending
+        self._check_writable()
+        sender = RestSender(copy, self._session, self._auth, replace(writing, entity=entity), control)
+        self._senders.append(sender)
+        return sender
 
 
 def request_of(entity: Entity) -> RequestTemplate:
@@ -197,8 +197,12 @@ def _template(writing: WriteSpec) -> RequestTemplate:
     query = {other[1:] for other in others if other.startswith("?")}
     headers = {other[:-1] for other in others if other.endswith(":")}
     names = [column.name for column in writing.columns]
-    both = {other[1:] for other in others if other.startswith("+")}
-    body: Any = {name: _hole(name) for name in names if name in both or name not in in_path | query | headers}
+    repeated = {other[1:] for other in others if other.startswith("+")}
+    body: Any = {
+        name: _placeholder(name)
+        for name in names
+        if name in repeated or name not in in_path | query | headers
+    }
     if BODY_PARTS["array"] in others:
         body = [body]
     elif BODY_PARTS["value"] in others:
@@ -206,14 +210,14 @@ def _template(writing: WriteSpec) -> RequestTemplate:
     return RequestTemplate(
         method=method,  # type: ignore[arg-type]  # one of METHODS, as read from the document
         path=_PARAMETER.sub(
-            lambda found: _hole(found[1]), path.partition("#")[0]
+            lambda match: _placeholder(match[1]), path.partition("#")[0]
         ),  # some documents tell variants apart
-        query_params={name: _hole(name) for name in names if name in query},
-        headers={name: _hole(name) for name in names if name in headers},
+        query_params={name: _placeholder(name) for name in names if name in query},
+        headers={name: _placeholder(name) for name in names if name in headers},
         body=body,
         encoding=next((name for name in ("form", "brackets") if BODY_PARTS[name] in others), "json"),
     )
 
 
-def _hole(name: str) -> str:
+def _placeholder(name: str) -> str:
     return f'{{{{"{name}"}}}}'

@@ -35,7 +35,7 @@ from webapp.document_process import DocumentError, check_depth, too_deep
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"
 _SCALARS: Final = tuple(_TAG + one for one in ("bool", "int", "float"))
-_KNOWN: Final = frozenset(
+_KNOWN_TAGS: Final = frozenset(
     _TAG + one
     for one in ("null", "bool", "int", "float", "str", "binary", "timestamp", "merge", "value", "map", "seq")
 ) | {"!"}
@@ -66,13 +66,13 @@ class _Builder:
 
     def document(self) -> Any:
         """Return the value of the document. See `load`."""
-        found: Any = None
+        result: Any = None
         documents = 0
         # Open containers: the value, the key that waits for its value, the anchor, and the size so far.
         stack: list[list[Any]] = []
         while self._loader.check_event():
             event = self._loader.get_event()
-            if getattr(event, "tag", None) is not None and event.tag not in _KNOWN:
+            if getattr(event, "tag", None) is not None and event.tag not in _KNOWN_TAGS:
                 raise ValueError(f'it has the tag "{event.tag[:80]}", which is not plain YAML')
             if isinstance(event, yaml.ScalarEvent):
                 value, size = self._scalar(event), 1
@@ -81,8 +81,8 @@ class _Builder:
             elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
                 if len(stack) >= limits.DOCUMENT_LEVELS:
                     raise too_deep()
-                made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-                stack.append([made, _NO_KEY, event.anchor, 1, []])
+                container: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+                stack.append([container, _NO_KEY, event.anchor, 1, []])
                 if event.anchor is not None:
                     self._anchors.pop(event.anchor, None)  # an anchor cannot be used inside itself
                 continue
@@ -107,24 +107,24 @@ class _Builder:
             if stack:
                 self._put(stack[-1], value, size)
             else:
-                found = value
-        return found
+                result = value
+        return result
 
     def _put(self, container: list[Any], value: Any, size: int) -> None:
         """Add a value to an open container, or keep it as the key of the next value."""
-        made, key, _, _, merged = container
+        target, key, _, _, merged = container
         container[3] += size
         if container[3] > limits.DOCUMENT_YAML_VALUES:
             text = f"With its aliases expanded, the YAML document has more than {limits.DOCUMENT_YAML_VALUES:,} values."
             raise DocumentError(text, "Use fewer aliases, or JSON.")
-        if isinstance(made, list):
-            made.append(value)
+        if isinstance(target, list):
+            target.append(value)
         elif key is _NO_KEY:
             container[1] = _key(value)
         else:
             container[1] = _NO_KEY
             if key != _MERGE:
-                made[key] = value
+                target[key] = value
                 return
             sources = value if isinstance(value, list) else [value]
             if not all(isinstance(source, dict) for source in sources):
@@ -155,11 +155,11 @@ _NO_KEY: Final = object()
 def _merged(sources: list[dict[str, Any]], own: dict[str, Any]) -> dict[str, Any]:
     """Return the keys of merged mappings, of which the first has priority, and the mapping's own keys, which
     override them."""
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for source in sources:
         for key, value in source.items():
-            made.setdefault(key, value)
-    return made | own
+            result.setdefault(key, value)
+    return result | own
 
 
 def _key(value: Any) -> str:
@@ -227,15 +227,15 @@ class Document:
 
 def read(raw: bytes) -> Document:
     """Read a document. Raises `ConnectorError` (reason `bad_document`)."""
-    whole = loaded(raw)
-    version = str(whole.get("openapi") or whole.get("swagger") or "")
+    content = loaded(raw)
+    version = str(content.get("openapi") or content.get("swagger") or "")
     if not version.startswith(("2.", "3.0", "3.1", "3.2")):
-        raise _bad(
+        raise _document_error(
             "This is not an OpenAPI document: it contains neither openapi: 3.x nor swagger: 2.0.",
             "Upload the OpenAPI document of the API, as JSON or YAML.",
         )
-    reader = Reader(whole, version.startswith("2."), version < "3.1")
-    info = _dict(whole.get("info"))
+    reader = Reader(content, version.startswith("2."), version < "3.1")
+    info = _dict(content.get("info"))
     operations = tuple(reader.operations())
     if not operations and reader.lost:
         raise lost_reference(reader.lost[0])
@@ -256,45 +256,45 @@ def base_url(document: Document, found_at: str) -> str:
 def loaded(raw: bytes) -> Mapping[str, Any]:
     """Parse a document from JSON or YAML. Raises `ConnectorError` (reason `bad_document`)."""
     if len(raw) > limits.DOCUMENT_BYTES:
-        raise _bad(f"The document is larger than {limits.DOCUMENT_BYTES // limits.MB} MB.", "")
+        raise _document_error(f"The document is larger than {limits.DOCUMENT_BYTES // limits.MB} MB.", "")
     try:
         if raw.lstrip()[:1] in (b"{", b"["):
-            whole = orjson.loads(raw)
-            check_depth(whole)
+            content = orjson.loads(raw)
+            check_depth(content)
         else:
-            whole = load(raw)
+            content = load(raw)
     except DocumentError as error:
-        raise _bad(error.message, error.hint) from None
+        raise _document_error(error.message, error.hint) from None
     except orjson.JSONDecodeError as error:
         if "limit" in str(error):
-            raise _bad(too_deep().message, too_deep().hint) from None
-        raise _bad(f"This is not valid JSON: {str(error)[:200]}", "") from None
+            raise _document_error(too_deep().message, too_deep().hint) from None
+        raise _document_error(f"This is not valid JSON: {str(error)[:200]}", "") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise _bad(f"This is not valid YAML: {' '.join(str(error).split())[:200]}", "") from None
-    if not isinstance(whole, dict):
-        raise _bad("This is not an OpenAPI document: it is not an object.", "")
-    return whole
+        raise _document_error(f"This is not valid YAML: {' '.join(str(error).split())[:200]}", "") from None
+    if not isinstance(content, dict):
+        raise _document_error("This is not an OpenAPI document: it is not an object.", "")
+    return content
 
 
 def lost_reference(message: str) -> ConnectorError:
     """Return the error for a document of which nothing remains without what its references lead to."""
     if message.endswith(OUTSIDE):
-        named = message.removesuffix(OUTSIDE).strip()
-        text = f"The document references another one: {named}."
-        return _bad(text, "Bundle the documents into one, and upload that.")
-    return _bad(message, "")
+        target = message.removesuffix(OUTSIDE).strip()
+        text = f"The document references another one: {target}."
+        return _document_error(text, "Bundle the documents into one, and upload that.")
+    return _document_error(message, "")
 
 
-def _bad(message: str, hint: str) -> ConnectorError:
+def _document_error(message: str, hint: str) -> ConnectorError:
     return ConnectorError(message, reason="bad_document", hint=hint)
 
 
 class Reader:
     """Reads the operations of a document, and converts its schemas to shapes."""
 
-    def __init__(self, whole: Mapping[str, Any], swagger: bool, legacy: bool = True) -> None:
-        self._whole, self._swagger = whole, swagger
-        self.document = JsonSchemas(whole, legacy)
+    def __init__(self, content: Mapping[str, Any], swagger: bool, legacy: bool = True) -> None:
+        self._content, self._swagger = content, swagger
+        self.document = JsonSchemas(content, legacy)
         self.shaper = Shaper(self.document)
         self.lost: list[str] = []
         """References that lead nowhere."""
@@ -302,21 +302,21 @@ class Reader:
     def servers(self) -> Iterator[str]:
         """Yield base URLs, with variables replaced by their defaults."""
         if self._swagger:
-            host, path = self._whole.get("host"), str(self._whole.get("basePath", "/"))
-            schemes = _list(self._whole.get("schemes")) or ["https"]
+            host, path = self._content.get("host"), str(self._content.get("basePath", "/"))
+            schemes = _list(self._content.get("schemes")) or ["https"]
             yield f"{schemes[0]}://{host}{path}" if host else path
             return
-        for server in _list(self._whole.get("servers"))[: limits.DOCUMENT_SERVERS]:
+        for server in _list(self._content.get("servers"))[: limits.DOCUMENT_SERVERS]:
             url = str(_dict(server).get("url", ""))
             variables = _dict(_dict(server).get("variables"))
             # Each once, from left to right: what a default says is not expanded again.
-            made = _VARIABLE.sub(partial(_default, variables), url[: limits.HTTP_URL_CHARS])
-            yield made[: limits.HTTP_URL_CHARS]
+            expanded = _VARIABLE.sub(partial(_default, variables), url[: limits.HTTP_URL_CHARS])
+            yield expanded[: limits.HTTP_URL_CHARS]
 
     def operations(self) -> Iterator[Operation]:
         """Yield the operations that accept a JSON or form body. One that cannot be read is left out."""
-        for path, item in _dict(self._whole.get("paths")).items():
-            item = self._followed(item)
+        for path, item in _dict(self._content.get("paths")).items():
+            item = self._resolve(item)
             for method in METHODS:
                 operation = _dict(item.get(method))
                 body = self._body(operation, item) if operation else None
@@ -326,59 +326,65 @@ class Reader:
     def _operation(
         self, method: str, path: str, operation: Mapping[str, Any], item: Mapping[str, Any], body: Body
     ) -> Operation:
-        places: dict[str, dict[str, Schema]] = {"path": {}, "query": {}, "header": {}}
+        by_location: dict[str, dict[str, Schema]] = {"path": {}, "query": {}, "header": {}}
         for parameter in self._parameters(operation, item):
-            place, name = parameter.get("in"), str(parameter.get("name", ""))
-            if place == "header" and name.lower() in _IGNORED_HEADERS:
+            location, name = parameter.get("in"), str(parameter.get("name", ""))
+            if location == "header" and name.lower() in _IGNORED_HEADERS:
                 continue
-            if place in places and name and (parameter.get("required") or place == "path"):
-                plain = {key: one for key, one in parameter.items() if key not in ("required", "readOnly")}
+            if location in by_location and name and (parameter.get("required") or location == "path"):
+                inline = {key: one for key, one in parameter.items() if key not in ("required", "readOnly")}
                 content: Any = next(iter(_dict(parameter.get("content")).values()), {})
-                schema = parameter.get("schema") or _dict(content).get("schema") or plain
-                places[place][name] = self._shape(schema) or {"type": "string"}
+                schema = parameter.get("schema") or _dict(content).get("schema") or inline
+                by_location[location][name] = self._shape(schema) or {"type": "string"}
         title = str(operation.get("summary") or operation.get("operationId") or "")
-        return Operation(method, path, title, body, places["path"], places["query"], places["header"])
+        return Operation(
+            method, path, title, body, by_location["path"], by_location["query"], by_location["header"]
+        )
 
     def _parameters(
         self, operation: Mapping[str, Any], item: Mapping[str, Any]
     ) -> Iterator[Mapping[str, Any]]:
-        found = {}
+        parameters = {}
         for one in (*_list(item.get("parameters")), *_list(operation.get("parameters"))):
-            parameter = self._followed(one)
-            found[parameter.get("in"), parameter.get("name")] = parameter
-        yield from found.values()
+            parameter = self._resolve(one)
+            parameters[parameter.get("in"), parameter.get("name")] = parameter
+        yield from parameters.values()
 
     def _body(self, operation: Mapping[str, Any], item: Mapping[str, Any]) -> Body | None:
         if self._swagger:
             return self._swagger_body(operation, item)
-        content = _dict(self._followed(operation.get("requestBody")).get("content"))
+        content = _dict(self._resolve(operation.get("requestBody")).get("content"))
         schema = _json_of(content)
         if schema is not None:
-            return self._made(schema, "json")
+            return self._create_body(schema, "json")
         for kind, media in content.items():
             if str(kind).partition(";")[0].strip().lower() == FORM_TYPE and _dict(media).get("schema"):
                 encodings = [_dict(one) for one in _dict(_dict(media).get("encoding")).values()]
-                deep = any(one.get("style") == "deepObject" for one in encodings)
-                return self._made(media["schema"], "brackets" if deep else "form")
+                is_nested = any(one.get("style") == "deepObject" for one in encodings)
+                return self._create_body(media["schema"], "brackets" if is_nested else "form")
         return None
 
     def _swagger_body(self, operation: Mapping[str, Any], item: Mapping[str, Any]) -> Body | None:
         parameters = list(self._parameters(operation, item))
         for one in parameters:
             if one.get("in") == "body":
-                return self._made(one.get("schema") or {}, "json")
+                return self._create_body(one.get("schema") or {}, "json")
         fields = [one for one in parameters if one.get("in") == "formData"]
-        consumed = operation.get("consumes") or self._whole.get("consumes") or [FORM_TYPE]
-        if not fields or FORM_TYPE not in _list(consumed) or any(one.get("type") == "file" for one in fields):
+        media_types = operation.get("consumes") or self._content.get("consumes") or [FORM_TYPE]
+        if (
+            not fields
+            or FORM_TYPE not in _list(media_types)
+            or any(one.get("type") == "file" for one in fields)
+        ):
             return None
         properties = {
             str(one.get("name")): {key: value for key, value in one.items() if key != "required"}
             for one in fields
         }
         required = [str(one.get("name")) for one in fields if one.get("required") is True]
-        return self._made({"type": "object", "properties": properties, "required": required}, "form")
+        return self._create_body({"type": "object", "properties": properties, "required": required}, "form")
 
-    def _made(self, schema: Any, encoding: Encoding) -> Body | None:
+    def _create_body(self, schema: Any, encoding: Encoding) -> Body | None:
         """Return the body for a schema: its columns are the properties of an object or of an array's items. Other
         bodies are one column."""
         shape = self._shape(schema)
@@ -405,7 +411,7 @@ class Reader:
             return None
         return shape
 
-    def _followed(self, value: Any) -> Mapping[str, Any]:
+    def _resolve(self, value: Any) -> Mapping[str, Any]:
         """Return an object, or the one that its `$ref` points to; empty if it leads nowhere."""
         for _ in range(limits.DOCUMENT_DEPTH):
             if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
@@ -420,7 +426,7 @@ class Reader:
 
 def too_many_schemas() -> ConnectorError:
     """Return the error for a document whose schemas refer to each other too often."""
-    return _bad("The document's schemas are too large when their references are followed.", "")
+    return _document_error("The document's schemas are too large when their references are followed.", "")
 
 
 def has_columns(shape: Schema) -> bool:
@@ -430,18 +436,18 @@ def has_columns(shape: Schema) -> bool:
     )
 
 
-def _default(variables: Mapping[str, Any], found: re.Match[str]) -> str:
+def _default(variables: Mapping[str, Any], match: re.Match[str]) -> str:
     """Return the default of a variable in a server URL; the variable itself if it has none."""
-    if found[1] not in variables:
-        return found[0]
-    return str(_dict(variables[found[1]]).get("default", ""))[: limits.HTTP_URL_CHARS]
+    if match[1] not in variables:
+        return match[0]
+    return str(_dict(variables[match[1]]).get("default", ""))[: limits.HTTP_URL_CHARS]
 
 
 def _json_of(content: Mapping[str, Any]) -> Any:
     """Return the schema of the JSON body among several media types."""
     for kind, media in content.items():
-        plain = str(kind).partition(";")[0].strip().lower()
-        if plain in _JSON or plain.endswith("+json"):
+        media_type = str(kind).partition(";")[0].strip().lower()
+        if media_type in _JSON or media_type.endswith("+json"):
             return _dict(media).get("schema")
     return None
 
@@ -488,24 +494,32 @@ def metadata_in_process(file: IO[bytes], found_at: str) -> bytes | dict[str, Any
     return metadata_documents.answer(lambda: metadata_documents.dump(metadata(read(file.read()), found_at)))
 
 
-def _entity(one: Operation) -> Entity:
-    parameters = {**one.in_path, **one.in_query, **one.in_header}
+def _entity(operation: Operation) -> Entity:
+    parameters = {**operation.in_path, **operation.in_query, **operation.in_header}
     columns = [column_of(name, schema, True) for name, schema in parameters.items()]
-    required = set(one.body.shape.get("required") or ())
+    required = set(operation.body.shape.get("required") or ())
     columns += [
         column_of(name, schema, name in required)
-        for name, schema in one.body.shape["properties"].items()
+        for name, schema in operation.body.shape["properties"].items()
         if name not in parameters
     ]
-    others = [*(f"?{name}" for name in one.in_query), *(f"{name}:" for name in one.in_header)]
+    others = [*(f"?{name}" for name in operation.in_query), *(f"{name}:" for name in operation.in_header)]
     others += [
         f"+{name}"
-        for name, schema in one.body.shape["properties"].items()
+        for name, schema in operation.body.shape["properties"].items()
         if name in parameters and not schema.get("readOnly") and LEFT_OUT not in schema
     ]
-    others += [part for part in (BODY_PARTS.get(one.body.form), BODY_PARTS.get(one.body.encoding)) if part]
+    others += [
+        part
+        for part in (BODY_PARTS.get(operation.body.form), BODY_PARTS.get(operation.body.encoding))
+        if part
+    ]
     return Entity(
-        one.name, (one.method.upper(), one.path, *others), tuple(columns), "operation", comment=one.title
+        operation.name,
+        (operation.method.upper(), operation.path, *others),
+        tuple(columns),
+        "operation",
+        comment=operation.title,
     )
 
 
@@ -536,8 +550,8 @@ def left_out(column: Column) -> str:
 
 
 def _kind(schema: Schema) -> ColumnType:
-    told = schema.get("format")
-    if isinstance(told, str) and told in _FORMATS:
-        return _FORMATS[told]
+    format_name = schema.get("format")
+    if isinstance(format_name, str) and format_name in _FORMATS:
+        return _FORMATS[format_name]
     kind = schema.get("type", "string")
     return _TYPES.get(kind, "text" if kind == "string" else "other") if isinstance(kind, str) else "other"

@@ -29,7 +29,7 @@ _TYPES: Final[Mapping[str, ColumnType]] = {
 _SIZED: Final = ("CHAR", "NCHAR", "VARCHAR2", "NVARCHAR2")
 _NOT_NULL: Final = re.compile(r'"[^"]+" IS NOT NULL')
 
-_THEIRS: Final = "(SELECT username FROM all_users WHERE oracle_maintained = 'Y')"
+_SYSTEM_SCHEMAS: Final = "(SELECT username FROM all_users WHERE oracle_maintained = 'Y')"
 _COLUMNS: Final = (
     "SELECT c.owner, c.table_name, o.object_type, c.column_name, c.data_type, c.char_length, c.data_length,"
     " c.data_precision, c.data_scale, c.nullable, c.data_default, c.identity_column, c.virtual_column"
@@ -62,34 +62,34 @@ _INDEXES: Final = (
 def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
     """Return the tables and views outside of Oracle's schemas that the account can see, or those with a name,
     ignoring case."""
-    where, values = f"c.owner NOT IN {_THEIRS}", []
+    where, values = f"c.owner NOT IN {_SYSTEM_SCHEMAS}", []
     if like:
         where = "(LOWER(c.table_name) = :1 AND c.owner = :2 OR LOWER(c.owner || '.' || c.table_name) = :3)"
         values = [like.lower(), home, like.lower()]
     columns: dict[tuple[str, str], list[Column]] = defaultdict(list)
     kinds: dict[tuple[str, str], str] = {}
     computed: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for owner, table, kind, *told in ask(_COLUMNS.format(where=where), values):
+    for owner, table, kind, *details in ask(_COLUMNS.format(where=where), values):
         kinds[owner, table] = kind
-        columns[owner, table].append(column := _column(*told))
+        columns[owner, table].append(column := _column(*details))
         if column.generated == "computed":
-            computed[owner, table][column.name] = str(told[7] or "")
+            computed[owner, table][column.name] = str(details[7] or "")
     constraints: dict[tuple[str, str], list[Sequence[Any]]] = defaultdict(list)
-    for owner, table, *told in ask(_CONSTRAINTS.format(where=where), values):
-        constraints[owner, table].append(told)
+    for owner, table, *details in ask(_CONSTRAINTS.format(where=where), values):
+        constraints[owner, table].append(details)
     indexes: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
-    of_index = where.replace("c.owner", "c.table_owner")
-    for owner, table, index, name, expression in ask(_INDEXES.format(where=of_index), values):
+    index_where = where.replace("c.owner", "c.table_owner")
+    for owner, table, index, name, expression in ask(_INDEXES.format(where=index_where), values):
         part = name if expression is None else str(expression)
         indexes[owner, table].setdefault(index, []).append(part)
-    found = [
+    result = [
         by_stored_columns(
             _entity(place, home, kinds[place], fields, constraints[place], indexes[place].values()),
             computed[place],
         )
         for place, fields in columns.items()
     ]
-    return sorted(found, key=lambda one: (len(one.parts) > 1, one.parts))
+    return sorted(result, key=lambda one: (len(one.parts) > 1, one.parts))
 
 
 def name_of(owner: str, table: str, home: str) -> str:
@@ -101,26 +101,30 @@ def _column(
     name: str, kind: str, chars: int | None, octets: int | None, precision: int | None, scale: int | None,
     nullable: str, default: Any, identity: str, virtual: str,
 ) -> Column:  # fmt: skip
-    plain = kind.partition("(")[0]
-    type_: ColumnType = _TYPES.get(plain, "other")
+    base_type = kind.partition("(")[0]
+    type_: ColumnType = _TYPES.get(base_type, "other")
     declared = kind
     if kind == "NUMBER":
         type_ = "integer" if scale == 0 else "decimal"
         declared = "NUMBER" if precision is None else f"NUMBER({precision},{scale or 0})"
-    elif plain == "TIMESTAMP":
+    elif base_type == "TIMESTAMP":
         type_ = "timestamptz" if "TIME ZONE" in kind else "timestamp"
-    elif plain.startswith("INTERVAL"):
+    elif base_type.startswith("INTERVAL"):
         type_ = "interval"
-    elif plain in _SIZED:
-        declared = f"{kind}({chars} CHAR)" if not plain.startswith("N") else f"{kind}({chars})"
-    elif plain == "RAW":
+    elif base_type in _SIZED:
+        declared = f"{kind}({chars} CHAR)" if not base_type.startswith("N") else f"{kind}({chars})"
+    elif base_type == "RAW":
         type_, declared = ("uuid" if octets == 16 else "binary"), f"RAW({octets})"
     return Column(
         name,
         type_,
         declared,
         nullable=nullable == "Y",
-        max_length=chars if plain in _SIZED else octets if plain == "RAW" and type_ == "binary" else None,
+        max_length=chars
+        if base_type in _SIZED
+        else octets
+        if base_type == "RAW" and type_ == "binary"
+        else None,
         precision=precision if type_ in ("integer", "decimal") else None,
         scale=scale if type_ == "decimal" and precision is not None else None,
         generated="identity" if identity == "YES" else "computed" if virtual == "YES" else "",
@@ -135,23 +139,23 @@ def _entity(
     home: str,
     kind: str,
     fields: Sequence[Column],
-    told: Sequence[Sequence[Any]],
+    constraints: Sequence[Sequence[Any]],
     indexes: Iterable[Sequence[str]],
 ) -> Entity:
     keys: list[str] = []
     uniques: dict[str, list[str]] = defaultdict(list)
     relations: dict[str, tuple[str, list[str], list[str]]] = {}
     checks: dict[str, str] = {}
-    for name, sort, column, to_owner, to_table, to_column, condition in told:
-        if sort == "P":
+    for name, constraint_type, column, to_owner, to_table, to_column, condition in constraints:
+        if constraint_type == "P":
             keys.append(column)
-        elif sort == "U":
+        elif constraint_type == "U":
             uniques[name].append(column)
-        elif sort == "R" and to_table:
-            found = relations.setdefault(name, (name_of(to_owner, to_table, home), [], []))
-            found[1].append(column)
-            found[2].append(to_column)
-        elif sort == "C" and condition and not _NOT_NULL.fullmatch(condition.strip()):
+        elif constraint_type == "R" and to_table:
+            relation = relations.setdefault(name, (name_of(to_owner, to_table, home), [], []))
+            relation[1].append(column)
+            relation[2].append(to_column)
+        elif constraint_type == "C" and condition and not _NOT_NULL.fullmatch(condition.strip()):
             checks[name] = condition
     names = [column.name for column in fields]
     compared: list[UniqueIndex] = []
@@ -160,11 +164,11 @@ def _entity(
             uniques[f"index {number}"] = list(parts)
         elif columns := named_columns([part if part not in names else f'"{part}"' for part in parts], names):
             compared.append(UniqueIndex(columns))
-    alone = {one[0] for one in (keys, *uniques.values()) if len(one) == 1}
+    single = {one[0] for one in (keys, *uniques.values()) if len(one) == 1}
     return Entity(
         name_of(*place, home),
         (place[1],) if place[0] == home else place,
-        tuple(replace(column, key=column.name in keys, unique=column.name in alone) for column in fields),
+        tuple(replace(column, key=column.name in keys, unique=column.name in single) for column in fields),
         "view" if kind == "VIEW" else "table",
         tuple(keys),
         tuple(dict.fromkeys(tuple(unique) for unique in uniques.values())),

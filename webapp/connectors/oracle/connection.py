@@ -32,7 +32,7 @@ _REASONS: Final[Mapping[int, str]] = {
     1858: "wrong_type", 1861: "wrong_type", 1839: "wrong_type", 932: "wrong_type", 1465: "wrong_type",
     2289: "refused", 40441: "wrong_type", 1402: "check", 4088: "refused", 6502: "wrong_type", 38104: "refused",
 }  # fmt: skip
-_WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
+_STATEMENT_ERRORS: Final[Mapping[int, tuple[str, str, bool]]] = {
     1017: ("auth_failed", "Check the user name and the password.", False),
     28000: ("auth_failed", "The account is locked.", False),
     28001: ("auth_failed", "The account's password has expired.", False),
@@ -60,7 +60,7 @@ _WHOLE: Final[Mapping[int, tuple[str, str, bool]]] = {
     54013: ("unsupported", "Remove computed columns.", False),
     32795: ("unsupported", "The server always generates this column. Remove it.", False),
 }  # fmt: skip
-_ARRIVALS: Final = (
+_CONNECT_ERRORS: Final = (
     ("DPY-6001", "no_database", "Check the service name."),
     ("DPY-6003", "no_database", "Check the SID. Most servers require a service name."),
     (
@@ -72,21 +72,23 @@ _ARRIVALS: Final = (
 _COLUMN: Final = re.compile(r'"[^"]*"\."[^"]*"\."([^"]+)"')
 
 
-def convert_error(number: int, said: str, code: str = "") -> ConnectorError:
+def convert_error(number: int, text: str, code: str = "") -> ConnectorError:
     """Convert an error that does not concern a row. `code` is the driver's code, such as DPY-4011."""
-    message = shortened(said)
+    message = shortened(text)
     if code in ("DPY-4024", "DPY-4024:"):
         return ConnectionLost("The server did not respond in time.", code="target_timeout")
     if code == "DPY-6005":  # the connection was not established, for the reason that follows
-        for word, reason, hint in _ARRIVALS:
-            if word in said:
+        for part, reason, hint in _CONNECT_ERRORS:
+            if part in text:
                 return ConnectorError(message, reason=reason, hint=hint)
     if number in _LOST or code in ("DPY-1001", "DPY-4011", "DPY-4005", "DPY-6005"):
         return ConnectionLost(f"The connection to the server was lost: {message}")
-    reason, hint, transient = _WHOLE.get(number, ("failed", "", False))
+    reason, hint, transient = _STATEMENT_ERRORS.get(number, ("failed", "", False))
     details = {"native": native(number)} if number else {}
-    wire = "read_only_connection" if reason == "read_only" else "target_failed"
-    return ConnectorError(message, code=wire, reason=reason, hint=hint, transient=transient, details=details)
+    error_code = "read_only_connection" if reason == "read_only" else "target_failed"
+    return ConnectorError(
+        message, code=error_code, reason=reason, hint=hint, transient=transient, details=details
+    )
 
 
 def native(number: int) -> str:
@@ -94,13 +96,13 @@ def native(number: int) -> str:
     return f"ORA-{number:05d}"
 
 
-def failure(row: int, number: int, said: str, entity: Entity) -> RowError:
+def failure(row: int, number: int, text: str, entity: Entity) -> RowError:
     """Return the error of one row from a batch error. Raises if it does not concern a row."""
-    if number in _WHOLE or number in _LOST or not (number in _REASONS or 20000 <= number <= 20999):
-        raise convert_error(number, said)  # user-defined errors are ORA-20000 to ORA-20999
-    found = _COLUMN.search(said)
-    column = found[1] if found and entity.column(found[1]) else None
-    return RowError(row, _REASONS.get(number, "refused"), shortened(said), native(number), column)
+    if number in _STATEMENT_ERRORS or number in _LOST or not (number in _REASONS or 20000 <= number <= 20999):
+        raise convert_error(number, text)  # user-defined errors are ORA-20000 to ORA-20999
+    match = _COLUMN.search(text)
+    column = match[1] if match and entity.column(match[1]) else None
+    return RowError(row, _REASONS.get(number, "refused"), shortened(text), native(number), column)
 
 
 # --- Connection ---------------------------------------------------------------------------------------------
@@ -111,25 +113,25 @@ class _Sockets:
     thread."""
 
     def __init__(self) -> None:
-        self.asked = threading.local()
+        self.state = threading.local()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(socket, name)
 
     def create_connection(self, address: tuple[str, int], timeout: float | None = None) -> socket.socket:
-        gate: Gate = self.asked.gate
-        self.asked.made += 1
-        if self.asked.made > limits.ORACLE_CONNECTS:
+        gate: Gate = self.state.gate
+        self.state.connections += 1
+        if self.state.connections > limits.ORACLE_CONNECTS:
             raise OSError("the listener redirects too many times")
-        if self.asked.last is not None:
-            self.asked.last.close()  # the driver forgets it after a redirect
+        if self.state.last is not None:
+            self.state.last.close()  # the driver forgets it after a redirect
         try:
-            made = gate.connect(address[0], address[1], timeout or limits.TARGET_CONNECT_SECONDS)
+            connection = gate.connect(address[0], address[1], timeout or limits.TARGET_CONNECT_SECONDS)
         except GateError as error:
-            self.asked.refused = error
+            self.state.refused = error
             raise OSError(error.message) from None
-        self.asked.last = made
-        return made
+        self.state.last = connection
+        return connection
 
 
 _sockets: Final = _Sockets()
@@ -143,17 +145,17 @@ def _guarded(gate: Gate) -> Iterator[None]:
     address is not allowed.
     """
     thin_impl.socket = _sockets
-    asked = _sockets.asked
-    asked.gate, asked.made, asked.last, asked.refused = gate, 0, None, None
+    state = _sockets.state
+    state.gate, state.connections, state.last, state.refused = gate, 0, None, None
     try:
         yield
     except oracledb.Error:
-        if asked.refused is not None:
-            raise from_gate_error(asked.refused) from None
+        if state.refused is not None:
+            raise from_gate_error(state.refused) from None
         raise
     finally:
-        made, asked.gate, asked.last = asked.made, None, None
-    if not made:
+        connections, state.gate, state.last = state.connections, None, None
+    if not connections:
         raise ConnectorError(
             f"python-oracledb {oracledb.__version__} is not supported.",
             reason="unsupported",
@@ -180,9 +182,9 @@ def converting_errors() -> Iterator[None]:
     try:
         yield
     except oracledb.Error as error:
-        told = error.args[0] if error.args else None
-        number, said = getattr(told, "code", 0) or 0, getattr(told, "message", str(error))
-        raise convert_error(number, said, getattr(told, "full_code", "")) from None
+        details = error.args[0] if error.args else None
+        number, message = getattr(details, "code", 0) or 0, getattr(details, "message", str(error))
+        raise convert_error(number, message, getattr(details, "full_code", "")) from None
     except OSError as error:
         raise convert_error(3113, str(error)) from None
 
@@ -194,7 +196,7 @@ class OracleLink:
         with converting_errors(), _guarded(gate):
             self._connection = oracledb.connect(**how)
         with converting_errors():
-            self._connection.outputtypehandler = _read_as
+            self._connection.outputtypehandler = _output_type
             self.run("ALTER SESSION SET TIME_ZONE = '+00:00'")
             self.run("ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,'")
 
@@ -223,25 +225,25 @@ class OracleLink:
             return max(int(cursor.rowcount), 0)
 
     def many(
-        self, text: str, rows: list[list[Any]], types: Sequence[str | None], back: Sequence[str]
+        self, text: str, rows: list[list[Any]], types: Sequence[str | None], return_types: Sequence[str]
     ) -> Answer:
         """Run a statement for each row, and report the rejected rows. The others are in the transaction.
 
-        `types` are names of the driver's types, None for those that follow from the values; `back` those of
+        `types` are names of the driver's types, None for those that follow from the values; `return_types` those of
         RETURNING.
         """
         with converting_errors(), self._connection.cursor() as cursor:
             sizes = [getattr(oracledb, name) if name else None for name in types]
-            out = [cursor.var(getattr(oracledb, name), arraysize=len(rows)) for name in back]
-            cursor.setinputsizes(*sizes, *out)
-            cursor.executemany(text, [[*row, *[None] * len(out)] for row in rows] if out else rows,
+            variables = [cursor.var(getattr(oracledb, name), arraysize=len(rows)) for name in return_types]
+            cursor.setinputsizes(*sizes, *variables)
+            cursor.executemany(text, [[*row, *[None] * len(variables)] for row in rows] if variables else rows,
                                batcherrors=True, arraydmlrowcounts=True)  # fmt: skip
             refused = [
                 (getbatcherror.offset, getbatcherror.code, getbatcherror.message)
                 for getbatcherror in cursor.getbatcherrors()
             ]
-            places = range(len(rows)) if out else ()
-            returned = [[(var.getvalue(place) or [None])[0] for var in out] for place in places]
+            indexes = range(len(rows)) if variables else ()
+            returned = [[(var.getvalue(index) or [None])[0] for var in variables] for index in indexes]
             return Answer(refused, list(cursor.getarraydmlrowcounts()), returned)
 
     def stream(self, text: str) -> Iterator[tuple[list[str], list[Sequence[Any]]]]:
@@ -285,16 +287,16 @@ class OracleLink:
             pass  # already closed
 
 
-def _read_as(cursor: Any, told: Any) -> Any:
+def _output_type(cursor: Any, metadata: Any) -> Any:
     """Read numbers exactly, and long texts and bytes as plain values."""
     kinds = {
         oracledb.DB_TYPE_CLOB: oracledb.DB_TYPE_LONG,
         oracledb.DB_TYPE_NCLOB: oracledb.DB_TYPE_LONG_NVARCHAR,
         oracledb.DB_TYPE_BLOB: oracledb.DB_TYPE_LONG_RAW,
     }
-    if told.type_code in kinds:
-        return cursor.var(kinds[told.type_code], arraysize=cursor.arraysize)
-    if told.type_code is oracledb.DB_TYPE_NUMBER and told.scale:
+    if metadata.type_code in kinds:
+        return cursor.var(kinds[metadata.type_code], arraysize=cursor.arraysize)
+    if metadata.type_code is oracledb.DB_TYPE_NUMBER and metadata.scale:
         return cursor.var(str, arraysize=cursor.arraysize, outconverter=_decimal)
     return None
 

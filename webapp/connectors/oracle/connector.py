@@ -70,20 +70,23 @@ class OracleConnector(ServerConnector):
 
     def connect_options(self) -> ConnectOptions:
         """Return the connect options from the settings. Raises `ConnectorError` (reason `bad_settings`)."""
-        given = self.settings
-        said = _read(given.connection_string) if given.connection_string else {}
-        host, service = given.host or said.get("host") or "", given.database or said.get("service") or ""
+        settings = self.settings
+        parsed = _parse_connection_string(settings.connection_string) if settings.connection_string else {}
+        host, service = (
+            settings.host or parsed.get("host") or "",
+            settings.database or parsed.get("service") or "",
+        )
         if not host or not service or re.search(r"[\s()=/]", host + service):
             raise bad_settings(
                 "A host and a service name are required.", "Enter a host, and the service name as database."
             )
-        tls = given.tls or said.get("tls") or ("verify-full" if given.ca_certificate else "disable")
+        tls = settings.tls or parsed.get("tls") or ("verify-full" if settings.ca_certificate else "disable")
         return ConnectOptions(
             host,
-            given.port or said.get("port") or (1521 if tls == "disable" else 2484),
+            settings.port or parsed.get("port") or (1521 if tls == "disable" else 2484),
             service,
-            (said.get("username") or "") if given.username is None else given.username,
-            (said.get("password") or "") if given.password is None else given.password,
+            (parsed.get("username") or "") if settings.username is None else settings.username,
+            (parsed.get("password") or "") if settings.password is None else settings.password,
             tls,
         )
 
@@ -102,12 +105,12 @@ class OracleConnector(ServerConnector):
 
         params = self.connect_options()
         address = answering(self.gate, params.host, params.port, seconds)
-        how: dict[str, Any] = {"protocol": "tcp"}
+        tls_options: dict[str, Any] = {"protocol": "tcp"}
         if params.tls != "disable":
-            how = {
+            tls_options = {
                 "protocol": "tcps",
                 "ssl_server_dn_match": False,
-                "ssl_context": self._context(params),
+                "ssl_context": self._tls_context(params),
             }
         try:
             return OracleLink(
@@ -119,7 +122,7 @@ class OracleConnector(ServerConnector):
                 service_name=params.service,
                 tcp_connect_timeout=seconds,
                 retry_count=0,
-                **how,
+                **tls_options,
             )
         except base.ConnectionLost as error:
             hint = (
@@ -127,7 +130,7 @@ class OracleConnector(ServerConnector):
             )
             raise unanswered(error.message, hint) from None
 
-    def _context(self, params: ConnectOptions) -> ssl.SSLContext:
+    def _tls_context(self, params: ConnectOptions) -> ssl.SSLContext:
         """Return a TLS context for the host name in the settings, because the driver only knows the address."""
 
         class Named(ssl.SSLContext):
@@ -145,8 +148,8 @@ class OracleConnector(ServerConnector):
             else:
                 context.load_default_certs()
         except ssl.SSLError as error:
-            said = f"The CA certificate is invalid: {error.reason}."
-            raise bad_settings(said, "Enter it in PEM format.") from None
+            message = f"The CA certificate is invalid: {error.reason}."
+            raise bad_settings(message, "Enter it in PEM format.") from None
         return context
 
     # --- verification ---
@@ -156,29 +159,29 @@ class OracleConnector(ServerConnector):
         return in_one_go(self.gate, self.connect_options, self.open, SPOKEN)
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse_connection_string(text: str) -> dict[str, Any]:
     """Parse a connection string."""
-    plain = text.strip().removeprefix("jdbc:oracle:thin:").removeprefix("@")
+    stripped = text.strip().removeprefix("jdbc:oracle:thin:").removeprefix("@")
     try:
-        if plain.lower().startswith(("oracle://", "oracle+oracledb://")):
-            said, options = of_url(plain.partition("://")[2])
+        if stripped.lower().startswith(("oracle://", "oracle+oracledb://")):
+            parsed, options = of_url(stripped.partition("://")[2])
             query = dict(options)
             for name in query.keys() - {"service_name"}:
                 raise unknown_option(name, ("service_name",))
-            return {**said, "service": said.get("database") or query.get("service_name", "")}
+            return {**parsed, "service": parsed.get("database") or query.get("service_name", "")}
     except ValueError:
         pass
-    found = _EASY.fullmatch(plain)
-    if found is None:
+    match = _EASY.fullmatch(stripped)
+    if match is None:
         raise bad_settings(
             "The connection string is invalid.",
             "Use oracle://user:password@host:1521/service or host:1521/service.",
         )
     return {
-        "host": found["host"].strip("[]"),
-        "port": int(found["port"]) if found["port"] else None,
-        "service": found["service"],
-        "username": found["user"] or "",
-        "password": found["password"] or "",
-        "tls": "verify-full" if found["protocol"] == "tcps" else None,
+        "host": match["host"].strip("[]"),
+        "port": int(match["port"]) if match["port"] else None,
+        "service": match["service"],
+        "username": match["user"] or "",
+        "password": match["password"] or "",
+        "tls": "verify-full" if match["protocol"] == "tcps" else None,
     }

@@ -56,45 +56,50 @@ class OracleTarget(StatementTarget):
     def sent(self, batch: pa.RecordBatch, mode: str) -> WriteResult:
         """See `StatementTarget.sent`."""
         cells: list[list[Any]] = []
-        unfit: dict[int, RowError] = {}
+        errors: dict[int, RowError] = {}
         for column, array in zip(self.writing.columns, batch.columns, strict=True):
-            values, found = connectors_values.convert_column(array, column, _bound)
+            values, misfits = connectors_values.convert_column(array, column, _to_driver)
             cells.append(values)
-            unfit |= {one.index: one for one in found}
-        rows = [row for row in range(batch.num_rows) if row not in unfit]
+            errors |= {one.index: one for one in misfits}
+        rows = [row for row in range(batch.num_rows) if row not in errors]
         statement, order = self._statement(mode)
-        types = [_type(self.writing.columns[place]) for place in order]
-        failures = list(unfit.values())
+        types = [_type(self.writing.columns[index]) for index in order]
+        failures = list(errors.values())
         self._returned = {}
         names = self.writing.capture if mode == "insert" else ()
-        wanted = [self.writing.entity.column(name) for name in names]
-        back = [_type(one) or "DB_TYPE_VARCHAR" for one in wanted if one is not None]
-        for at in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
-            piece = rows[at : at + limits.TARGET_SAVEPOINT_ROWS]
+        captured = [self.writing.entity.column(name) for name in names]
+        return_types = [_type(one) or "DB_TYPE_VARCHAR" for one in captured if one is not None]
+        for start in range(0, len(rows), limits.TARGET_SAVEPOINT_ROWS):
+            piece = rows[start : start + limits.TARGET_SAVEPOINT_ROWS]
             answer = self._link.many(
-                statement, [[cells[place][row] for place in order] for row in piece], types, back
+                statement, [[cells[index][row] for index in order] for row in piece], types, return_types
             )
             rejection = [
-                failure(piece[place], code, said, self.writing.entity) for place, code, said in answer.refused
+                failure(piece[index], code, message, self.writing.entity)
+                for index, code, message in answer.refused
             ]
             failures += rejection
-            bad = {one.index for one in rejection}
+            rejected = {one.index for one in rejection}
             self._returned |= {
-                row: one for row, one in zip(piece, answer.returned, strict=False) if row not in bad
+                row: one for row, one in zip(piece, answer.returned, strict=False) if row not in rejected
             }
             if mode in ("update", "delete"):
-                told = piece if len(answer.counts) == len(piece) else [row for row in piece if row not in bad]
-                pairs = zip(told, answer.counts, strict=True)
-                failures += [self.missing(row) for row, count in pairs if not count and row not in bad]
+                counted = (
+                    piece
+                    if len(answer.counts) == len(piece)
+                    else [row for row in piece if row not in rejected]
+                )
+                pairs = zip(counted, answer.counts, strict=True)
+                failures += [self.missing(row) for row, count in pairs if not count and row not in rejected]
         if mode == "insert":
-            bad = {error.index for error in failures}
-            if taken := [row for row in rows if row not in bad]:
+            rejected = {error.index for error in failures}
+            if written := [row for row in rows if row not in rejected]:
                 # Record keys of the first, middle and last row for the commit token.
-                some = list(dict.fromkeys((taken[0], taken[len(taken) // 2], taken[-1])))
-                keys, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(some)))
-                self._commit_keys.wrote(self._names, keys, list(range(len(some))))
+                sampled = list(dict.fromkeys((written[0], written[len(written) // 2], written[-1])))
+                keys, _ = literals(DIALECT, self.writing.columns, batch.take(pa.array(sampled)))
+                self._commit_keys.wrote(self._names, keys, list(range(len(sampled))))
         failures.sort(key=lambda one: one.index)
-        return WriteResult(failures, self.captured(batch.num_rows) if back else None)
+        return WriteResult(failures, self.captured(batch.num_rows) if return_types else None)
 
     # --- statements ---
 
@@ -103,17 +108,17 @@ class OracleTarget(StatementTarget):
         quoted, names = DIALECT.quoted, self._names
         keys, table = self.writing.key_columns, self._table
         others = [name for name in names if name not in keys] or list(keys[:1])
-        every = list(range(len(names)))
+        all_columns = list(range(len(names)))
         if mode in ("update", "delete"):
-            setting = ", ".join(f"{quoted(name)} = :{place}" for place, name in enumerate(others, 1))
+            setting = ", ".join(f"{quoted(name)} = :{index}" for index, name in enumerate(others, 1))
             start = len(others) + 1 if mode == "update" else 1
-            found = " AND ".join(f"{quoted(name)} = :{place}" for place, name in enumerate(keys, start))
+            condition = " AND ".join(f"{quoted(name)} = :{index}" for index, name in enumerate(keys, start))
             if mode == "delete":
-                return f"DELETE FROM {table} WHERE {found}", [names.index(name) for name in keys]
+                return f"DELETE FROM {table} WHERE {condition}", [names.index(name) for name in keys]
             order = [names.index(name) for name in (*others, *keys)]
-            return f"UPDATE {table} SET {setting} WHERE {found}", order
+            return f"UPDATE {table} SET {setting} WHERE {condition}", order
         if mode == "upsert":
-            source = ", ".join(f":{place} AS {quoted(name)}" for place, name in enumerate(names, 1))
+            source = ", ".join(f":{index} AS {quoted(name)}" for index, name in enumerate(names, 1))
             on = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in keys)
             changed = [name for name in names if name not in keys]
             setting = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in changed)
@@ -121,18 +126,18 @@ class OracleTarget(StatementTarget):
             return (
                 f"MERGE INTO {table} t USING (SELECT {source} FROM DUAL) s ON ({on}) {update}WHEN NOT MATCHED THEN "
                 f"INSERT ({sql.listed(DIALECT, names)}) VALUES ({sql.listed(DIALECT, names, 's.')})"
-            ), every
-        places = ", ".join(f":{place}" for place in range(1, len(names) + 1))
-        insert = f"INSERT INTO {table} ({sql.listed(DIALECT, names)}) VALUES ({places})"
+            ), all_columns
+        placeholders = ", ".join(f":{index}" for index in range(1, len(names) + 1))
+        insert = f"INSERT INTO {table} ({sql.listed(DIALECT, names)}) VALUES ({placeholders})"
         if self.writing.capture:
             into = ", ".join(
-                f":{place}" for place in range(len(names) + 1, len(names) + 1 + len(self.writing.capture))
+                f":{index}" for index in range(len(names) + 1, len(names) + 1 + len(self.writing.capture))
             )
             insert += f" RETURNING {sql.listed(DIALECT, self.writing.capture)} INTO {into}"
-        return insert, every
+        return insert, all_columns
 
 
-def _bound(value: Any, column: Column) -> Any:
+def _to_driver(value: Any, column: Column) -> Any:
     """Convert a value for the driver."""
     if column.type == "date":  # Oracle's DATE includes a time of day
         return connectors_values.local(value, column).replace(microsecond=0)
@@ -142,8 +147,8 @@ def _bound(value: Any, column: Column) -> Any:
         return int(connectors_values.boolean(value, column))
     if column.type == "uuid":
         return connectors_values.identifier(value, column).bytes
-    found = connectors_values.CONVERTERS[column.type](value, column)
-    return found.isoformat() if isinstance(found, dt.time) else found
+    converted = connectors_values.CONVERTERS[column.type](value, column)
+    return converted.isoformat() if isinstance(converted, dt.time) else converted
 
 
 def _type(column: Column) -> str | None:

@@ -112,7 +112,7 @@ LEFT JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[
 WHERE p.partrelid = ANY(%(tables)s) ORDER BY c.oid
 """
 _NO_PARTITION: Final = "It is partitioned and has no partition yet, so it cannot store a row."
-_ALIKE: Final = """
+_SAME_NAME: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE lower(c.relname) = lower(%(name)s) OR lower(n.nspname || '.' || c.relname) = lower(%(name)s)
 """
@@ -160,58 +160,60 @@ class Catalog:
         tables = self._rows(_TABLES, values)
         if not tables:
             return []
-        chosen = {"tables": [row[0] for row in tables]}
-        types = {row[0]: _Type(*row[1:]) for row in self._rows(_TYPES, chosen)}
-        columns = _grouped(self._rows(_COLUMNS, chosen))
-        constraints = _grouped(self._rows(_CONSTRAINTS, chosen))
+        selected = {"tables": [row[0] for row in tables]}
+        types = {row[0]: _Type(*row[1:]) for row in self._rows(_TYPES, selected)}
+        columns = _group_by_table(self._rows(_COLUMNS, selected))
+        constraints = _group_by_table(self._rows(_CONSTRAINTS, selected))
         used = [oid for oid, kind in types.items() if kind.sort == "d"]
-        domains = _grouped(self._rows(_DOMAIN_CHECKS, {"types": used}) if used else [])
-        indexes = _grouped(self._rows(_INDEXES, chosen))
-        conditional = _grouped(self._rows(_CONDITIONAL, chosen))
-        partitions = _grouped(self._rows(_PARTITIONS, chosen))
-        found = []
+        domains = _group_by_table(self._rows(_DOMAIN_CHECKS, {"types": used}) if used else [])
+        indexes = _group_by_table(self._rows(_INDEXES, selected))
+        conditional = _group_by_table(self._rows(_CONDITIONAL, selected))
+        partitions = _group_by_table(self._rows(_PARTITIONS, selected))
+        result = []
         for row in tables:
-            made = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
+            built = self._entity(row, columns[row[0]], constraints[row[0]], indexes[row[0]], types)
             names = [one[2] for one in columns[row[0]]]
             unique = []
-            for _, plain, expressions, condition in conditional[row[0]]:
-                compared = tuple(dict.fromkeys((*plain, *named_columns([expressions or ""], names))))
+            for _, column_names, expressions, condition in conditional[row[0]]:
+                compared = tuple(dict.fromkeys((*column_names, *named_columns([expressions or ""], names))))
                 if compared:
                     unique.append(UniqueIndex(compared, condition or ""))
             checks = (
-                *made.checks,
+                *built.checks,
                 *_domain_checks(columns[row[0]], types, domains),
                 *_partition_checks(partitions[row[0]]),
             )
             obstacle = _NO_PARTITION if any(one[4] is None for one in partitions[row[0]]) else ""
-            made = replace(
-                made, unique_indexes=tuple(dict.fromkeys(unique)), checks=checks, obstacle=obstacle
+            built = replace(
+                built, unique_indexes=tuple(dict.fromkeys(unique)), checks=checks, obstacle=obstacle
             )
             computed = {one[2]: one[9] for one in columns[row[0]] if one[8] and one[9]}
-            found.append(by_stored_columns(made, computed) if computed else made)
-        triggers = _grouped(self._rows(_TRIGGERS, chosen))
+            result.append(by_stored_columns(built, computed) if computed else built)
+        triggers = _group_by_table(self._rows(_TRIGGERS, selected))
         functions = dict(self._rows(_FUNCTIONS, {})) if triggers else {}
         texts = {table: _with_called([row[1] for row in rows], functions) for table, rows in triggers.items()}
         # The table whose trigger makes the rows of a table: one whose key is the key of the other.
         filled = {}
-        for row, entity in zip(tables, found, strict=True):
-            into = {name.replace('"', "").casefold() for name in _INSERT.findall(texts.get(row[0], ""))}
-            for other in found if into else ():
-                own = any(one.columns == other.keys and one.entity == entity.name for one in other.relations)
-                if own and {other.name.casefold(), other.parts[-1].casefold()} & into:
+        for row, entity in zip(tables, result, strict=True):
+            targets = {name.replace('"', "").casefold() for name in _INSERT.findall(texts.get(row[0], ""))}
+            for other in result if targets else ():
+                is_child = any(
+                    one.columns == other.keys and one.entity == entity.name for one in other.relations
+                )
+                if is_child and {other.name.casefold(), other.parts[-1].casefold()} & targets:
                     filled[other.name] = entity.name
-        return [replace(one, filled_by=filled.get(one.name, "")) for one in found]
+        return [replace(one, filled_by=filled.get(one.name, "")) for one in result]
 
     def entity(self, name: str) -> Entity | None:
         """Return the table with this `Entity.name`, or else the only one whose name differs only in case."""
-        found = self.entities(self._own, name)
+        entities = self.entities(self._own, name)
         parts = name.split(".")
-        for at in range(1, len(parts)):
-            found = found or self.entities(".".join(parts[:at]), ".".join(parts[at:]))
-        if found:
-            return found[0]
-        alike = self._rows(_ALIKE, {"name": name})
-        return matched([entity for pair in alike for entity in self.entities(*pair)], name)
+        for length in range(1, len(parts)):
+            entities = entities or self.entities(".".join(parts[:length]), ".".join(parts[length:]))
+        if entities:
+            return entities[0]
+        candidates = self._rows(_SAME_NAME, {"name": name})
+        return matched([entity for pair in candidates for entity in self.entities(*pair)], name)
 
     def _rows(self, query: str, values: Mapping[str, Any]) -> list[Any]:
         return self._connection.execute(query, values).fetchall()
@@ -228,31 +230,31 @@ class Catalog:
         indexes: list[Any],
         types: Mapping[int, _Type],
     ) -> Entity:
-        _, schema, name, sort, comment = row
+        _, schema, name, table_kind, comment = row
         names = {found[1]: found[2] for found in columns}
         keys: tuple[str, ...] = ()
         uniques: list[tuple[str, ...]] = []
         relations: list[Relation] = []
         checks: list[str] = []
         for _, kind, label, numbers, other_schema, other, other_columns, check in constraints:
-            own = tuple(names[number] for number in numbers or ())
+            own_columns = tuple(names[number] for number in numbers or ())
             if kind == "p":
-                keys = own
+                keys = own_columns
             elif kind == "u":
-                uniques.append(own)
+                uniques.append(own_columns)
             elif kind == "f":
                 relations.append(
-                    Relation(label, own, self.name_of(other_schema, other), tuple(other_columns))
+                    Relation(label, own_columns, self.name_of(other_schema, other), tuple(other_columns))
                 )
             else:
                 checks.append(_condition(check))
         uniques += [tuple(names[number] for number in numbers) for _, numbers in indexes]
-        alone = {one[0] for one in (*uniques, keys) if len(one) == 1}
+        single = {one[0] for one in (*uniques, keys) if len(one) == 1}
         return Entity(
             self.name_of(schema, name),
             (schema, name),
-            tuple(_column(found, types, keys, alone) for found in columns),
-            "view" if sort in "vm" else "table",
+            tuple(_column(found, types, keys, single) for found in columns),
+            "view" if table_kind in "vm" else "table",
             keys,
             tuple(dict.fromkeys(uniques)),
             tuple(relations),
@@ -263,12 +265,16 @@ class Catalog:
 
 def _with_called(texts: list[str], functions: Mapping[str, str]) -> str:
     """Return the texts of functions with those of the functions that they call, directly or through others."""
-    left, found, waiting = {name.casefold(): text for name, text in functions.items()}, [*texts], [*texts]
+    remaining, collected, waiting = (
+        {name.casefold(): text for name, text in functions.items()},
+        [*texts],
+        [*texts],
+    )
     while waiting:
         words = {word.casefold() for word in _WORD.findall(waiting.pop())}
-        called = [left.pop(name) for name in words & left.keys()]
-        found, waiting = found + called, waiting + called
-    return " ".join(found)
+        called = [remaining.pop(name) for name in words & remaining.keys()]
+        collected, waiting = collected + called, waiting + called
+    return " ".join(collected)
 
 
 _WORD: Final = re.compile(r"[^\W\d][\w$]*")
@@ -281,18 +287,18 @@ def _condition(check: str) -> str:
 def _domain_checks(
     columns: Sequence[Any], types: Mapping[int, _Type], checks: Mapping[int, list[Any]]
 ) -> list[str]:
-    """What the domains of columns demand, as checks of the table."""
-    found = []
+    """Return the checks of the domains of columns, as checks of the table."""
+    result = []
     for column in columns:
         quoted = '"' + column[2].replace('"', '""') + '"'
         oid = column[4]
         while oid in types:
-            found += [_of_column(check, quoted) for _, check in checks.get(oid, ())]
+            result += [_column_check(check, quoted) for _, check in checks.get(oid, ())]
             oid = types[oid].base
-    return found
+    return result
 
 
-def _of_column(check: str, quoted: str) -> str:
+def _column_check(check: str, quoted: str) -> str:
     return _VALUE.sub(lambda part: part[1] or quoted, _condition(check))
 
 
@@ -301,8 +307,8 @@ _VALUE: Final = re.compile(r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|\bVALUE\b")
 
 
 def _partition_checks(rows: Sequence[Any]) -> list[str]:
-    """What partitions by list or range demand of the first column of their key, as a check. Gaps between ranges are not
-    considered; a default partition takes all rows."""
+    """Return the condition of partitions by list or range on the first column of their key, as a check. Gaps between
+    ranges are not considered; a default partition accepts all rows."""
     if (
         not rows
         or rows[0][2] not in "lr"
@@ -327,9 +333,9 @@ def _partition_checks(rows: Sequence[Any]) -> list[str]:
 
 
 def _first(bound: str) -> str:
-    """The first value of the bound of a range: text in quotes, or a number."""
-    found = re.match(r"'(?:[^']|'')*'|[^,]+", bound)
-    return found[0].strip() if found else bound
+    """Return the first value of the bound of a range: text in quotes, or a number."""
+    match = re.match(r"'(?:[^']|'')*'|[^,]+", bound)
+    return match[0].strip() if match else bound
 
 
 def _sortable(value: str) -> tuple[Decimal, str]:
@@ -339,27 +345,27 @@ def _sortable(value: str) -> tuple[Decimal, str]:
         return Decimal(0), value
 
 
-def _grouped(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:
-    found: defaultdict[int, list[Any]] = defaultdict(list)
+def _group_by_table(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:
+    groups: defaultdict[int, list[Any]] = defaultdict(list)
     for row in rows:
-        found[row[0]].append(row)
-    return found
+        groups[row[0]].append(row)
+    return groups
 
 
-def _column(row: Any, types: Mapping[int, _Type], keys: tuple[str, ...], alone: set[str]) -> Column:
+def _column(row: Any, types: Mapping[int, _Type], keys: tuple[str, ...], single: set[str]) -> Column:
     _, _, name, declared, oid, modifier, not_null, identity, computed, default, comment = row
-    made = "computed" if computed else ""
+    generated = "computed" if computed else ""
     if identity or (default or "").startswith("nextval("):
-        made = "identity"
+        generated = "identity"
     column = Column(
         name,
         "other",
         declared,
         nullable=not (not_null or any(base.not_null for base in _bases(oid, types))),
         key=name in keys,
-        unique=name in alone,
-        generated=made,
-        default=None if made else default,
+        unique=name in single,
+        generated=generated,
+        default=None if generated else default,
         comment=comment or "",
     )
     return replace(column, **_shape(oid, modifier, types))

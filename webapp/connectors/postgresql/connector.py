@@ -43,7 +43,7 @@ class PostgresqlSettings(ServerSettings):
     options: dict[str, str] = more_part()
 
     @model_validator(mode="after")
-    def _sets_what_may_be_set(self) -> Self:
+    def _check_options(self) -> Self:
         if unknown := sorted(set(self.options) - _OPTIONS):
             known = ", ".join(sorted(_OPTIONS))
             instead = "; use the setting tls" if {"sslmode", "ssl", "tls"} & set(unknown) else ""
@@ -69,15 +69,17 @@ class PostgresqlConnector(ServerConnector):
 
     def _parameters(self) -> dict[str, str]:
         """Return libpq's parameters, except for addresses and certificates."""
-        psycopg, given = self.driver(), self.settings
-        found: dict[str, str] = {}
-        if given.connection_string:
-            text = given.connection_string.strip().removeprefix("jdbc:")
+        psycopg, settings = self.driver(), self.settings
+        parameters: dict[str, str] = {}
+        if settings.connection_string:
+            text = settings.connection_string.strip().removeprefix("jdbc:")
             scheme, separator, rest = text.partition("://")
             if separator:
                 text = scheme.partition("+")[0] + separator + rest  # SQLAlchemy's postgresql+psycopg://
             try:
-                found = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(text).items()}
+                parameters = {
+                    key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(text).items()
+                }
             except psycopg.ProgrammingError:
                 raise bad_settings(
                     "The connection string is invalid."
@@ -86,63 +88,65 @@ class PostgresqlConnector(ServerConnector):
                     "Use postgresql://user:password@host:5432/database, with characters such as @ / : in the password"
                     " percent-encoded.",
                 ) from None
-            if unknown := sorted(set(found) - _ALLOWED):
+            if unknown := sorted(set(parameters) - _ALLOWED):
                 raise bad_settings(
                     f"The connection string must not contain {', '.join(unknown)}.",
                     "Remove it, or use the separate settings.",
                 )
         parts = {
-            "host": given.host, "port": given.port, "dbname": given.database, "user": given.username,
-            "password": given.password, "sslmode": given.tls,
+            "host": settings.host, "port": settings.port, "dbname": settings.database, "user": settings.username,
+            "password": settings.password, "sslmode": settings.tls,
         }  # fmt: skip
-        found |= given.options
-        found |= {key: str(value) for key, value in parts.items() if value is not None}
-        host = found.pop("hostaddr", None) if not found.get("host") else found.get("host")
-        found.pop("hostaddr", None)
+        parameters |= settings.options
+        parameters |= {key: str(value) for key, value in parts.items() if value is not None}
+        host = parameters.pop("hostaddr", None) if not parameters.get("host") else parameters.get("host")
+        parameters.pop("hostaddr", None)
         if not host or "," in host or host.startswith(("/", "@")):
             raise bad_settings(
                 "A single host name is required.",
                 "Enter one host. Sockets and lists of hosts are not supported.",
             )
-        found["host"] = host
-        found.setdefault("port", "5432")
-        if not found["port"].isdigit() or not 0 < int(found["port"]) < 65_536:
-            raise bad_settings(f"{found['port']} is not a valid port.", "Enter a number from 1 to 65535.")
-        return found
+        parameters["host"] = host
+        parameters.setdefault("port", "5432")
+        if not parameters["port"].isdigit() or not 0 < int(parameters["port"]) < 65_536:
+            raise bad_settings(
+                f"{parameters['port']} is not a valid port.", "Enter a number from 1 to 65535."
+            )
+        return parameters
 
-    def _address(self, found: Mapping[str, str]) -> list[str]:
+    def _addresses(self, parameters: Mapping[str, str]) -> list[str]:
         try:
-            return self.gate.addresses(found["host"], int(found["port"]))
+            return self.gate.addresses(parameters["host"], int(parameters["port"]))
         except GateError as error:
             raise from_gate_error(error) from None
 
     @contextmanager
-    def _connected(self, found: dict[str, str], seconds: float) -> Iterator[dict[str, str]]:
+    def _driver_arguments(self, parameters: dict[str, str], seconds: float) -> Iterator[dict[str, str]]:
         """Yield libpq's parameters with the addresses that the guard allowed, and without anything from local
         files.
 
         The certificate's file exists until the block ends.
         """
-        addresses = self._address(found)
-        told = {
+        addresses = self._addresses(parameters)
+        arguments = {
             "connect_timeout": str(max(2, round(seconds))),
             "tcp_user_timeout": str(int(limits.TARGET_SILENT_SECONDS * 1000)),
             "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "4",
-            "application_name": "rowsmith", "dbname": "postgres", "user": "postgres", **found,
-            "host": ",".join([found["host"]] * len(addresses)), "hostaddr": ",".join(addresses),
-            "port": ",".join([found["port"]] * len(addresses)),
+            "application_name": "rowsmith", "dbname": "postgres", "user": "postgres", **parameters,
+            "host": ",".join([parameters["host"]] * len(addresses)), "hostaddr": ",".join(addresses),
+            "port": ",".join([parameters["port"]] * len(addresses)),
             "sslcertmode": "disable", "gssencmode": "disable", "client_encoding": "UTF8",
         }  # fmt: skip
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
-            told["passfile"] = f"{file.name}.none"  # otherwise libpq reads the operator's password file
-            system = ssl.get_default_verify_paths().cafile if told.get("sslmode") in _VERIFYING else None
+            arguments["passfile"] = f"{file.name}.none"  # otherwise libpq reads the operator's password file
+            system = ssl.get_default_verify_paths().cafile if arguments.get("sslmode") in _VERIFYING else None
             if self.settings.ca_certificate:
                 file.write(self.settings.ca_certificate)
                 file.flush()
-                told["sslrootcert"] = file.name
+                arguments["sslrootcert"] = file.name
             elif system:
-                told["sslrootcert"] = system
-            yield told
+                arguments["sslrootcert"] = system
+            yield arguments
 
     def open(self, timeout: float | None = None) -> PostgresqlSession:
         """See `Connector.open`."""
@@ -151,14 +155,14 @@ class PostgresqlConnector(ServerConnector):
         driver = self.driver()
         from webapp.connectors.postgresql.errors import at_connect
 
-        found = self._parameters()
-        with self._connected(found, timeout or limits.TARGET_CONNECT_SECONDS) as told:
+        parameters = self._parameters()
+        with self._driver_arguments(parameters, timeout or limits.TARGET_CONNECT_SECONDS) as arguments:
             try:
                 connection: psycopg.Connection[Any] = driver.connect(
-                    autocommit=True, prepare_threshold=None, **told
+                    autocommit=True, prepare_threshold=None, **arguments
                 )
             except driver.Error as error:
-                raise at_connect(error, found["host"]) from None
+                raise at_connect(error, parameters["host"]) from None
         try:
             return PostgresqlSession(connection, self.settings.db_schema or "", self.read_only)
         except BaseException:
@@ -177,8 +181,8 @@ class PostgresqlConnector(ServerConnector):
 
         steps: tuple[tuple[str, Step], ...] = (
             ("resolve", self._resolve),
-            ("connect", self._reach),
-            ("tls", self._greet),
+            ("connect", self._connect),
+            ("tls", self._negotiate_tls),
             ("auth", enter),
             ("permission", lambda: session[0].permitted()),
             ("sample", lambda: session[0].sampled()),
@@ -190,29 +194,31 @@ class PostgresqlConnector(ServerConnector):
                 one.close()
 
     def _resolve(self) -> str:
-        found = self._parameters()
-        return f"{found['host']} resolves to {', '.join(self._address(found))}."
+        parameters = self._parameters()
+        return f"{parameters['host']} resolves to {', '.join(self._addresses(parameters))}."
 
-    def _reach(self) -> str:
-        found = self._parameters()
-        self.gate.connect(found["host"], int(found["port"]), limits.TARGET_CONNECT_SECONDS).close()
-        return f"Port {found['port']} accepts connections."
+    def _connect(self) -> str:
+        parameters = self._parameters()
+        self.gate.connect(parameters["host"], int(parameters["port"]), limits.TARGET_CONNECT_SECONDS).close()
+        return f"Port {parameters['port']} accepts connections."
 
-    def _greet(self) -> str:
+    def _negotiate_tls(self) -> str:
         """Negotiate TLS as libpq does, and verify the certificate if the mode requires it."""
-        found = self._parameters()
-        mode = found.get("sslmode", "prefer")
+        parameters = self._parameters()
+        mode = parameters.get("sslmode", "prefer")
         if mode == "disable":
             return "Without TLS, as configured."
-        host = found["host"]
+        host = parameters["host"]
         try:
-            with self.gate.connect(host, int(found["port"]), limits.TARGET_CONNECT_SECONDS) as params:
-                params.sendall(_SSL_REQUEST)
-                answer = params.recv(1)
+            with self.gate.connect(
+                host, int(parameters["port"]), limits.TARGET_CONNECT_SECONDS
+            ) as connection:
+                connection.sendall(_SSL_REQUEST)
+                answer = connection.recv(1)
                 if answer == b"S":
-                    judged = "verified" if mode in _VERIFYING else "not verified"
-                    with self._context(mode).wrap_socket(params, server_hostname=host) as secure:
-                        return f"{secure.version()}, certificate {judged}."
+                    verdict = "verified" if mode in _VERIFYING else "not verified"
+                    with self._tls_context(mode).wrap_socket(connection, server_hostname=host) as secure:
+                        return f"{secure.version()}, certificate {verdict}."
         except ssl.SSLCertVerificationError as error:
             raise ConnectorError(
                 f"The certificate was rejected: {error.verify_message}",
@@ -221,7 +227,7 @@ class PostgresqlConnector(ServerConnector):
             ) from None
         except TimeoutError:
             raise ConnectorError(
-                f"{host}:{found['port']} accepted the connection but did not respond in time.",
+                f"{host}:{parameters['port']} accepted the connection but did not respond in time.",
                 code="target_timeout",
                 reason="timeout",
                 hint="Check that a PostgreSQL server listens on this address.",
@@ -246,7 +252,7 @@ class PostgresqlConnector(ServerConnector):
             )
         return "The server does not support TLS; passwords and rows are sent unencrypted."
 
-    def _context(self, mode: str) -> ssl.SSLContext:
+    def _tls_context(self, mode: str) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=self.settings.ca_certificate)
         context.check_hostname = mode == "verify-full"
         if mode not in _VERIFYING:

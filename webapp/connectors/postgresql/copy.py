@@ -31,7 +31,7 @@ from webapp.engine.formats.escape import Escape, Scan, Unrepresentable
 from webapp.engine.formats.layout import Layout, Oversize, copied
 from webapp.engine.formats.nested import scalar_codec
 
-_SIGNS: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # Days that the writers support. PostgreSQL itself supports more.
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 DAY_MICROS = 86_400_000_000
@@ -52,14 +52,14 @@ class CopyEscape(Escape):
     def _replacement(match: re.Match[str]) -> str:
         if match[0] == "\0":
             raise Unrepresentable(0, "The text contains U+0000, which PostgreSQL cannot store.")
-        return _SIGNS[match[0]]
+        return _ESCAPES[match[0]]
 
     def rows(self, scan: Scan) -> np.ndarray | None:
         """See `Escape.rows`."""
-        found = [scan.is_(b"\\")] if scan.has(b"\\") else []
+        masks = [scan.is_(b"\\")] if scan.has(b"\\") else []
         if scan.has_control():
-            found += [scan.is_(sign) for sign in (b"\t", b"\n", b"\r", b"\0")]
-        return scan.rows(np.logical_or.reduce(found)) if found else None
+            masks += [scan.is_(char) for char in (b"\t", b"\n", b"\r", b"\0")]
+        return scan.rows(np.logical_or.reduce(masks)) if masks else None
 
 
 _ESCAPE: Final = CopyEscape()
@@ -70,7 +70,7 @@ def array_texts(array: pa.Array) -> pa.Array:
     Syntax")."""
     inner = plain(array.flatten())
     if pa.types.is_list(inner.type):
-        words = array_texts(inner)
+        items = array_texts(inner)
     else:
         if pa.types.is_dictionary(inner.type):
             inner = inner.dictionary_decode()
@@ -78,23 +78,23 @@ def array_texts(array: pa.Array) -> pa.Array:
             inner = pc.binary_join_element_wise("\\x", hexed(inner), "")
         texts = inner.cast(pa.string())
         texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
-        words = pc.binary_join_element_wise('"', texts, '"', "")
-    words = pc.fill_null(words, "NULL")
+        items = pc.binary_join_element_wise('"', texts, '"', "")
+    items = pc.fill_null(items, "NULL")
     sizes = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate((np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)))
-    lists = pa.ListArray.from_arrays(pa.array(offsets), words)
+    lists = pa.ListArray.from_arrays(pa.array(offsets), items)
     texts = pc.binary_join_element_wise("{", pc.binary_join(lists, ","), "}", "")
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string())) if array.null_count else texts
 
 
-def _prepared(array: pa.Array, column: Column) -> pa.Array:
+def _convert(array: pa.Array, column: Column) -> pa.Array:
     array = plain(array)
     if column.type == "array" and pa.types.is_list(array.type):
         return array_texts(array)
     return fitted(array, column)
 
 
-def _spelled(column: Column, kind: pa.DataType, lead: str) -> Spelled:
+def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
     before, after = "", ""
     codec: Codec
     if pa.types.is_binary(kind):
@@ -106,7 +106,7 @@ def _spelled(column: Column, kind: pa.DataType, lead: str) -> Spelled:
     else:
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         codec = scalar_codec(value, _ESCAPE)
-    wrapping = Wrapping((lead + before, lead + "\\N", lead + before), (after, "", after))
+    wrapping = Wrapping((prefix + before, prefix + "\\N", prefix + before), (after, "", after))
     return Spelled(column.name, codec, wrapping)
 
 
@@ -117,34 +117,34 @@ class CopyText:
         """`numbered`: each line starts with the row's position in the batch."""
         self._columns = (Column("row", "integer", "bigint"), *columns) if numbered else tuple(columns)
         self._numbered = numbered
-        self._made: dict[tuple[str, ...], Layout] = {}
+        self._layouts: dict[tuple[str, ...], Layout] = {}
         self._writing = threading.Lock()
 
     def lines(self, batch: pa.RecordBatch) -> tuple[Lines, list[RowError]]:
         """Return the rows that can be converted, and errors for the others."""
         with self._writing:
-            kept = np.arange(batch.num_rows)
-            given = [pa.array(kept), *batch.columns] if self._numbered else batch.columns
-            arrays = [_prepared(array, column) for array, column in zip(given, self._columns, strict=True)]
+            rows = np.arange(batch.num_rows)
+            columns = [pa.array(rows), *batch.columns] if self._numbered else batch.columns
+            arrays = [_convert(array, column) for array, column in zip(columns, self._columns, strict=True)]
             try:
-                return cut_lines(b"".join(self._text(arrays)), kept), []
+                return cut_lines(b"".join(self._text(arrays)), rows), []
             except FormatError:
-                failures = self._unfit(arrays)
-                kept = np.delete(kept, [error.index for error in failures])
-                chosen = pa.array(kept)
-                text = b"".join(self._text([array.take(chosen) for array in arrays])) if kept.size else b""
-                return cut_lines(text, kept), failures
+                failures = self._unsupported_rows(arrays)
+                rows = np.delete(rows, [error.index for error in failures])
+                selected = pa.array(rows)
+                text = b"".join(self._text([array.take(selected) for array in arrays])) if rows.size else b""
+                return cut_lines(text, rows), failures
 
     def _text(self, arrays: list[pa.Array]) -> list[bytes]:
         count = len(arrays[0])
         kinds = tuple(str(array.type) for array in arrays)
-        rows = self._made.get(kinds)
+        rows = self._layouts.get(kinds)
         if rows is None:
             columns = [
-                _spelled(column, array.type, "\t" if place else "")
-                for place, (column, array) in enumerate(zip(self._columns, arrays, strict=True))
+                _output_column(column, array.type, "\t" if index else "")
+                for index, (column, array) in enumerate(zip(self._columns, arrays, strict=True))
             ]
-            rows = self._made[kinds] = Layout(columns, Frame(closings=("\n",)), joint=True)
+            rows = self._layouts[kinds] = Layout(columns, Frame(closings=("\n",)), joint=True)
         block = [hexed(array) if pa.types.is_binary(array.type) else array for array in arrays]
         if not count:
             return []
@@ -157,9 +157,9 @@ class CopyText:
                 *self._text([array.slice(half) for array in arrays]),
             ]
 
-    def _unfit(self, arrays: list[pa.Array]) -> list[RowError]:
+    def _unsupported_rows(self, arrays: list[pa.Array]) -> list[RowError]:
         """Return errors for all rows with values that COPY's text format cannot represent."""
-        found: dict[int, RowError] = {}
+        errors: dict[int, RowError] = {}
         for column, array in zip(self._columns, arrays, strict=True):
             values = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
             if pa.types.is_string(values.type):
@@ -174,9 +174,9 @@ class CopyText:
                 reason, message = "out_of_range", "The date is outside the years 1 to 9999."
             else:
                 continue
-            for place in pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist():
-                found.setdefault(place, RowError(place, reason, message, column=column.name))
-        return list(found.values())
+            for row in pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist():
+                errors.setdefault(row, RowError(row, reason, message, column=column.name))
+        return list(errors.values())
 
 
 class Lines:
@@ -194,23 +194,23 @@ class Lines:
         head: bytes = b"",
         tail: bytes = b"",
     ) -> None:
-        self._text, self._bounds, self.rows, self._around = memoryview(text), bounds, rows, (head, tail)
+        self._text, self._bounds, self.rows, self._envelope = memoryview(text), bounds, rows, (head, tail)
 
     @property
     def binary(self) -> bool:
         """Whether they are in binary format."""
-        return bool(self._around[0])
+        return bool(self._envelope[0])
 
     def of(self, rows: np.ndarray) -> bytes:
         """Return the data of some rows for COPY, in order."""
-        places = np.searchsorted(self.rows, rows)
-        cuts = np.flatnonzero(np.diff(places) != 1) + 1
-        starts, ends = places[np.r_[0, cuts]], places[np.r_[cuts - 1, places.size - 1]] + 1
+        positions = np.searchsorted(self.rows, rows)
+        cuts = np.flatnonzero(np.diff(positions) != 1) + 1
+        starts, ends = positions[np.r_[0, cuts]], positions[np.r_[cuts - 1, positions.size - 1]] + 1
         bounds = self._bounds
         parts = [
             self._text[bounds[a] : bounds[b]] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
-        return b"".join((self._around[0], *parts, self._around[1]))
+        return b"".join((self._envelope[0], *parts, self._envelope[1]))
 
 
 def cut_lines(text: bytes, rows: np.ndarray) -> Lines:
@@ -234,43 +234,43 @@ Field = Callable[[pa.Array], np.ndarray | None]
 """Converts values without nulls to bytes, `uint8[n, width]`; None if this format does not support them."""
 
 
-def _octets(values: np.ndarray, kind: str) -> np.ndarray:
+def _to_bytes(values: np.ndarray, kind: str) -> np.ndarray:
     return np.ascontiguousarray(values, kind).view(np.uint8).reshape(len(values), -1)
 
 
-def _within(values: np.ndarray, low: int, high: int) -> bool:
+def _in_range(values: np.ndarray, low: int, high: int) -> bool:
     return low <= int(values.min()) and int(values.max()) <= high
 
 
 def _integer(size: int, array: pa.Array) -> np.ndarray | None:
     if not pa.types.is_int64(array.type):
         return None
-    numbers, most = array.to_numpy(), 1 << (8 * size - 1)
-    return _octets(numbers, f">i{size}") if _within(numbers, -most, most - 1) else None
+    numbers, limit = array.to_numpy(), 1 << (8 * size - 1)
+    return _to_bytes(numbers, f">i{size}") if _in_range(numbers, -limit, limit - 1) else None
 
 
 def _float(array: pa.Array) -> np.ndarray | None:
-    return _octets(array.to_numpy(), ">f8") if pa.types.is_float64(array.type) else None
+    return _to_bytes(array.to_numpy(), ">f8") if pa.types.is_float64(array.type) else None
 
 
 def _boolean(array: pa.Array) -> np.ndarray | None:
-    return _octets(array.cast(pa.uint8()).to_numpy(), "u1") if pa.types.is_boolean(array.type) else None
+    return _to_bytes(array.cast(pa.uint8()).to_numpy(), "u1") if pa.types.is_boolean(array.type) else None
 
 
 def _date(array: pa.Array) -> np.ndarray | None:
     if not pa.types.is_date32(array.type):
         return None
     days = array.cast(pa.int32()).to_numpy()
-    return _octets(days - _EPOCH, ">i4") if _within(days, FIRST_DAY, LAST_DAY) else None
+    return _to_bytes(days - _EPOCH, ">i4") if _in_range(days, FIRST_DAY, LAST_DAY) else None
 
 
 def _moment(array: pa.Array) -> np.ndarray | None:
     if not pa.types.is_timestamp(array.type):
         return None
     micros = array.cast(pa.int64()).to_numpy()
-    if not _within(micros, FIRST_DAY * DAY_MICROS, (LAST_DAY + 1) * DAY_MICROS - 1):
+    if not _in_range(micros, FIRST_DAY * DAY_MICROS, (LAST_DAY + 1) * DAY_MICROS - 1):
         return None
-    return _octets(micros - _EPOCH * DAY_MICROS, ">i8")
+    return _to_bytes(micros - _EPOCH * DAY_MICROS, ">i8")
 
 
 def _numeric(array: pa.Array) -> np.ndarray | None:
@@ -286,21 +286,21 @@ def _numeric(array: pa.Array) -> np.ndarray | None:
             return None  # beyond 64 bits
     else:
         return None
-    more = 10 ** (-scale % 4)
-    most = np.iinfo(np.int64).max // more
-    if not _within(numbers, -most, most):
+    factor = 10 ** (-scale % 4)
+    limit = np.iinfo(np.int64).max // factor
+    if not _in_range(numbers, -limit, limit):
         return None
-    left = np.abs(numbers) * more
-    behind = -(-scale // 4)
-    count = behind + 1
-    while int(left.max()) >= _DIGIT**count:
+    remaining = np.abs(numbers) * factor
+    fraction_digits = -(-scale // 4)
+    count = fraction_digits + 1
+    while int(remaining.max()) >= _DIGIT**count:
         count += 1
     words = np.zeros((len(numbers), 4 + count), np.int64)
-    words[:, 0], words[:, 1], words[:, 3] = count, count - behind - 1, scale
+    words[:, 0], words[:, 1], words[:, 3] = count, count - fraction_digits - 1, scale
     words[:, 2] = (numbers < 0) * _NEGATIVE
-    for place in range(3 + count, 3, -1):
-        left, words[:, place] = np.divmod(left, _DIGIT)
-    return _octets(words, ">i2")
+    for index in range(3 + count, 3, -1):
+        remaining, words[:, index] = np.divmod(remaining, _DIGIT)
+    return _to_bytes(words, ">i2")
 
 
 def _uuid(array: pa.Array) -> np.ndarray | None:
@@ -310,24 +310,24 @@ def _uuid(array: pa.Array) -> np.ndarray | None:
     starts, data = _bytes_of(array)
     if data.size != _UUID_CHARS * len(array) or (np.diff(starts) != _UUID_CHARS).any():
         return None
-    signs = data.reshape(-1, _UUID_CHARS)
-    if any((signs[:, dash] != ord("-")).any() for dash in _DASHES):
+    chars = data.reshape(-1, _UUID_CHARS)
+    if any((chars[:, dash] != ord("-")).any() for dash in _DASHES):
         return None
-    digits = _joined([signs[:, start:end] for start, end in _GROUPS])
-    found = _pairs().take(digits.view(np.uint16))
-    return None if (found == _NO_PAIR).any() else found.astype(np.uint8)
+    digits = _concatenate([chars[:, start:end] for start, end in _GROUPS])
+    values = _pairs().take(digits.view(np.uint16))
+    return None if (values == _NO_PAIR).any() else values.astype(np.uint8)
 
 
 @cache
 def _pairs() -> np.ndarray:
     """Return a table, `uint16[65536]`, of the values of two hexadecimal digits that are read as one number,
     or `_NO_PAIR`."""
-    signs = np.frombuffer(b"0123456789abcdefABCDEF", np.uint8)
-    worth = np.array([int(chr(sign), 16) for sign in signs])
-    both = np.stack([np.repeat(signs, signs.size), np.tile(signs, signs.size)], axis=1)
-    found = np.full(1 << 16, _NO_PAIR, np.uint16)
-    found[both.view(np.uint16)[:, 0]] = np.add.outer(worth * 16, worth).ravel()
-    return found
+    chars = np.frombuffer(b"0123456789abcdefABCDEF", np.uint8)
+    digit_values = np.array([int(chr(char), 16) for char in chars])
+    pairs = np.stack([np.repeat(chars, chars.size), np.tile(chars, chars.size)], axis=1)
+    table = np.full(1 << 16, _NO_PAIR, np.uint16)
+    table[pairs.view(np.uint16)[:, 0]] = np.add.outer(digit_values * 16, digit_values).ravel()
+    return table
 
 
 _FIELDS: Final[Mapping[str, Field]] = {
@@ -364,14 +364,14 @@ class CopyBinary:
         count = batch.num_rows
         if not count or not self._able:
             return None
-        laid = _BatchPieces(count, len(self._columns))
-        for (column, name), given in zip(self._columns, batch.columns, strict=True):
-            array = fitted(given, column)
+        pieces = _BatchPieces(count, len(self._columns))
+        for (column, name), values in zip(self._columns, batch.columns, strict=True):
+            array = fitted(values, column)
             if pa.types.is_dictionary(array.type):
                 array = array.dictionary_decode()
-            if not (laid.text(array) if name in _TEXTS else laid.field(array, _FIELDS[name])):
+            if not (pieces.text(array) if name in _TEXTS else pieces.field(array, _FIELDS[name])):
                 return None
-        return Lines(*laid.joined(), rows=np.arange(count), head=HEAD, tail=TAIL)
+        return Lines(*pieces.joined(), rows=np.arange(count), head=HEAD, tail=TAIL)
 
 
 class _BatchPieces:
@@ -393,19 +393,19 @@ class _BatchPieces:
 
     def field(self, array: pa.Array, write: Field) -> bool:
         """Add a column of fixed width. Returns False if this format does not support it."""
-        there = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+        is_valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
         if array.null_count == len(array):
             self._run.append(self._repeated(-1, ">i4"))
             return True
-        octets = write(array if there is None else pc.fill_null(array, array.drop_null()[0]))
+        octets = write(array if is_valid is None else pc.fill_null(array, array.drop_null()[0]))
         if octets is None:
             return False
         width = octets.shape[1]
-        if there is None:
+        if is_valid is None:
             self._run += [self._repeated(width, ">i4"), octets]
             return True
-        self._run += [_octets(np.where(there, width, -1), ">i4"), octets]
-        self._end_run(np.where(there, 0, width))
+        self._run += [_to_bytes(np.where(is_valid, width, -1), ">i4"), octets]
+        self._end_run(np.where(is_valid, 0, width))
         return True
 
     def text(self, array: pa.Array) -> bool:
@@ -415,19 +415,19 @@ class _BatchPieces:
             return True
         if not pa.types.is_string(array.type):
             return False
-        there = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
-        array = array if there is None else pc.fill_null(array, "")
+        is_valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+        array = array if is_valid is None else pc.fill_null(array, "")
         starts, data = _bytes_of(array)
         if not data.all():
             return False  # U+0000
         lengths = np.diff(starts)
-        self._run.append(_octets(lengths if there is None else np.where(there, lengths, -1), ">i4"))
+        self._run.append(_to_bytes(lengths if is_valid is None else np.where(is_valid, lengths, -1), ">i4"))
         self._end_run()
-        found, buffer = views.of_strings(array)
+        string_views, buffer = views.of_strings(array)
         if buffer is not None:
-            found = views.moved(found, len(self._buffers))
+            string_views = views.moved(string_views, len(self._buffers))
             self._buffers.append(buffer)
-        self._pieces.append(found)
+        self._pieces.append(string_views)
         return True
 
     def _end_run(self, less: np.ndarray | int = 0) -> None:
@@ -438,16 +438,16 @@ class _BatchPieces:
             self._pieces.append(words.reshape(-1).view(views.VIEW))
             self._run = []
             return
-        octets = _joined(self._run)
+        octets = _concatenate(self._run)
         width = octets.shape[1]
-        found = np.zeros((self._count, 16), np.uint8)
-        words = found.view(np.int32)
-        first = octets[:, : views.INLINE_BYTES]
-        found[:, 4 : 4 + first.shape[1]] = first
+        view_bytes = np.zeros((self._count, 16), np.uint8)
+        words = view_bytes.view(np.int32)
+        inline = octets[:, : views.INLINE_BYTES]
+        view_bytes[:, 4 : 4 + inline.shape[1]] = inline
         words[:, 0] = width - less
-        long = np.flatnonzero(words[:, 0] > views.INLINE_BYTES)
-        words[long, 2], words[long, 3] = len(self._buffers), long * width
-        self._pieces.append(found.reshape(-1).view(views.VIEW))
+        long_rows = np.flatnonzero(words[:, 0] > views.INLINE_BYTES)
+        words[long_rows, 2], words[long_rows, 3] = len(self._buffers), long_rows * width
+        self._pieces.append(view_bytes.reshape(-1).view(views.VIEW))
         self._buffers.append(pa.py_buffer(octets))
         self._run = []
 
@@ -457,13 +457,13 @@ class _BatchPieces:
             self._end_run()
         width = len(self._pieces)
         table = np.ascontiguousarray(np.stack(self._pieces, axis=1))
-        laid = [None, pa.py_buffer(table), *self._buffers]
+        buffers = [None, pa.py_buffer(table), *self._buffers]
         _, offsets, text = copied(
-            pa.Array.from_buffers(pa.binary_view(), table.size, laid, null_count=0)
+            pa.Array.from_buffers(pa.binary_view(), table.size, buffers, null_count=0)
         ).buffers()
         return memoryview(text), np.frombuffer(offsets, np.int64)[: table.size + 1 : width]
 
 
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _concatenate(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate parts in row-major order. numpy may choose another order for repeated values."""
     return np.ascontiguousarray(np.concatenate(parts, axis=1))

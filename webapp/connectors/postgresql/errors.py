@@ -74,34 +74,36 @@ _AT_CONNECT: Final = (
 def translated(error: psycopg.Error, connection: psycopg.Connection[Any] | None) -> ConnectorError:
     """Convert the error of a statement: to `ConnectionLost` if the connection is lost."""
     state = error.sqlstate or ""
-    said = shortened(error.diag.message_primary or str(error))
-    if not state and "memory" in said:  # libpq: "out of memory", "cannot allocate memory for input buffer"
+    message = shortened(error.diag.message_primary or str(error))
+    if not state and "memory" in message:  # libpq: "out of memory", "cannot allocate memory for input buffer"
         mb = limits.QUERY_MEMORY_BYTES // limits.MB
         text = f"The query needs more than {mb:,} MB of memory."
         return ConnectorError(text, reason="too_large", hint="Read fewer rows or shorter values.")
     if connection is not None and (connection.broken or connection.closed):
-        return ConnectionLost(f"The connection was lost: {said}")
-    found = next((_STATES[state[:size]] for size in (5, 2) if state[:size] in _STATES), None)
-    reason, hint = found or ("failed", "")
+        return ConnectionLost(f"The connection was lost: {message}")
+    known = next((_STATES[state[:size]] for size in (5, 2) if state[:size] in _STATES), None)
+    reason, hint = known or ("failed", "")
     code = "target_timeout" if reason == "timeout" else "target_failed"
     details = {"sqlstate": state} if state else {}
     if reason == "locked":
-        said = f"Another session holds a lock on a required table and did not release it in time: {said}."
+        message = (
+            f"Another session holds a lock on a required table and did not release it in time: {message}."
+        )
     if detail := error.diag.message_detail:
-        said = f"{said} {shortened(detail)}"
+        message = f"{message} {shortened(detail)}"
     return ConnectorError(
-        said, code=code, reason=reason, hint=hint, transient=state.startswith(_TRANSIENT), details=details
+        message, code=code, reason=reason, hint=hint, transient=state.startswith(_TRANSIENT), details=details
     )
 
 
 def at_connect(error: psycopg.Error, host: str) -> ConnectorError:
     """Convert the error of a failed connection attempt."""
-    said = shortened(str(error)).removeprefix("connection failed: ")
-    lower = said.rpartition("failed: ")[2] or said
+    message = shortened(str(error)).removeprefix("connection failed: ")
+    lower = message.rpartition("failed: ")[2] or message
     reason, hint = "failed", ""
-    for part, word, advice in _AT_CONNECT:
+    for part, matched_reason, advice in _AT_CONNECT:
         if part.lower() in lower.lower():
-            reason, hint = word, advice
+            reason, hint = matched_reason, advice
             break
     if isinstance(error, psycopg.errors.ConnectionTimeout):
         reason = "timeout"

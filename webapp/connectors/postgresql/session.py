@@ -45,7 +45,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition
   AND has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE')
 """
-_LOOKS: Final = 5
+_CATALOG_ATTEMPTS: Final = 5
 _CHUNKS_SINCE: Final = 170_000  # libpq, PQsetChunkedRowsMode
 _MORE: Final = (pq.ExecStatus.SINGLE_TUPLE, pq.ExecStatus.TUPLES_CHUNK)
 _DROPPED: Final = (
@@ -66,7 +66,7 @@ ORDER BY c.relname LIMIT 1
 """
 
 
-_SEARCHED: Final = (
+_ADD_TO_SEARCH_PATH: Final = (
     b"SELECT set_config('search_path',"
     b" concat_ws(', ', nullif(current_setting('search_path'), ''), quote_ident(%s)), false)"
 )
@@ -87,8 +87,8 @@ class PostgresqlSession(Session):
                 connection.execute(f"SET search_path = {DIALECT.quoted(schema)}, public".encode())
             if read_only:
                 connection.execute("SET default_transaction_read_only = on")
-            self.schema = schema or self._one("SELECT current_schema()") or "public"
-        self._searched = {self.schema}
+            self.schema = schema or self._fetch_value("SELECT current_schema()") or "public"
+        self._search_path = {self.schema}
 
     # --- the connection ---
 
@@ -100,7 +100,7 @@ class PostgresqlSession(Session):
         except psycopg.Error as error:
             raise translated(error, self.connection) from error
 
-    def _one(self, statement: str, values: Sequence[Any] = ()) -> Any:
+    def _fetch_value(self, statement: str, values: Sequence[Any] = ()) -> Any:
         row = self.connection.execute(statement.encode(), values or None).fetchone()
         return row[0] if row else None
 
@@ -117,12 +117,12 @@ class PostgresqlSession(Session):
             # answer, so the socket is shut down under the waiting thread.
             with (
                 suppress(OSError, psycopg.Error),
-                socket.socket(fileno=os.dup(self.connection.fileno())) as wire,
+                socket.socket(fileno=os.dup(self.connection.fileno())) as duplicate,
             ):
-                wire.shutdown(socket.SHUT_RDWR)
+                duplicate.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
-    def _reading(self, *, limited: bool = True) -> Iterator[None]:
+    def _read_only(self, *, limited: bool = True) -> Iterator[None]:
         """Open a read-only transaction, and roll it back at the end."""
         with self.talking():
             self.connection.execute("BEGIN READ ONLY")
@@ -130,14 +130,14 @@ class PostgresqlSession(Session):
                 wait = int(limits.TARGET_LOCK_SECONDS * 1000)
                 self.connection.execute(f"SET LOCAL lock_timeout = {wait}".encode())
                 if limited:
-                    most = int(limits.TARGET_QUERY_SECONDS * 1000)
-                    self.connection.execute(f"SET LOCAL statement_timeout = {most}".encode())
+                    time_limit = int(limits.TARGET_QUERY_SECONDS * 1000)
+                    self.connection.execute(f"SET LOCAL statement_timeout = {time_limit}".encode())
                 yield
             finally:
                 if not self.connection.closed:
                     self.connection.execute("ROLLBACK")
 
-    def _one_statement(self, text: str, values: Sequence[Any] = ()) -> None:
+    def _execute_single(self, text: str, values: Sequence[Any] = ()) -> None:
         """Execute a user's statement with the extended protocol, in which the server accepts only one
         statement.
 
@@ -151,12 +151,12 @@ class PostgresqlSession(Session):
     def _batch(self, result: pq.abc.PGresult, columns: Sequence[list[bytes | None]]) -> pa.RecordBatch:
         """Convert columns of the server's texts to the types of a result."""
         arrays, names = [], []
-        for place, cells in enumerate(columns):
+        for index, cells in enumerate(columns):
             texts = [None if cell is None else cell.decode() for cell in cells]
-            modifier = result.fmod(place)
+            modifier = result.fmod(index)
             scale = None if modifier < 0 else (((modifier - 4) & _SCALE_BITS) ^ 1024) - 1024
-            arrays.append(read(texts, _RESULTS.get(result.ftype(place), "text"), scale))
-            names.append((result.fname(place) or b"").decode())
+            arrays.append(read(texts, _RESULTS.get(result.ftype(index), "text"), scale))
+            names.append((result.fname(index) or b"").decode())
         return pa.RecordBatch.from_arrays(arrays, names)
 
     # --- verification ---
@@ -171,9 +171,9 @@ class PostgresqlSession(Session):
     def permitted(self) -> str:
         """Return what the account may do in its schema, as a message. Raises `ConnectorError` if it may do
         nothing."""
-        with self._reading():
-            exists = self._one("SELECT 1 FROM pg_namespace WHERE nspname = %s", [self.schema])
-            usable = exists and self._one("SELECT has_schema_privilege(%s, 'USAGE')", [self.schema])
+        with self._read_only():
+            exists = self._fetch_value("SELECT 1 FROM pg_namespace WHERE nspname = %s", [self.schema])
+            usable = exists and self._fetch_value("SELECT has_schema_privilege(%s, 'USAGE')", [self.schema])
             tables, writable = self.connection.execute(_RIGHTS, {"schema": self.schema}).fetchone() or (0, 0)
         if not exists:
             raise ConnectorError(
@@ -191,8 +191,8 @@ class PostgresqlSession(Session):
 
     def sampled(self) -> str:
         """Read a row of the first readable table, and return a message."""
-        with self._reading():
-            name = self._one(_READABLE, [self.schema])
+        with self._read_only():
+            name = self._fetch_value(_READABLE, [self.schema])
             if name is None:
                 return "No readable tables yet."
             table = sql.qualified(DIALECT, (self.schema, name))
@@ -204,15 +204,15 @@ class PostgresqlSession(Session):
     def metadata(self) -> Metadata:
         """See `Session.metadata`."""
         version = self.connection.info.server_version
-        named = f"PostgreSQL {version // 10_000}.{version % 10_000}"
-        return Metadata("postgresql", named, tuple(self._looked_up(lambda catalog: catalog.entities())))
+        title = f"PostgreSQL {version // 10_000}.{version % 10_000}"
+        return Metadata("postgresql", title, tuple(self._with_catalog(lambda catalog: catalog.entities())))
 
-    def _looked_up(self, look: Callable[[Catalog], Found]) -> Found:
-        """Call `look` with the catalog, again if a table was dropped while it was being read."""
-        for _ in range(_LOOKS):
+    def _with_catalog(self, function: Callable[[Catalog], Found]) -> Found:
+        """Call `function` with the catalog, again if a table was dropped while it was being read."""
+        for _ in range(_CATALOG_ATTEMPTS):
             try:
-                with self._reading():
-                    return look(Catalog(self.connection, self.schema))
+                with self._read_only():
+                    return function(Catalog(self.connection, self.schema))
             except ConnectorError as error:
                 if error.details.get("sqlstate") not in _DROPPED:
                     raise
@@ -221,7 +221,7 @@ class PostgresqlSession(Session):
 
     def entity(self, name: str) -> Entity | None:
         """See `Session.entity`."""
-        return self._looked_up(lambda catalog: catalog.entity(name))
+        return self._with_catalog(lambda catalog: catalog.entity(name))
 
     def _table(self, entity: Entity) -> str:
         return sql.qualified(DIALECT, entity.parts)
@@ -230,9 +230,9 @@ class PostgresqlSession(Session):
         """See `Session.sample`."""
         names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
         query = f"SELECT {names} FROM {self._table(entity)} LIMIT {int(limit)}"
-        with self._reading():
-            self._one_statement(f"DECLARE sample NO SCROLL CURSOR FOR {query}")
-            return self._gathered("sample", int(limit), limits.SAMPLE_BYTES)[0]
+        with self._read_only():
+            self._execute_single(f"DECLARE sample NO SCROLL CURSOR FOR {query}")
+            return self._fetch_rows("sample", int(limit), limits.SAMPLE_BYTES)[0]
 
     def keys(
         self, entity: Entity, columns: Sequence[str], where: str = "", order: Sequence[str] | None = None
@@ -241,48 +241,48 @@ class PostgresqlSession(Session):
         names = sql.listed(DIALECT, columns)
         condition = sql.where_clause("postgresql", where)
         condition += sql.ordered(DIALECT, columns, order)
-        for batch in self._streamed(f"SELECT {names} FROM {self._table(entity)}{condition}"):
+        for batch in self._stream_batches(f"SELECT {names} FROM {self._table(entity)}{condition}"):
             if batch.num_rows:
                 yield batch
 
-    def _streamed(self, query: str) -> Iterator[pa.RecordBatch]:
+    def _stream_batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query. The last batch is empty."""
-        with self._reading(limited=False):
-            self._one_statement(f"DECLARE keys NO SCROLL CURSOR FOR {query}")
+        with self._read_only(limited=False):
+            self._execute_single(f"DECLARE keys NO SCROLL CURSOR FOR {query}")
             while True:
                 rows = 0
-                for result, columns in self._fetched("keys", limits.TARGET_READ_ROWS):
+                for result, columns in self._fetch_groups("keys", limits.TARGET_READ_ROWS):
                     batch = self._batch(result, columns)
                     rows += batch.num_rows
                     yield batch
                 if not rows:
                     return
 
-    def _gathered(self, cursor: str, count: int, most: int) -> tuple[pa.RecordBatch, bool]:
-        """Return the next rows of a cursor, and whether they fit in `most` bytes; otherwise only the first
+    def _fetch_rows(self, cursor: str, count: int, max_bytes: int) -> tuple[pa.RecordBatch, bool]:
+        """Return the next rows of a cursor, and whether they fit in `max_bytes` bytes; otherwise only the first
         rows."""
         columns: list[list[bytes | None]] = []
         results, size = [], 0
-        with closing(self._fetched(cursor, count)) as pieces:
+        with closing(self._fetch_groups(cursor, count)) as pieces:
             for result, more in pieces:
                 results = [result]
-                columns, size = _joined(columns, more), size + _size(more)
-                if size > most:
+                columns, size = _append_columns(columns, more), size + _size(more)
+                if size > max_bytes:
                     break
-        return self._batch(results[0], columns), size <= most
+        return self._batch(results[0], columns), size <= max_bytes
 
-    def _fetched(
+    def _fetch_groups(
         self, cursor: str, count: int
     ) -> Generator[tuple[pq.abc.PGresult, list[list[bytes | None]]]]:
-        """The next rows of a cursor in pieces of about `limits.QUERY_BATCH_BYTES`, one at least: a result that
+        """Yield the next rows of a cursor in pieces of about `limits.QUERY_BATCH_BYTES`, one at least: a result that
         describes the columns, and their values."""
         columns: list[list[bytes | None]] = []
         size, pieces = 0, 0
         with closing(self._chunks(f"FETCH {count} FROM {cursor}".encode())) as chunks:
             for result in chunks:
                 rows = range(result.ntuples)
-                more = [[result.get_value(row, place) for row in rows] for place in range(result.nfields)]
-                columns, size = _joined(columns, more), size + _size(more)
+                more = [[result.get_value(row, index) for row in rows] for index in range(result.nfields)]
+                columns, size = _append_columns(columns, more), size + _size(more)
                 if size >= limits.QUERY_BATCH_BYTES or (not rows and (size or not pieces)):
                     yield result, columns
                     pieces += 1
@@ -297,16 +297,16 @@ class PostgresqlSession(Session):
             server.set_chunked_rows_mode(limits.QUERY_CHUNK_ROWS)
         else:
             server.set_single_row_mode()
-        wire = select.poll()
-        wire.register(server.socket, select.POLLIN | select.POLLOUT)
+        poller = select.poll()
+        poller.register(server.socket, select.POLLIN | select.POLLOUT)
         while server.flush():
-            wire.poll()
-        wire.modify(server.socket, select.POLLIN)
+            poller.poll()
+        poller.modify(server.socket, select.POLLIN)
         sending = True  # the server may still send rows
         try:
             while sending:
                 while server.is_busy():
-                    wire.poll()
+                    poller.poll()
                     server.consume_input()
                 result = server.get_result()
                 sending = result is not None and result.status in _MORE
@@ -322,46 +322,46 @@ class PostgresqlSession(Session):
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
-        yield from self._streamed(sql.bound(text, {}, "%s")[0])
+        yield from self._stream_batches(sql.bound(text, {}, "%s")[0])
 
     def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`. Combinations that do not fit the columns' types are not in the table."""
-        with self._reading():
-            return pa.array(self._known(entity, columns, wanted), pa.bool_())
+        with self._read_only():
+            return pa.array(self._existing(entity, columns, wanted), pa.bool_())
 
-    def _known(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> list[bool]:
-        if not wanted.num_rows:
+    def _existing(self, entity: Entity, columns: Sequence[str], rows: pa.RecordBatch) -> list[bool]:
+        if not rows.num_rows:
             return []
-        found = [entity.column(name) for name in columns]
-        lists = [_literal(array) for array in wanted.columns]
-        types = [f"%s::{_verbatim(column.declared) if column else 'text'}[]" for column in found]
-        names = [f"c{place}" for place in range(len(columns))]
-        same = " AND ".join(
-            f"t.{_verbatim(DIALECT.quoted(column))} = w.{name}"
+        fields = [entity.column(name) for name in columns]
+        lists = [_literal(array) for array in rows.columns]
+        types = [f"%s::{_escape_percent(column.declared) if column else 'text'}[]" for column in fields]
+        names = [f"c{index}" for index in range(len(columns))]
+        condition = " AND ".join(
+            f"t.{_escape_percent(DIALECT.quoted(column))} = w.{name}"
             for column, name in zip(columns, names, strict=True)
         )
         query = (
-            f"SELECT EXISTS (SELECT FROM {_verbatim(self._table(entity))} t WHERE {same}) "
+            f"SELECT EXISTS (SELECT FROM {_escape_percent(self._table(entity))} t WHERE {condition}) "
             f"FROM unnest({', '.join(types)}) WITH ORDINALITY w({', '.join(names)}, place) ORDER BY place"
         )
         try:
             with self.connection.transaction():
                 return [row[0] for row in self.connection.execute(query.encode(), lists).fetchall()]
         except psycopg.DataError:
-            half = wanted.num_rows // 2
+            half = rows.num_rows // 2
             if not half:
                 return [False]
-            parts = (wanted.slice(0, half), wanted.slice(half))
-            return [one for part in parts for one in self._known(entity, columns, part)]
+            parts = (rows.slice(0, half), rows.slice(half))
+            return [one for part in parts for one in self._existing(entity, columns, part)]
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""
-        statement, found = sql.bound(text, values, "%s", doubled="%")
-        with self._reading():
+        statement, parameters = sql.bound(text, values, "%s", doubled="%")
+        with self._read_only():
             # With a cursor, the server produces only the rows that are needed.
-            self._one_statement(f"DECLARE answer NO SCROLL CURSOR FOR {statement}", found)
-            batch, whole = self._gathered("answer", int(limit), limits.QUERY_ANSWER_BYTES)
-        if not whole:
+            self._execute_single(f"DECLARE answer NO SCROLL CURSOR FOR {statement}", parameters)
+            batch, is_complete = self._fetch_rows("answer", int(limit), limits.QUERY_ANSWER_BYTES)
+        if not is_complete:
             raise sql.answer_too_large()
         return batch
 
@@ -371,7 +371,7 @@ class PostgresqlSession(Session):
         """See `Session.execute`."""
         self.may_write()
         with self.talking():
-            self._one_statement(statement)
+            self._execute_single(statement)
 
     def create(self, name: str, columns: Sequence[Column], keys: Sequence[str]) -> str:
         """See `Session.create`."""
@@ -393,36 +393,38 @@ class PostgresqlSession(Session):
                 f"{writing.entity.name} is a view.", reason="unsupported", hint="Select the underlying table."
             )
         schema = writing.entity.parts[0]
-        if schema not in self._searched:
+        if schema not in self._search_path:
             # Functions of triggers often name other tables of their schema alone: names are searched there, last.
-            self._searched.add(schema)
+            self._search_path.add(schema)
             with self.talking():
-                self.connection.execute(_SEARCHED, (schema,))
+                self.connection.execute(_ADD_TO_SEARCH_PATH, (schema,))
         return PostgresqlTarget(self.connection, self.talking, writing)
 
     def advance(self, entity: Entity, column: str, highest: Callable[[], int | None]) -> int | None:
         """See `Session.advance`. Uses the sequence that a serial or identity column owns."""
         with self.talking():
-            found = self.connection.execute(_SEQUENCE, (self._table(entity), column)).fetchone()
-            most = highest() if found is not None else None
-            if found is None or most is None:
+            names = self.connection.execute(_SEQUENCE, (self._table(entity), column)).fetchone()
+            maximum = highest() if names is not None else None
+            if names is None or maximum is None:
                 return None
-            sequence = sql.qualified(DIALECT, found)
-            value: int | None = self._one(
-                f"SELECT setval(%s::regclass, %s) FROM {_verbatim(sequence)}"
+            sequence = sql.qualified(DIALECT, names)
+            value: int | None = self._fetch_value(
+                f"SELECT setval(%s::regclass, %s) FROM {_escape_percent(sequence)}"
                 " WHERE last_value < %s OR (last_value = %s AND NOT is_called)",
-                [sequence, most, most, most],
+                [sequence, maximum, maximum, maximum],
             )
             return value
 
     def may_suspend_foreign_keys(self) -> bool:
         """See `Session`: the right to set `session_replication_role`, which PostgreSQL 15 can grant (GRANT SET)."""
         with self.talking():
-            if self._one("SELECT current_setting('is_superuser')") == "on":
+            if self._fetch_value("SELECT current_setting('is_superuser')") == "on":
                 return True
             if self.connection.info.server_version < 150_000:
                 return False
-            return bool(self._one("SELECT has_parameter_privilege('session_replication_role', 'SET')"))
+            return bool(
+                self._fetch_value("SELECT has_parameter_privilege('session_replication_role', 'SET')")
+            )
 
     @contextmanager
     def suspended_foreign_keys(self) -> Iterator[None]:
@@ -438,13 +440,13 @@ class PostgresqlSession(Session):
     def highest(self, entity: Entity, column: str) -> int | None:
         """See `Session.highest`."""
         with self.talking():
-            found = self._one(f"SELECT max({DIALECT.quoted(column)}) FROM {self._table(entity)}")
-        return None if found is None else int(found)
+            value = self._fetch_value(f"SELECT max({DIALECT.quoted(column)}) FROM {self._table(entity)}")
+        return None if value is None else int(value)
 
     def count(self, entity: Entity) -> int:
         """See `Session.count`."""
-        with self._reading():
-            return int(self._one(f"SELECT count(*) FROM {self._table(entity)}"))
+        with self._read_only():
+            return int(self._fetch_value(f"SELECT count(*) FROM {self._table(entity)}"))
 
     def commit_outcome(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `Session.commit_outcome`. Uses the server's transaction status, and terminates a session that
@@ -454,44 +456,44 @@ class PostgresqlSession(Session):
         deadline = time.monotonic() + limits.TARGET_SETTLE_SECONDS
         while True:
             try:
-                status = self._one("SELECT txid_status(%s::bigint)", [commit_token["xid"]])
+                status = self._fetch_value("SELECT txid_status(%s::bigint)", [commit_token["xid"]])
             except psycopg.errors.InvalidParameterValue:
                 # A future transaction: either its number was lost in a crash, with everything that it wrote,
                 # or this is another server.
-                same = (
+                is_same_server = (
                     commit_token.get("system") is not None
-                    and self._one(f"SELECT {SYSTEM.decode()}") == commit_token["system"]
+                    and self._fetch_value(f"SELECT {SYSTEM.decode()}") == commit_token["system"]
                 )
-                return False if same else self._rows_there(entity, commit_token)
+                return False if is_same_server else self._rows_exist(entity, commit_token)
             except psycopg.Error as error:
                 raise translated(error, self.connection) from error
             if status != "in progress":
                 # The sender may be suspended in a later operation, and hold locks on those rows.
-                self._ended(commit_token)
+                self._terminate(commit_token)
                 if status == "aborted":
                     return False
                 # After a crash, its number may have been reused unless its commit had been flushed to disk.
-                started = self._one("SELECT pg_postmaster_start_time()::text")
+                started = self._fetch_value("SELECT pg_postmaster_start_time()::text")
                 if status == "committed" and commit_token.get("server") in (None, started):
                     return True
-                there = self._rows_there(entity, commit_token)
-                return True if there is None and status == "committed" else there
-            if time.monotonic() > deadline or not self._ended(commit_token):
+                rows_exist = self._rows_exist(entity, commit_token)
+                return True if rows_exist is None and status == "committed" else rows_exist
+            if time.monotonic() > deadline or not self._terminate(commit_token):
                 return None
             time.sleep(limits.PROBE_PAUSE_SECONDS)
 
-    def _rows_there(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
+    def _rows_exist(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """Return whether the rows of a token are in the table; None if it names no rows, or only some exist."""
         rows = commit_token.get("rows")
         if not rows:
             return None
         try:
-            found = [are_there(self.connection, entity, commit_token["keys"], [row]) for row in rows]
+            existing = [are_there(self.connection, entity, commit_token["keys"], [row]) for row in rows]
         except psycopg.Error as error:
             raise translated(error, self.connection) from error
-        return found[0] if len(set(found)) == 1 else None
+        return existing[0] if len(set(existing)) == 1 else None
 
-    def _ended(self, commit_token: Mapping[str, Any]) -> bool:
+    def _terminate(self, commit_token: Mapping[str, Any]) -> bool:
         """Terminate the old session. Returns False if the account is not allowed to."""
         try:
             with self.connection.transaction():
@@ -510,13 +512,13 @@ class PostgresqlSession(Session):
 def _failure(result: pq.abc.PGresult) -> psycopg.Error:
     """Return the driver's exception for an error result."""
     state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
-    said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(
+    message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(
         errors="replace"
     )
     try:
-        return psycopg.errors.lookup(state)(said)
+        return psycopg.errors.lookup(state)(message)
     except KeyError:
-        return psycopg.DatabaseError(said)
+        return psycopg.DatabaseError(message)
 
 
 def _size(columns: Sequence[list[bytes | None]]) -> int:
@@ -524,13 +526,15 @@ def _size(columns: Sequence[list[bytes | None]]) -> int:
     return sum(len(cell or b"") + 16 for cells in columns for cell in cells)
 
 
-def _joined(columns: list[list[bytes | None]], more: list[list[bytes | None]]) -> list[list[bytes | None]]:
+def _append_columns(
+    columns: list[list[bytes | None]], more: list[list[bytes | None]]
+) -> list[list[bytes | None]]:
     for cells, others in zip(columns, more, strict=False):
         cells += others
     return columns or more
 
 
-def _verbatim(text: str) -> str:
+def _escape_percent(text: str) -> str:
     """Escape percent signs in a statement with parameters."""
     return text.replace("%", "%%")
 

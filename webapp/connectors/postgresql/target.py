@@ -39,8 +39,8 @@ DIALECT: Final = DIALECTS["postgresql"]
 
 _SAVE: Final = b"SAVEPOINT rows"
 _RENEW: Final = b"RELEASE rows; SAVEPOINT rows"
-_BACK: Final = b"ROLLBACK TO rows"
-_CHECKED: Final = b"BEGIN; SET CONSTRAINTS ALL IMMEDIATE; SAVEPOINT rows"
+_ROLLBACK: Final = b"ROLLBACK TO rows"
+_BEGIN_CHECKED: Final = b"BEGIN; SET CONSTRAINTS ALL IMMEDIATE; SAVEPOINT rows"
 # `Key (a, b)=(1, x) is not present in table "t".`, in any language.
 _KEY: Final = re.compile(r"\((?P<columns>.*?)\)=\((?P<values>.*)\)", re.S)
 # `PL/pgSQL function f() line 3 at RAISE` of a function without arguments, such as that of a trigger.
@@ -50,7 +50,7 @@ SYSTEM: Final = (
     b"CASE WHEN has_function_privilege('pg_control_system()', 'execute')"
     b" THEN (SELECT system_identifier::text FROM pg_control_system()) END"
 )
-_LEFT_OUT: Final = RowRejection("refused", "A trigger or rule of the table silently skipped this row.")
+_SKIPPED: Final = RowRejection("refused", "A trigger or rule of the table silently skipped this row.")
 
 
 class PostgresqlTarget(Target):
@@ -59,11 +59,11 @@ class PostgresqlTarget(Target):
     def __init__(
         self,
         connection: psycopg.Connection[Any],
-        talking: Callable[[], AbstractContextManager[None]],
+        driver_errors: Callable[[], AbstractContextManager[None]],
         writing: WriteSpec,
     ) -> None:
         self.writing = writing
-        self._connection, self._talking = connection, talking
+        self._connection, self._driver_errors = connection, driver_errors
         self._text = CopyText(writing.columns)
         self._numbered = CopyText(writing.columns, numbered=True)
         self._binary = CopyBinary(writing.columns)
@@ -73,10 +73,10 @@ class PostgresqlTarget(Target):
         # The context of a COPY error starts with the table's name, then the word for "line" in the server's
         # language.
         self._line = re.compile(rf"^COPY {re.escape(writing.entity.parts[-1])}, \S+ (\d+)", re.M)
-        self._staged: StagingTable | None = None
-        self._unique = _unique(writing)
+        self._staging: StagingTable | None = None
+        self._shortest_key = _shortest_key(writing)
         self._inserted: list[list[str]] = []
-        self._batch_sizer, self._stage_pace = (
+        self._batch_sizer, self._staging_sizer = (
             BatchSizer(*limits.TARGET_PIECE_ROWS, limits.TARGET_PIECE_COST_ROWS) for _ in range(2)
         )
         self._open = False
@@ -90,16 +90,16 @@ class PostgresqlTarget(Target):
         """See `Target.begin`."""
         if self._open:
             return
-        with self._talking():
-            if self._staged is None and self._stages:
-                self._staged = StagingTable(self._connection, self.writing)
+        with self._driver_errors():
+            if self._staging is None and self._uses_staging:
+                self._staging = StagingTable(self._connection, self.writing)
             self._connection.execute(self._begin)
-        if self._staged is not None:
-            self._staged.used = False
+        if self._staging is not None:
+            self._staging.used = False
         self._open, self._inserted = True, []
 
     @property
-    def _stages(self) -> bool:
+    def _uses_staging(self) -> bool:
         return self.writing.mode != "insert" or bool(self.writing.capture)
 
     def commit_token(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class PostgresqlTarget(Target):
 
         A server that crashes may reuse the number, so after a restart the rows decide.
         """
-        with self._talking():
+        with self._driver_errors():
             row = self._connection.execute(
                 # The function behind pg_stat_activity, without the tables that the view joins.
                 b"SELECT txid_current(), pid, backend_start::text, pg_postmaster_start_time()::text, "
@@ -118,38 +118,40 @@ class PostgresqlTarget(Target):
         assert row is not None
         commit_token = {"xid": row[0], "pid": row[1], "started": row[2], "server": row[3], "system": row[4]}
         rows = [values for values in self._inserted if self._is_there(values)]
-        return {**commit_token, "keys": list(self._unique), "rows": rows} if rows else commit_token
+        return {**commit_token, "keys": list(self._shortest_key), "rows": rows} if rows else commit_token
 
     def _is_there(self, values: list[str]) -> bool:
         """Return whether a row is found by its key: a trigger or the column's type may have changed the
         values."""
         try:
-            return are_there(self._connection, self.writing.entity, self._unique, [values])
+            return are_there(self._connection, self.writing.entity, self._shortest_key, [values])
         except psycopg.Error as error:
             if self._connection.closed:
-                with self._talking():
+                with self._driver_errors():
                     raise error
-            self._connection.execute(_BACK)
+            self._connection.execute(_ROLLBACK)
             return False
 
-    def _wrote(self, batch: pa.RecordBatch, failures: list[RowError]) -> None:
+    def _record_keys(self, batch: pa.RecordBatch, failures: list[RowError]) -> None:
         """Remember the keys of the first and the last inserted row."""
-        if self.writing.mode != "insert" or not self._unique:
+        if self.writing.mode != "insert" or not self._shortest_key:
             return
-        bad = {error.index for error in failures}
-        both = (range(batch.num_rows), range(batch.num_rows - 1, -1, -1))
-        good = [next((row for row in rows if row not in bad), None) for rows in both]
-        chosen = pa.array(sorted({row for row in good if row is not None}), pa.int64())
-        columns = [self._key(batch, name).take(chosen).cast(pa.string()).to_pylist() for name in self._unique]
-        found = [list(values) for values in zip(*columns, strict=True) if None not in values]
-        self._inserted = [*self._inserted[:1], *found][-2:]
+        rejected = {error.index for error in failures}
+        directions = (range(batch.num_rows), range(batch.num_rows - 1, -1, -1))
+        accepted = [next((row for row in rows if row not in rejected), None) for rows in directions]
+        selected = pa.array(sorted({row for row in accepted if row is not None}), pa.int64())
+        columns = [
+            self._key(batch, name).take(selected).cast(pa.string()).to_pylist() for name in self._shortest_key
+        ]
+        keys = [list(values) for values in zip(*columns, strict=True) if None not in values]
+        self._inserted = [*self._inserted[:1], *keys][-2:]
 
     def commit(self) -> None:
         """See `Target.commit`."""
         self._open = False
         try:
-            with self._talking():
-                done = self._connection.execute(b"COMMIT")
+            with self._driver_errors():
+                cursor = self._connection.execute(b"COMMIT")
         except ConnectorError as error:
             if sql.is_of_row(error.details.get("sqlstate", "")):
                 raise ConnectorError(
@@ -159,21 +161,21 @@ class PostgresqlTarget(Target):
                     details=error.details,
                 ) from error
             raise
-        if done.statusmessage != "COMMIT":
+        if cursor.statusmessage != "COMMIT":
             raise ConnectorError("The server rolled the transaction back.", reason="deferred")
 
     def check_at_once(self) -> bool:
         """See `Target.check_at_once`. In a table that refers to itself, a row may refer to a later one: `_write` tries
         such rows again, which deleting and updating do not."""
-        again = self.writing.mode != "update" and not self._deletes
-        if self._begin == _CHECKED or (self._refers_to_itself and not again):
+        retries = self.writing.mode != "update" and not self._deletes
+        if self._begin == _BEGIN_CHECKED or (self._refers_to_itself and not retries):
             return False
-        self._begin = _CHECKED
+        self._begin = _BEGIN_CHECKED
         return True
 
     def rollback(self) -> None:
         """See `Target.rollback`."""
-        self._open, self._staged = False, None  # may have been created in this transaction
+        self._open, self._staging = False, None  # may have been created in this transaction
         try:
             if not self._connection.closed:
                 self._connection.execute(b"ROLLBACK")
@@ -192,64 +194,67 @@ class PostgresqlTarget(Target):
 
     def prepare(self, batch: pa.RecordBatch) -> Callable[[], WriteResult]:
         """See `Target.prepare`: converts the rows to COPY format."""
-        if not self._stages and (lines := self._binary.lines(batch)) is not None:
+        if not self._uses_staging and (lines := self._binary.lines(batch)) is not None:
             return partial(self._send, batch, lines, [])
-        return partial(self._send, batch, *(self._numbered if self._stages else self._text).lines(batch))
+        return partial(
+            self._send, batch, *(self._numbered if self._uses_staging else self._text).lines(batch)
+        )
 
     def _send(self, batch: pa.RecordBatch, lines: Lines, failures: list[RowError]) -> WriteResult:
-        if self._staged is None:
+        if self._staging is None:
             copy = self._copy + b" (FORMAT binary)" if lines.binary else self._copy
-            failures += self._write(lines.rows, lambda piece: self._copied(copy, lines, piece, batch))
-            self._wrote(batch, failures)
-            return WriteResult(sorted(failures, key=_place))
-        staged = self._staged
-        kept, failures = self._into_stage(staged, batch, lines, failures)
+            failures += self._write(lines.rows, lambda piece: self._copy_rows(copy, lines, piece, batch))
+            self._record_keys(batch, failures)
+            return WriteResult(sorted(failures, key=_index_of))
+        staging = self._staging
+        rows, failures = self._copy_to_staging(staging, batch, lines, failures)
         if self.writing.mode == "update":
-            failures += self._found(kept, batch, staged.update)
+            failures += self._match_rows(rows, batch, staging.update)
         else:
-            failures += self._write(kept, lambda piece: self._carried(staged, piece, batch))
-        self._wrote(batch, failures)
+            failures += self._write(rows, lambda piece: self._insert_staged(staging, piece, batch))
+        self._record_keys(batch, failures)
         return WriteResult(
-            sorted(failures, key=_place), staged.captured(batch.num_rows) if self.writing.capture else None
+            sorted(failures, key=_index_of),
+            staging.captured(batch.num_rows) if self.writing.capture else None,
         )
 
     def _write(self, rows: np.ndarray, attempt: Attempt) -> list[RowError]:
         """Write rows, and return the errors of the rejected ones. If deferred constraints are checked with each
         statement, rows that refer to rows of this table are tried again once the others exist."""
         failures = isolate_bad_rows(rows, attempt, self._batch_sizer)
-        while self._begin == _CHECKED and self._refers_to_itself:
+        while self._begin == _BEGIN_CHECKED and self._refers_to_itself:
             orphans = [error.index for error in failures if error.reason == "foreign_key"]
             if not orphans:
                 break
-            still = isolate_bad_rows(np.array(orphans), attempt, self._batch_sizer)
-            failures = [error for error in failures if error.reason != "foreign_key"] + still
-            if len(still) == len(orphans):
+            remaining = isolate_bad_rows(np.array(orphans), attempt, self._batch_sizer)
+            failures = [error for error in failures if error.reason != "foreign_key"] + remaining
+            if len(remaining) == len(orphans):
                 break
         return failures
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
         self._deletes = True
-        if self._staged is None:
-            with self._talking():
-                self._staged = StagingTable(self._connection, self.writing)
-        kept, failures = self._into_stage(self._staged, batch, *self._numbered.lines(batch))
-        failures += self._found(kept, batch, self._staged.delete)
-        return WriteResult(sorted(failures, key=_place))
+        if self._staging is None:
+            with self._driver_errors():
+                self._staging = StagingTable(self._connection, self.writing)
+        rows, failures = self._copy_to_staging(self._staging, batch, *self._numbered.lines(batch))
+        failures += self._match_rows(rows, batch, self._staging.delete)
+        return WriteResult(sorted(failures, key=_index_of))
 
-    def _into_stage(
-        self, staged: StagingTable, batch: pa.RecordBatch, lines: Lines, failures: list[RowError]
+    def _copy_to_staging(
+        self, staging: StagingTable, batch: pa.RecordBatch, lines: Lines, failures: list[RowError]
     ) -> tuple[np.ndarray, list[RowError]]:
         """Copy all rows to the temporary table, which checks the columns' types. Returns the accepted rows."""
-        with self._talking():
-            staged.clear()
+        with self._driver_errors():
+            staging.clear()
             self._connection.execute(_RENEW)  # later pieces roll back to the empty table
-        line = re.compile(rf"^COPY {re.escape(staged.name)}, \S+ (\d+)", re.M)
-        copied = partial(self._copied, staged.copy, lines, batch=batch, line=line)
-        failures += isolate_bad_rows(lines.rows, lambda piece: copied(piece=piece), self._stage_pace)
+        line = re.compile(rf"^COPY {re.escape(staging.name)}, \S+ (\d+)", re.M)
+        copy = partial(self._copy_rows, staging.copy, lines, batch=batch, line=line)
+        failures += isolate_bad_rows(lines.rows, lambda piece: copy(piece=piece), self._staging_sizer)
         return np.setdiff1d(lines.rows, [error.index for error in failures], assume_unique=True), failures
 
-    def _copied(
+    def _copy_rows(
         self,
         statement: bytes,
         lines: Lines,
@@ -264,62 +269,66 @@ class PostgresqlTarget(Target):
             if cursor.rowcount == piece.size:
                 self._connection.execute(_RENEW)
                 return None
-            self._connection.execute(_BACK)
-            return _LEFT_OUT
+            self._connection.execute(_ROLLBACK)
+            return _SKIPPED
         except psycopg.Error as error:
-            return self._refusal(error, piece, batch, line or self._line)
+            return self._rejection(error, piece, batch, line or self._line)
 
-    def _carried(self, staged: StagingTable, piece: np.ndarray, batch: pa.RecordBatch) -> RowRejection | None:
+    def _insert_staged(
+        self, staging: StagingTable, piece: np.ndarray, batch: pa.RecordBatch
+    ) -> RowRejection | None:
         """Insert rows from the temporary table into the target table."""
         try:
-            if staged.insert(piece):
+            if staging.insert(piece):
                 self._connection.execute(_RENEW)
                 return None
-            self._connection.execute(_BACK)
-            return _LEFT_OUT
+            self._connection.execute(_ROLLBACK)
+            return _SKIPPED
         except psycopg.Error as error:
-            return self._refusal(error, piece, batch)
+            return self._rejection(error, piece, batch)
 
-    def _found(
+    def _match_rows(
         self, rows: np.ndarray, batch: pa.RecordBatch, action: Callable[[np.ndarray], np.ndarray]
     ) -> list[RowError]:
         """Update or delete existing rows by key. Rows that do not exist fail.
 
         If a key occurs more than once, each occurrence is processed by its own statement, in order.
         """
-        missed: list[np.ndarray] = []
+        missing_rows: list[np.ndarray] = []
 
         def attempt(piece: np.ndarray) -> RowRejection | None:
             try:
-                done = action(piece)
+                matched = action(piece)
                 self._connection.execute(_RENEW)
             except psycopg.Error as error:
-                return self._refusal(error, piece, batch, finding=True)
-            missed.append(np.setdiff1d(piece, done, assume_unique=True))
+                return self._rejection(error, piece, batch, finding=True)
+            missing_rows.append(np.setdiff1d(piece, matched, assume_unique=True))
             return None
 
         keys = pa.table(
-            {str(place): self._key(batch, name) for place, name in enumerate(self.writing.key_columns)}
+            {str(index): self._key(batch, name) for index, name in enumerate(self.writing.key_columns)}
         )
         keys = keys.take(pa.array(rows)).append_column("row", pa.array(rows))
         groups = keys.group_by(keys.column_names[:-1]).aggregate([("row", "list")])["row_list"]
         lengths = pc.list_value_length(groups)
-        most = pc.max(lengths).as_py() if len(groups) else 0
+        maximum = pc.max(lengths).as_py() if len(groups) else 0
         failures: list[RowError] = []
-        for turn in range(most):
-            once = pc.list_element(groups.filter(pc.greater(lengths, turn)), turn).to_numpy()
-            failures += isolate_bad_rows(np.sort(once), attempt, self._batch_sizer)
+        for occurrence in range(maximum):
+            unique_rows = pc.list_element(
+                groups.filter(pc.greater(lengths, occurrence)), occurrence
+            ).to_numpy()
+            failures += isolate_bad_rows(np.sort(unique_rows), attempt, self._batch_sizer)
         missing = RowRejection("missing_row", f"No such row exists in {self.writing.entity.name}.")
-        return failures + [missing.of(row) for part in missed for row in part]
+        return failures + [missing.of(row) for part in missing_rows for row in part]
 
     def _key(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        place = next(at for at, column in enumerate(self.writing.columns) if column.name == name)
-        column = batch.column(place)
+        position = next(index for index, column in enumerate(self.writing.columns) if column.name == name)
+        column = batch.column(position)
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
     # --- rejections ---
 
-    def _refusal(
+    def _rejection(
         self,
         error: psycopg.Error,
         piece: np.ndarray,
@@ -329,43 +338,50 @@ class PostgresqlTarget(Target):
         finding: bool = False,
     ) -> RowRejection | None:
         """Roll back a piece, and return what an error says about its rows. Raises errors that concern no row."""
-        state, said = error.sqlstate or "", error.diag
+        state, diagnostics = error.sqlstate or "", error.diag
         if self._connection.closed or not sql.is_of_row(state):
-            with self._talking():
+            with self._driver_errors():
                 raise error
-        with self._talking():
-            self._connection.execute(_BACK)
-        message = said.message_primary or str(error)
-        if said.message_detail and state != "23502":
-            message += f" {said.message_detail}"
-        if functions := _FUNCTION.findall(said.context or ""):
+        with self._driver_errors():
+            self._connection.execute(_ROLLBACK)
+        message = diagnostics.message_primary or str(error)
+        if diagnostics.message_detail and state != "23502":
+            message += f" {diagnostics.message_detail}"
+        if functions := _FUNCTION.findall(diagnostics.context or ""):
             message = f"The function {functions[-1]}() rejects it: {message}"
-        named = line and line.search(said.context or "")
-        at = int(named[1]) - 1 if named else None
-        column, bad = said.column_name, None
-        if at is None:
-            names, bad = self._by_key(said.message_detail or "", piece, batch, state)
+        match = line and line.search(diagnostics.context or "")
+        position = int(match[1]) - 1 if match else None
+        column, positions = diagnostics.column_name, None
+        if position is None:
+            names, positions = self._by_key(diagnostics.message_detail or "", piece, batch, state)
             if state == "23502" and column:
-                bad = None
+                positions = None
                 if column in [own.name for own in self.writing.columns]:
-                    bad = np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
-            if not finding and said.table_name != self.writing.entity.parts[-1]:
-                bad = None  # a trigger wrote to another table, whose columns may have the same names
+                    positions = np.flatnonzero(self._key(batch, column).take(pa.array(piece)).is_null())
+            if not finding and diagnostics.table_name != self.writing.entity.parts[-1]:
+                positions = None  # a trigger wrote to another table, whose columns may have the same names
             else:
                 column = column or (names[0] if len(names) == 1 else None)
         return RowRejection(
-            sql.reason_of(state), sql.shortened(message), state, column or self._constrained(said), at, bad
+            sql.reason_of(state),
+            sql.shortened(message),
+            state,
+            column or self._constraint_column(diagnostics),
+            position,
+            positions,
         )
 
-    def _constrained(self, said: Any) -> str | None:
+    def _constraint_column(self, diagnostics: Any) -> str | None:
         """Return the column of a foreign key or unique constraint that has only one column."""
         for relation in self.writing.entity.relations:
-            if relation.name == said.constraint_name and len(relation.columns) == 1:
+            if relation.name == diagnostics.constraint_name and len(relation.columns) == 1:
                 return relation.columns[0]
-        found = _KEY.search(said.message_detail or "")
-        if found is None:
-            found = re.search(r"^COPY .*?, \S+ \d+, \S+ (?P<columns>.+?)(:|$)", said.context or "", re.M)
-        name = found["columns"] if found else None
+        match = _KEY.search(diagnostics.message_detail or "")
+        if match is None:
+            match = re.search(
+                r"^COPY .*?, \S+ \d+, \S+ (?P<columns>.+?)(:|$)", diagnostics.context or "", re.M
+            )
+        name = match["columns"] if match else None
         return name if name and self.writing.entity.column(name) else None
 
     def _by_key(
@@ -375,42 +391,42 @@ class PostgresqlTarget(Target):
 
         If rows repeat a key, the last one is at fault, because the first one may be valid.
         """
-        found = _KEY.search(detail)
-        if found is None:
+        match = _KEY.search(detail)
+        if match is None:
             return [], None
-        names = found["columns"].split(", ")
-        values = [found["values"]] if len(names) == 1 else found["values"].split(", ")
-        own = [column.name for column in self.writing.columns]
-        if len(names) != len(values) or not set(names) <= set(own):
+        names = match["columns"].split(", ")
+        values = [match["values"]] if len(names) == 1 else match["values"].split(", ")
+        own_names = [column.name for column in self.writing.columns]
+        if len(names) != len(values) or not set(names) <= set(own_names):
             return names, None
-        same = np.ones(piece.size, bool)
-        chosen = pa.array(piece)
+        is_same = np.ones(piece.size, bool)
+        selected = pa.array(piece)
         for name, value in zip(names, values, strict=True):
-            texts = self._key(batch, name).take(chosen).cast(pa.string())
-            same &= pc.fill_null(pc.equal(texts, value), False).to_numpy(zero_copy_only=False)
-        places = np.flatnonzero(same)
-        return names, places[-1:] if state == "23505" else places
+            texts = self._key(batch, name).take(selected).cast(pa.string())
+            is_same &= pc.fill_null(pc.equal(texts, value), False).to_numpy(zero_copy_only=False)
+        positions = np.flatnonzero(is_same)
+        return names, positions[-1:] if state == "23505" else positions
 
 
 def are_there(
     connection: psycopg.Connection[Any], entity: Entity, keys: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> bool:
     """Return whether the table contains a row for each of these keys, whose values are texts."""
-    found = " AND ".join(f"{DIALECT.quoted(name).replace('%', '%%')} = %s" for name in keys)
+    condition = " AND ".join(f"{DIALECT.quoted(name).replace('%', '%%')} = %s" for name in keys)
     table = sql.qualified(DIALECT, entity.parts).replace("%", "%%")
-    statement = f"SELECT 1 FROM {table} WHERE {found} LIMIT 1".encode()
+    statement = f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1".encode()
     return all(connection.execute(statement, list(values)).fetchone() is not None for values in rows)
 
 
-def _unique(writing: WriteSpec) -> tuple[str, ...]:
+def _shortest_key(writing: WriteSpec) -> tuple[str, ...]:
     """Return the columns of the shortest unique key that the rows contain completely."""
-    entity, brought = writing.entity, {column.name for column in writing.columns}
+    entity, written = writing.entity, {column.name for column in writing.columns}
     uniques = [(column.name,) for column in entity.fields if column.unique]
-    known = [tuple(key) for key in (entity.keys, *entity.uniques, *uniques) if key and set(key) <= brought]
+    known = [tuple(key) for key in (entity.keys, *entity.uniques, *uniques) if key and set(key) <= written]
     return min(known, key=len, default=())
 
 
-def _place(failure: RowError) -> int:
+def _index_of(failure: RowError) -> int:
     return failure.index
 
 
@@ -436,8 +452,8 @@ class StagingTable:
         self._clear = f"TRUNCATE {table}".encode()
         listed = sql.listed(DIALECT, names)
         self.copy = f"COPY {table} ({quoted(self._row)}, {listed}) FROM STDIN".encode()
-        self._into = sql.qualified(DIALECT, writing.entity.parts)
-        self._from = table
+        self._table = sql.qualified(DIALECT, writing.entity.parts)
+        self._staging_name = table
         self._names = names
         self.used = False
         self._captured: list[tuple[np.ndarray, list[list[str | None]]]] = []
@@ -450,11 +466,11 @@ class StagingTable:
             others = [name for name in names if name not in keys] or list(keys[:1])
             setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
             conflict = f" ON CONFLICT ({sql.listed(DIALECT, keys)}) DO UPDATE SET {setting}"
-        back = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
-        head = f"INSERT INTO {self._into} ({listed}){override} SELECT {sql.listed(DIALECT, names, 's.')}"
+        returning = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
+        prefix = f"INSERT INTO {self._table} ({listed}){override} SELECT {sql.listed(DIALECT, names, 's.')}"
         self._insert = (
-            f"{head} FROM {self._from} s WHERE ",
-            f" ORDER BY s.{quoted(self._row)}{conflict}{back}",
+            f"{prefix} FROM {self._staging_name} s WHERE ",
+            f" ORDER BY s.{quoted(self._row)}{conflict}{returning}",
         )
 
     def clear(self) -> None:
@@ -464,7 +480,7 @@ class StagingTable:
             self._connection.execute(self._clear)
         self.used = True
 
-    def _chosen(self, piece: np.ndarray) -> str:
+    def _row_condition(self, piece: np.ndarray) -> str:
         """Return a condition for the rows of a piece, which are consecutive in most cases."""
         row = f"s.{DIALECT.quoted(self._row)}"
         if int(piece[-1] - piece[0]) + 1 == piece.size:
@@ -475,8 +491,8 @@ class StagingTable:
 
     def insert(self, piece: np.ndarray) -> bool:
         """Insert the rows of a piece in order. Returns False if the server skipped some."""
-        head, tail = self._insert
-        cursor = self._connection.execute(f"{head}{self._chosen(piece)}{tail}".encode())
+        prefix, suffix = self._insert
+        cursor = self._connection.execute(f"{prefix}{self._row_condition(piece)}{suffix}".encode())
         if cursor.rowcount != piece.size:
             return False
         if self.writing.capture:
@@ -487,8 +503,8 @@ class StagingTable:
         """Return the captured columns for `count` rows, null for rejected rows."""
         columns: list[list[str | None]] = [[None] * count for _ in self.writing.capture]
         for piece, texts in self._captured:
-            for column, found in zip(columns, texts, strict=True):
-                for row, text in zip(piece.tolist(), found, strict=True):
+            for column, values in zip(columns, texts, strict=True):
+                for row, text in zip(piece.tolist(), values, strict=True):
                     column[row] = text
         fields = [self.writing.entity.column(name) for name in self.writing.capture]
         arrays = [
@@ -499,7 +515,7 @@ class StagingTable:
 
     # --- update, delete ---
 
-    def _same(self) -> str:
+    def _key_condition(self) -> str:
         quoted = DIALECT.quoted
         return " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in self.writing.key_columns)
 
@@ -508,17 +524,22 @@ class StagingTable:
         quoted, keys = DIALECT.quoted, self.writing.key_columns
         others = [name for name in self._names if name not in keys] or list(keys[:1])
         setting = ", ".join(f"{quoted(name)} = s.{quoted(name)}" for name in others)
-        statement = f"UPDATE {self._into} t SET {setting} FROM {self._from} s WHERE {self._same()}"
-        return self._done(statement, piece)
+        statement = (
+            f"UPDATE {self._table} t SET {setting} FROM {self._staging_name} s WHERE {self._key_condition()}"
+        )
+        return self._run_matching(statement, piece)
 
     def delete(self, piece: np.ndarray) -> np.ndarray:
         """Delete the rows of a piece, and return those that existed."""
-        return self._done(f"DELETE FROM {self._into} t USING {self._from} s WHERE {self._same()}", piece)
+        return self._run_matching(
+            f"DELETE FROM {self._table} t USING {self._staging_name} s WHERE {self._key_condition()}",
+            piece,
+        )
 
-    def _done(self, statement: str, piece: np.ndarray) -> np.ndarray:
-        back = ", ".join(["", *(f"t.{DIALECT.quoted(name)}" for name in self.writing.capture)])
+    def _run_matching(self, statement: str, piece: np.ndarray) -> np.ndarray:
+        returning = ", ".join(["", *(f"t.{DIALECT.quoted(name)}" for name in self.writing.capture)])
         cursor = self._connection.execute(
-            f"{statement} AND {self._chosen(piece)} RETURNING s.{DIALECT.quoted(self._row)}{back}".encode()
+            f"{statement} AND {self._row_condition(piece)} RETURNING s.{DIALECT.quoted(self._row)}{returning}".encode()
         )
         numbers, *texts = _texts(cursor)
         rows = np.array(numbers, np.int64)
@@ -533,6 +554,6 @@ def _texts(cursor: psycopg.Cursor[Any]) -> list[list[str | None]]:
     assert result is not None
     rows = range(result.ntuples)
     return [
-        [None if (cell := result.get_value(row, place)) is None else cell.decode() for row in rows]
-        for place in range(result.nfields)
+        [None if (cell := result.get_value(row, index)) is None else cell.decode() for row in rows]
+        for index in range(result.nfields)
     ]

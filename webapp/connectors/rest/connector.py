@@ -30,19 +30,21 @@ from webapp.net import session as net
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _json_path(text: str) -> str:
+def _check_json_path(text: str) -> str:
     json_paths.read(text)
     return text
 
 
-def _names(captured: dict[str, str]) -> dict[str, str]:
+def _check_names(captured: dict[str, str]) -> dict[str, str]:
     for name in captured:
         if not _NAME.fullmatch(name):
             raise ValueError(f'"{name[:50]}" is not a valid name: use letters, digits and _')
     return captured
 
 
-JsonPath = Annotated[str, Field(min_length=1, max_length=limits.JSON_PATH_CHARS), AfterValidator(_json_path)]
+JsonPath = Annotated[
+    str, Field(min_length=1, max_length=limits.JSON_PATH_CHARS), AfterValidator(_check_json_path)
+]
 
 
 class RestSettings(TlsSettings):
@@ -70,7 +72,7 @@ class RestSettings(TlsSettings):
         None, description="Maximum requests per second."
     )
     capture: Annotated[
-        dict[str, JsonPath], Field(max_length=limits.HTTP_CAPTURES), AfterValidator(_names)
+        dict[str, JsonPath], Field(max_length=limits.HTTP_CAPTURES), AfterValidator(_check_names)
     ] = Field(
         default_factory=dict,
         description="Values to read from the response, by JSONPath: for child rows and for undo.",
@@ -126,18 +128,18 @@ class RestConnector(HttpConnector):
     def place(self, path: str | None) -> Entity:
         """See `HttpConnector.place`."""
         template = self.settings.request_template
-        told = (
+        target_path = (
             path
             if path is not None
             else (template.path if template.path is not None else self.settings.push_path)
         )
-        brought = [Column(name, "text", "", generated="identity") for name in self.settings.capture]
-        deleted = self.settings.delete_path
-        named = sorted(RequestTemplate(path=deleted).names()) if deleted is not None else []
-        keys = tuple(named) or (LOCATION,)
+        columns = [Column(name, "text", "", generated="identity") for name in self.settings.capture]
+        delete_path = self.settings.delete_path
+        key_names = sorted(RequestTemplate(path=delete_path).names()) if delete_path is not None else []
+        keys = tuple(key_names) or (LOCATION,)
         if keys == (LOCATION,):
-            brought.append(Column(LOCATION, "text", "", generated="identity", key=True))
-        return Entity(told or "/", (told or "/",), tuple(brought), "endpoint", keys)
+            columns.append(Column(LOCATION, "text", "", generated="identity", key=True))
+        return Entity(target_path or "/", (target_path or "/",), tuple(columns), "endpoint", keys)
 
 
 class RestChannel(Channel):
@@ -148,12 +150,12 @@ class RestChannel(Channel):
         settings = connector.settings
         self._session = net.open_session(connector.gate, verify_tls=settings.trust, pool=settings.parallel)
         self._auth = settings.auth.requests_auth(self._session)
-        self._sendings: list[RestSender] = []
+        self._senders: list[RestSender] = []
 
     def close(self) -> None:
         """See `Link.close`."""
-        for sending in self._sendings:
-            sending.close()
+        for sender in self._senders:
+            sender.close()
         self._session.close()
 
     def cancel(self) -> None:
@@ -175,12 +177,12 @@ class RestChannel(Channel):
 
     def sending(self, writing: WriteSpec, control: SendControl) -> Sender:
         """See `Channel.sending`."""
-        self._may_send()
-        made = RestSender(self._connector, self._session, self._auth, writing, control)
-        self._sendings.append(made)
-        return made
+        self._check_writable()
+        sender = RestSender(self._connector, self._session, self._auth, writing, control)
+        self._senders.append(sender)
+        return sender
 
-    def _may_send(self) -> None:
+    def _check_writable(self) -> None:
         if self._connector.read_only:
             raise ConnectorError(
                 "This connection is read-only.", code="read_only_connection", reason="read_only"

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from webapp.connectors.odata.connector import OdataConnector
     from webapp.connectors.rest.connector import RestConnector
 
-_OF_THE_CONNECTION: Final = frozenset({401, 403, 407, 408, 429})
+_CONNECTION_STATUSES: Final = frozenset({401, 403, 407, 408, 429})
 _BOM: Final = b"\xef\xbb\xbf"
-_TYPE: Final = re.compile(r"[\w.+-]{1,40}/[\w.+-]{1,60}")
-_TOLD: Final = {
+_MEDIA_TYPE: Final = re.compile(r"[\w.+-]{1,40}/[\w.+-]{1,60}")
+_STATUS_ERRORS: Final = {
     401: ("forbidden", "The target does not accept the credentials.", "Check the authentication of the connection."),
     403: ("forbidden", "The credentials are not allowed to read this.", "Use other credentials, or another path."),
     404: ("not_found", "Nothing was found at this path.", "Check the path against the base URL of the connection."),
@@ -45,9 +45,9 @@ _TOLD: Final = {
         "Reduce rate_per_second or parallel of the connection, or request fewer rows.",
     ),
 }  # fmt: skip
-_OF_5XX: Final = ("unavailable", "The target has a problem.", "Check its log, or try again later.")
-_OF_OTHERS: Final = ("rejected", "The target rejected the request.", "Try the same path manually.")
-_WITHOUT: Final = " With on_error: blank or default, rows are generated without it."
+_SERVER_ERROR: Final = ("unavailable", "The target has a problem.", "Check its log, or try again later.")
+_OTHER_ERROR: Final = ("rejected", "The target rejected the request.", "Try the same path manually.")
+_ON_ERROR_HINT: Final = " With on_error: blank or default, rows are generated without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,80 +105,80 @@ class Fetching:
     ) -> None:
         self._settings, self._redact, self._base = connector.settings, connector.redact, base
         self._session, self._auth, self._manner = session, auth, manner
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._bytes = 0
-        self._found: dict[str, FetchedBody] = {}
+        self._bodies: dict[str, FetchedBody] = {}
         self._errors: dict[int, ConnectorError] = {}
 
     def all(self, paths: Sequence[str]) -> Fetched:
         """See `FetchChannel.fetch`."""
         settings = self._settings
-        lanes = SenderThreads(self, settings.retry, settings.parallel, settings.rate_per_second)
+        threads = SenderThreads(self, settings.retry, settings.parallel, settings.rate_per_second)
 
-        def one(place: int) -> RowOutcome:
+        def one(index: int) -> RowOutcome:
             try:
-                got = self._got(paths[place], lanes)
+                fetched = self._fetch(paths[index], threads)
                 with self._lock:
-                    self._bytes += len(got.body or "")
+                    self._bytes += len(fetched.body or "")
                     if self._bytes > limits.FETCHED_JSON_BYTES:
                         raise too_large()
             except ConnectorError as error:
-                self._errors[place] = error
-                self._over.set()
-                return RowOutcome(place, "failed")
-            self._found[paths[place]] = got
-            return RowOutcome(place, "delivered")
+                self._errors[index] = error
+                self._stopped.set()
+                return RowOutcome(index, "failed")
+            self._bodies[paths[index]] = fetched
+            return RowOutcome(index, "delivered")
 
         try:
-            lanes.run(len(paths), one, stop_at_failure=True)
+            threads.run(len(paths), one, stop_at_failure=True)
         finally:
-            lanes.close()
+            threads.close()
         error = self._errors[min(self._errors)] if self._errors else None
-        if error is None and len(self._found) < len(paths):
-            error = _late()
-        return Fetched(self._found, error)
+        if error is None and len(self._bodies) < len(paths):
+            error = _timeout_error()
+        return Fetched(self._bodies, error)
 
     # --- `SendControl`
 
     def raise_if_stopped(self) -> None:
         """See `SendControl.raise_if_stopped`."""
-        if self._over.is_set() or self._session.stopped or time.monotonic() >= self._manner.until:
-            raise _late()
+        if self._stopped.is_set() or self._session.stopped or time.monotonic() >= self._manner.until:
+            raise _timeout_error()
 
     def wait(self, seconds: float) -> None:
         """See `SendControl.wait`."""
-        if seconds >= self._manner.until - time.monotonic() or self._over.wait(seconds):
-            raise _late()
+        if seconds >= self._manner.until - time.monotonic() or self._stopped.wait(seconds):
+            raise _timeout_error()
 
     # --- Single paths
 
-    def _got(self, path: str, lanes: SenderThreads) -> FetchedBody:
+    def _fetch(self, path: str, threads: SenderThreads) -> FetchedBody:
         if not DOTS.isdisjoint(path.partition("?")[0].split("/")):
-            message = f"The path {self._shown(path)} contains `.` or `..` as a part."
+            message = f"The path {self._label(path)} contains `.` or `..` as a part."
             raise ConnectorError(message, reason="bad_path", hint="Remove . and .. from the values in it.")
-        tried, _ = lanes.attempt(lambda: self._sent(path))
-        if tried.reply is None:
-            raise self._unanswered(tried)
-        reply = tried.reply
+        outcome, _ = threads.attempt(lambda: self._send(path))
+        if outcome.reply is None:
+            raise self._network_error(outcome)
+        reply = outcome.reply
         if reply.truncated:
             message = (
-                f"The response to {self._shown(path)} is larger than {limits.HTTP_ANSWER_BYTES:,} bytes."
+                f"The response to {self._label(path)} is larger than {limits.HTTP_ANSWER_BYTES:,} bytes."
             )
             raise ConnectorError(message, reason="too_large", hint="Choose a path that returns less.")
         if not 200 <= reply.status < 300:
             status = f"{reply.status} {self._redact(reply.reason)[:50]}".rstrip()
-            of_the_path = 400 <= reply.status < 500 and reply.status not in _OF_THE_CONNECTION
-            if of_the_path and self._manner.bears:
+            is_about_path = 400 <= reply.status < 500 and reply.status not in _CONNECTION_STATUSES
+            if is_about_path and self._manner.bears:
                 return FetchedBody(None, status)
-            reason, meaning, hint = _TOLD.get(reply.status) or (
-                _OF_5XX if reply.status >= 500 else _OF_OTHERS
+            reason, meaning, hint = _STATUS_ERRORS.get(reply.status) or (
+                _SERVER_ERROR if reply.status >= 500 else _OTHER_ERROR
             )
             raise ConnectorError(
-                f"{self._shown(path)} returned {status}. {meaning}{self._saying(reply)}",
+                f"{self._label(path)} returned {status}. {meaning}{self._error_message(reply)}",
                 reason=reason,
-                hint=hint + (_WITHOUT if of_the_path else ""),
-                details={"status": reply.status, "attempts": tried.attempts},
+                hint=hint + (_ON_ERROR_HINT if is_about_path else ""),
+                details={"status": reply.status, "attempts": outcome.attempts},
             )
         raw = reply.body.removeprefix(_BOM).strip()
         if not raw:
@@ -187,52 +187,52 @@ class Fetching:
             orjson.loads(raw)
         except orjson.JSONDecodeError:
             kind = reply.headers.get("Content-Type", "").partition(";")[0].strip()
-            kind = kind if _TYPE.fullmatch(kind) else "unknown"
+            kind = kind if _MEDIA_TYPE.fullmatch(kind) else "unknown"
             trouble = f"{reply.status}, and the response is not JSON ({kind})"
             if self._manner.bears:
                 return FetchedBody(None, trouble)
             raise ConnectorError(
-                f"{self._shown(path)} returned {trouble}.{self._saying(reply)}",
+                f"{self._label(path)} returned {trouble}.{self._error_message(reply)}",
                 reason="not_json",
-                hint=f"This may be a web page or a sign-in form. Check the base URL and the path.{_WITHOUT}",
+                hint=f"This may be a web page or a sign-in form. Check the base URL and the path.{_ON_ERROR_HINT}",
                 details={"status": reply.status},
             ) from None
         return FetchedBody(raw.decode())
 
-    def _sent(self, path: str) -> Reply:
-        settings, left = self._settings, self._manner.until - time.monotonic()
+    def _send(self, path: str) -> Reply:
+        settings, remaining = self._settings, self._manner.until - time.monotonic()
         headers = over({"Accept": "application/json"}, settings.default_headers)
         request = requests.Request("GET", url_of(self._base, path), headers=headers, auth=self._auth)
-        seconds = max(min(settings.retry.timeout_seconds, left), 0.001)
+        seconds = max(min(settings.retry.timeout_seconds, remaining), 0.001)
         return send_authenticated(
             self._session, request, timeout_seconds=seconds, max_bytes=limits.HTTP_ANSWER_BYTES
         )
 
     # --- Messages
 
-    def _shown(self, path: str) -> str:
-        said = self._redact(path) if self._manner.quiet is None else self._manner.quiet
-        return f"GET {said[: limits.FETCHED_SAID_CHARS]}"
+    def _label(self, path: str) -> str:
+        text = self._redact(path) if self._manner.quiet is None else self._manner.quiet
+        return f"GET {text[: limits.FETCHED_SAID_CHARS]}"
 
-    def _saying(self, reply: Reply) -> str:
+    def _error_message(self, reply: Reply) -> str:
         """Return the beginning of a body; "" if it must not be shown."""
         if self._manner.quiet is not None:
             return ""
         text = self._redact(" ".join(reply.body[: limits.HTTP_BODY_CHARS].decode("utf-8", "replace").split()))
-        text = "".join(sign if sign.isprintable() else " " for sign in text)[: limits.FETCHED_SAID_CHARS]
+        text = "".join(char if char.isprintable() else " " for char in text)[: limits.FETCHED_SAID_CHARS]
         return f" Its message: {text}" if text else ""
 
-    def _unanswered(self, tried: RequestOutcome) -> ConnectorError:
-        assert tried.error is not None
+    def _network_error(self, outcome: RequestOutcome) -> ConnectorError:
+        assert outcome.error is not None
         if self._session.stopped or time.monotonic() >= self._manner.until:
-            return _late()
-        error = from_net_error(tried.error)
+            return _timeout_error()
+        error = from_net_error(outcome.error)
         # The message about a blocked address names only the host.
         if self._manner.quiet is not None and error.reason not in ("not_allowed", "secret_host"):
-            error.message = f"{self._shown('')} got no response ({error.reason})."
+            error.message = f"{self._label('')} got no response ({error.reason})."
         error.message = self._redact(error.message)
         error.args = (error.message,)
-        error.details = {**error.details, "attempts": tried.attempts}
+        error.details = {**error.details, "attempts": outcome.attempts}
         return error
 
 
@@ -244,7 +244,7 @@ def too_large() -> ConnectorError:
     )
 
 
-def _late() -> ConnectorError:
+def _timeout_error() -> ConnectorError:
     message = f"Fetching took longer than {limits.FETCH_SECONDS:g} s."
     hint = "Request fewer rows, or increase parallel in the connection."
     return ConnectorError(message, code="target_timeout", reason="timeout", hint=hint)

@@ -32,7 +32,7 @@ _REPEATABLE: Final = frozenset({"PUT", "DELETE", "GET"})  # RFC 9110, 9.2.2
 MASK: Final = "********"
 DOTS: Final = frozenset({".", ".."})
 """Path segments that HTTP clients remove (RFC 3986, 5.2.4)."""
-_CUT_OFF: Final = "The response was truncated."
+_TRUNCATED: Final = "The response was truncated."
 
 
 class RestSender(Sender):
@@ -47,7 +47,12 @@ class RestSender(Sender):
         control: SendControl,
     ) -> None:
         self.settings = connector.settings
-        self._own, self._session, self._auth, self._writing = connector.redact, session, auth, writing
+        self._redact_settings, self._session, self._auth, self._writing = (
+            connector.redact,
+            session,
+            auth,
+            writing,
+        )
         self.template: RequestTemplate = self.settings.request_template.model_copy(
             update={"path": writing.entity.name}
         )
@@ -56,7 +61,7 @@ class RestSender(Sender):
         self._threads = SenderThreads(
             control, self.settings.retry, self.settings.parallel, self.settings.rate_per_second
         )
-        self._captured = {
+        self._capture_paths = {
             name: json_paths.read(self.settings.capture[name])
             for name in writing.capture
             if name in self.settings.capture
@@ -75,24 +80,24 @@ class RestSender(Sender):
     def _redact(self, text: str) -> str:
         """Redact the secrets of the settings, and tokens that were fetched with them."""
         fetched = self._auth.fetched() if isinstance(self._auth, RenewableAuth) else []
-        return without(self._own(text), fetched)
+        return without(self._redact_settings(text), fetched)
 
     # --- Sending ----------------------------------------------------------------------------------------------
 
     def send(self, rows: Rows, stop_at_failure: bool = False) -> list[RowOutcome]:
         """See `Sender.send`."""
         if self._batch:
-            request = self._request(self._wrapped(rows), self._named(rows))
-            told = self._threads.run(1, lambda place: self._tried(place, request, captures=False))
-            return [replace(one, index=place) for one in told for place in range(len(rows.numbers))]
-        made = self._render.rows(rows.batch)
+            request = self._request(self._batch_request(rows), self._batch_headers(rows))
+            outcomes = self._threads.run(1, lambda index: self._send_row(index, request, captures=False))
+            return [replace(one, index=index) for one in outcomes for index in range(len(rows.numbers))]
+        composed = self._render.rows(rows.batch)
 
-        def one(place: int) -> RowOutcome:
-            return self._tried(place, self._request(made[place], _row(rows, place)))
+        def one(index: int) -> RowOutcome:
+            return self._send_row(index, self._request(composed[index], _row_headers(rows, index)))
 
-        return self._threads.run(len(made), one, stop_at_failure)
+        return self._threads.run(len(composed), one, stop_at_failure)
 
-    def _wrapped(self, rows: Rows) -> ComposedRequest:
+    def _batch_request(self, rows: Rows) -> ComposedRequest:
         """Return one request for all rows of a batch. Its path, query and headers use no fields."""
         first = self._render.rows(rows.batch.slice(0, 1))[0]
         key = self.settings.wrapper_key
@@ -102,52 +107,50 @@ class RestSender(Sender):
         body = BytesIO()
         body.write(before.encode())
         for start in range(0, rows.batch.num_rows, limits.HTTP_PIECE_ROWS):
-            some = self._render.bodies(rows.batch.slice(start, limits.HTTP_PIECE_ROWS))
-            body.write(f"{',' if start else ''}{','.join(some)}".encode())
+            bodies = self._render.bodies(rows.batch.slice(start, limits.HTTP_PIECE_ROWS))
+            body.write(f"{',' if start else ''}{','.join(bodies)}".encode())
         body.write(after.encode())
         return ComposedRequest(first.path, first.headers, first.query, body.getvalue())
 
-    def _named(self, rows: Rows) -> dict[str, str]:
+    def _batch_headers(self, rows: Rows) -> dict[str, str]:
         first, last = rows.numbers[0], rows.numbers[-1]
         return {"Idempotency-Key": f"{rows.keys[0]}-{last}", "X-Rowsmith-Row": f"{first}-{last}"}
 
-    def _request(self, made: ComposedRequest, row: Mapping[str, str]) -> Request:
+    def _request(self, composed: ComposedRequest, row: Mapping[str, str]) -> Request:
         encoding = self.template.encoding
         kind = "application/json" if encoding == "json" else "application/x-www-form-urlencoded"
         headers = {"Content-Type": kind, "Accept": "application/json"} | dict(row)
-        headers = over(headers, self.settings.default_headers, made.headers)
-        body = made.body.encode() if isinstance(made.body, str) else made.body
+        headers = over(headers, self.settings.default_headers, composed.headers)
+        body = composed.body.encode() if isinstance(composed.body, str) else composed.body
         if encoding != "json" and body is not None:
             body = form_data(orjson.loads(body), encoding == "brackets")
         return Request(
             self.template.method,
-            url_of(self.settings.base_url, made.path),
+            url_of(self.settings.base_url, composed.path),
             headers=headers,
-            params=made.query,
+            params=composed.query,
             data=body,
             auth=self._auth,
         )
 
-    def _tried(self, place: int, request: Request, captures: bool = True) -> RowOutcome:
+    def _send_row(self, index: int, request: Request, captures: bool = True) -> RowOutcome:
         if DOTS.intersection(urlsplit(request.url).path.split("/")):
-            told = "A value of this row would add . or .. as a part of the path."
-            return RowOutcome(place, "failed", None, 1, "wrong_type", told)
-        unfit = next((name for name, value in request.headers.items() if not _fits(value)), None)
-        if unfit is not None:
-            told = (
-                f"The row's value for the header {unfit} contains a line break or characters outside Latin-1."
-            )
-            return RowOutcome(place, "failed", None, 1, "wrong_type", told)
-        tried, stopped = self._threads.attempt(lambda: self._exchanged(request))
+            message = "A value of this row would add . or .. as a part of the path."
+            return RowOutcome(index, "failed", None, 1, "wrong_type", message)
+        invalid = next((name for name, value in request.headers.items() if not _is_latin(value)), None)
+        if invalid is not None:
+            message = f"The row's value for the header {invalid} contains a line break or characters outside Latin-1."
+            return RowOutcome(index, "failed", None, 1, "wrong_type", message)
+        outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
         again = self._writing.again
         if not captures:
-            return ended(place, tried, stopped, self._redact, again=again)
-        one = ended(place, tried, stopped, self._redact, self._keys, again)
-        if one.state == "delivered" and tried.reply is not None and tried.reply.truncated:
-            lacking = [name for name in self._captured if name not in one.keys]
-            told = f"{_CUT_OFF} {', '.join(lacking)} could not be read." if lacking else _CUT_OFF
-            one = replace(one, message=f"{one.message} {told}".lstrip())
-        return one
+            return ended(index, outcome, stopped, self._redact, again=again)
+        row_outcome = ended(index, outcome, stopped, self._redact, self._keys, again)
+        if row_outcome.state == "delivered" and outcome.reply is not None and outcome.reply.truncated:
+            missing = [name for name in self._capture_paths if name not in row_outcome.keys]
+            message = f"{_TRUNCATED} {', '.join(missing)} could not be read." if missing else _TRUNCATED
+            row_outcome = replace(row_outcome, message=f"{row_outcome.message} {message}".lstrip())
+        return row_outcome
 
     def _exchanged(self, request: Request) -> Reply:
         seconds = self.settings.retry.timeout_seconds
@@ -156,18 +159,20 @@ class RestSender(Sender):
         )
 
     def _keys(self, reply: Reply) -> Mapping[str, Any]:
-        found: dict[str, Any] = {}
+        captured: dict[str, Any] = {}
         if LOCATION in self._writing.capture and (location := reply.headers.get("Location")):
-            found[LOCATION] = urljoin(reply.url, location)
-        if self._captured:
+            captured[LOCATION] = urljoin(reply.url, location)
+        if self._capture_paths:
             try:
                 body = orjson.loads(reply.body)
             except orjson.JSONDecodeError:
-                return found
-            found |= {
-                name: value for name, path in self._captured.items() if (value := _at(path, body)) is not None
+                return captured
+            captured |= {
+                name: value
+                for name, path in self._capture_paths.items()
+                if (value := _first_value(path, body)) is not None
             }
-        return found
+        return captured
 
     # --- Deleting
     # ---------------------------------------------------------------------------------------------
@@ -176,32 +181,40 @@ class RestSender(Sender):
         """See `Sender.delete`."""
         urls: list[str | None]
         if LOCATION in rows.batch.schema.names:
-            own, found = self._origin, rows.batch.column(LOCATION).to_pylist()
-            urls = [url if urlsplit(url)[:2] == own else None for url in found]
+            origin, locations = self._origin, rows.batch.column(LOCATION).to_pylist()
+            urls = [url if urlsplit(url)[:2] == origin else None for url in locations]
         elif self.settings.delete_path is not None:
-            made = Renderer(RequestTemplate(path=self.settings.delete_path), "").rows(rows.batch)
-            urls = [url_of(self.settings.base_url, row.path) for row in made]
+            composed = Renderer(RequestTemplate(path=self.settings.delete_path), "").rows(rows.batch)
+            urls = [url_of(self.settings.base_url, row.path) for row in composed]
         else:
-            told = "The connection does not define how rows are deleted."
-            raise ConnectorError(told, reason="unsupported", hint="Set delete_path.")
+            message = "The connection does not define how rows are deleted."
+            raise ConnectorError(message, reason="unsupported", hint="Set delete_path.")
 
-        def one(place: int) -> RowOutcome:
-            if urls[place] is None:
-                told = "The Location of this row is on another host and is not used."
-                return RowOutcome(place, "failed", None, 1, "redirected", told)
+        def one(index: int) -> RowOutcome:
+            if urls[index] is None:
+                message = "The Location of this row is on another host and is not used."
+                return RowOutcome(index, "failed", None, 1, "redirected", message)
             headers = over({"Accept": "application/json"}, self.settings.default_headers)
-            request = Request("DELETE", urls[place], headers=headers, auth=self._auth)
-            tried, stopped = self._threads.attempt(lambda: self._exchanged(request))
-            if tried.reply is not None and tried.reply.status in (404, 410):
+            request = Request("DELETE", urls[index], headers=headers, auth=self._auth)
+            outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
+            if outcome.reply is not None and outcome.reply.status in (404, 410):
                 if (
-                    tried.unanswered or self._writing.again
+                    outcome.unanswered or self._writing.again
                 ):  # deleted by an earlier request whose response was lost
-                    return RowOutcome(place, "delivered", tried.reply.status, tried.attempts, ms=tried.ms)
-                told = "The row no longer exists in the target."
+                    return RowOutcome(
+                        index, "delivered", outcome.reply.status, outcome.attempts, ms=outcome.ms
+                    )
+                message = "The row no longer exists in the target."
                 return RowOutcome(
-                    place, "failed", tried.reply.status, tried.attempts, "missing_row", told, tried.ms
+                    index,
+                    "failed",
+                    outcome.reply.status,
+                    outcome.attempts,
+                    "missing_row",
+                    message,
+                    outcome.ms,
                 )
-            return ended(place, tried, stopped, self._redact)
+            return ended(index, outcome, stopped, self._redact)
 
         return self._threads.run(len(urls), one)
 
@@ -217,11 +230,13 @@ class RestSender(Sender):
         if not rows.numbers:
             return []
         if self._batch:
-            return [self._shown(self._request(self._wrapped(rows), self._named(rows)))]
-        made = self._render.rows(rows.batch)
-        return [self._shown(self._request(one, _row(rows, place))) for place, one in enumerate(made)]
+            return [self._masked(self._request(self._batch_request(rows), self._batch_headers(rows)))]
+        composed = self._render.rows(rows.batch)
+        return [
+            self._masked(self._request(one, _row_headers(rows, index))) for index, one in enumerate(composed)
+        ]
 
-    def _shown(self, request: Request) -> str:
+    def _masked(self, request: Request) -> str:
         headers, params = dict(request.headers), dict(request.params)
         auth = self.settings.auth
         if auth.type == "api-key" and auth.where == "query":
@@ -240,12 +255,12 @@ def url_of(base: str, path: str) -> str:
     """Append a path to a base URL. Both may have a query."""
     if path.strip("/") == "":
         return base
-    front, question, query = base.partition("?")
-    joined = f"{front.rstrip('/')}/{path.lstrip('/')}"
+    address, question, query = base.partition("?")
+    joined = f"{address.rstrip('/')}/{path.lstrip('/')}"
     return f"{joined}{'&' if '?' in joined else '?'}{query}" if question else joined
 
 
-def _at(path: Any, body: Any) -> str | int | float | None:
+def _first_value(path: Any, body: Any) -> str | int | float | None:
     """Return the first match of a JSONPath if it is a plain value."""
     try:
         _, value = json_paths.first(path, body)
@@ -257,19 +272,19 @@ def _at(path: Any, body: Any) -> str | int | float | None:
     return value if isinstance(value, str | int | float) else None
 
 
-def _row(rows: Rows, place: int) -> dict[str, str]:
-    return {"Idempotency-Key": rows.keys[place], "X-Rowsmith-Row": str(rows.numbers[place])}
+def _row_headers(rows: Rows, index: int) -> dict[str, str]:
+    return {"Idempotency-Key": rows.keys[index], "X-Rowsmith-Row": str(rows.numbers[index])}
 
 
 def over(*headers: Mapping[str, str]) -> dict[str, str]:
     """Combine headers. Later ones override earlier ones, ignoring case."""
-    found: dict[str, tuple[str, str]] = {}
+    combined: dict[str, tuple[str, str]] = {}
     for header in headers:
-        found |= {name.lower(): (name, value) for name, value in header.items()}
-    return dict(found.values())
+        combined |= {name.lower(): (name, value) for name, value in header.items()}
+    return dict(combined.values())
 
 
-def _fits(value: str) -> bool:
+def _is_latin(value: str) -> bool:
     try:
         value.encode("latin-1")
     except UnicodeEncodeError:
@@ -293,8 +308,8 @@ def form_data(row: Any, brackets: bool) -> bytes:
 
 def _pairs(name: str, value: Any, brackets: bool) -> Iterator[tuple[str, str]]:
     if brackets and isinstance(value, dict | list):
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, one in inner:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in items:
             yield from _pairs(f"{name}[{key}]", one, True)
     elif isinstance(value, list):
         for one in value:

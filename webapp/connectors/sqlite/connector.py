@@ -40,12 +40,12 @@ class SqliteSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _is_a_plain_name(self) -> Self:
+    def _check_name(self) -> Self:
         name = self.name
         if not name:
             raise ValueError("enter a file name")
-        plain = name.isprintable() and not any(sign in name for sign in '/\\:*?"<>|')
-        if not plain or name.startswith((".", "-")) or name.endswith(OWN_ENDINGS) or name != name.strip():
+        is_plain = name.isprintable() and not any(char in name for char in '/\\:*?"<>|')
+        if not is_plain or name.startswith((".", "-")) or name.endswith(OWN_ENDINGS) or name != name.strip():
             raise ValueError(
                 f"{name!r} is not a plain file name: folders, characters such as / \\ : * and a leading dot are not"
                 " allowed"

@@ -118,15 +118,15 @@ def _query(request: Mapping[str, Any], say: Any) -> None:
     connection.set_progress_handler(progress, request["steps"])
     cursor = connection.execute(request["statement"], request["values"])
     say("names", [column[0] for column in cursor.description or ()])
-    batch, total, left = 1, 0, request["rows"]
-    while left is None or left > 0:
-        rows = cursor.fetchmany(batch if left is None else min(batch, left))
+    batch, total, remaining = 1, 0, request["rows"]
+    while remaining is None or remaining > 0:
+        rows = cursor.fetchmany(batch if remaining is None else min(batch, remaining))
         if not rows:
             return
         size = say("rows", rows)
         total += size
-        if left is not None:
-            left -= len(rows)
+        if remaining is not None:
+            remaining -= len(rows)
             if total > request["answer_bytes"]:
                 raise TooLarge(f"The result is larger than {request['answer_bytes'] // 1_048_576:,} MB.")
         # Read as many rows as take about a megabyte: few large ones, or many small ones.

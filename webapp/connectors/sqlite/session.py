@@ -78,25 +78,25 @@ _HIDDEN: Final = 1  # of virtual tables
 
 
 def entities(connection: sqlite3.Connection) -> list[Entity]:
-    """Every table and view, by name."""
+    """Return all tables and views, ordered by name."""
     columns: defaultdict[str, list[Any]] = defaultdict(list)
     relations: defaultdict[str, list[Any]] = defaultdict(list)
     uniques: defaultdict[str, list[Any]] = defaultdict(list)
     indexes: defaultdict[str, list[Any]] = defaultdict(list)
-    for found, query in (
+    for rows_by_table, query in (
         (columns, _COLUMNS),
         (relations, _RELATIONS),
         (uniques, _UNIQUES),
         (indexes, _CONDITIONAL),
     ):
         for name, *row in connection.execute(query):
-            found[name].append(row)
+            rows_by_table[name].append(row)
     keys = {name: _keys(rows) for name, rows in columns.items()}
     return [
         replace(
             _entity(
                 name,
-                sort,
+                table_type,
                 text or "",
                 columns[name],
                 _relations(relations[name], keys),
@@ -104,7 +104,7 @@ def entities(connection: sqlite3.Connection) -> list[Entity]:
             ),
             unique_indexes=_unique_indexes(indexes[name], [row[0] for row in columns[name]]),
         )
-        for name, sort, text in connection.execute(_TABLES)
+        for name, table_type, text in connection.execute(_TABLES)
     ]
 
 
@@ -113,27 +113,27 @@ def _keys(rows: list[Any]) -> tuple[str, ...]:
 
 
 def _unique_indexes(rows: list[Any], names: list[str]) -> tuple[UniqueIndex, ...]:
-    """Unique indexes with a condition or over expressions, from their statements."""
+    """Return the unique indexes with a condition or over expressions, from their statements."""
     parts: defaultdict[tuple[str, str], list[str | None]] = defaultdict(list)
     for index, column, text in rows:
         parts[index, text].append(column)
-    found = []
+    result = []
     for (_, text), columns in parts.items():
         pieces = re.split(r"\bWHERE\b", text, maxsplit=1, flags=re.I)
         condition = pieces[1].strip() if len(pieces) > 1 else ""
-        plain = tuple(column for column in columns if column is not None)
-        if len(plain) < len(columns):
+        column_names = tuple(column for column in columns if column is not None)
+        if len(column_names) < len(columns):
             words = {word.strip('"[]`').casefold() for word in _WORD.findall(pieces[0].partition("(")[2])}
-            plain += tuple(one for one in names if one.casefold() in words and one not in plain)
-        if plain and (condition or None in columns):
-            found.append(UniqueIndex(plain, condition))
-    return tuple(found)
+            column_names += tuple(one for one in names if one.casefold() in words and one not in column_names)
+        if column_names and (condition or None in columns):
+            result.append(UniqueIndex(column_names, condition))
+    return tuple(result)
 
 
 def _relations(rows: list[Any], keys: dict[str, tuple[str, ...]]) -> list[Relation]:
-    found: defaultdict[int, list[Any]] = defaultdict(list)
+    by_number: defaultdict[int, list[Any]] = defaultdict(list)
     for number, *row in rows:
-        found[number].append(row)
+        by_number[number].append(row)
     return [
         Relation(
             f"fk_{number}",
@@ -141,13 +141,15 @@ def _relations(rows: list[Any], keys: dict[str, tuple[str, ...]]) -> list[Relati
             parts[0][1],
             keys.get(parts[0][1], ()) if parts[0][2] is None else tuple(row[2] for row in parts),
         )
-        for number, parts in sorted(found.items(), reverse=True)  # SQLite numbers foreign keys from the last
+        for number, parts in sorted(
+            by_number.items(), reverse=True
+        )  # SQLite numbers foreign keys from the last
     ]
 
 
 def _entity(
     name: str,
-    sort: str,
+    table_type: str,
     text: str,
     rows: list[Any],
     relations: list[Relation],
@@ -159,15 +161,15 @@ def _entity(
         indexes[index].append(part)
     # A part of an index over an expression has no name.
     uniques = [tuple(parts) for parts in indexes.values() if None not in parts]
-    alone = {one[0] for one in (*uniques, keys) if len(one) == 1}
-    bare = re.search(r"\)[^)]*\bWITHOUT\s+ROWID\b[^)]*$", text, re.I) is None
-    counted = keys[0] if len(keys) == 1 and bare and sort == "table" else None
+    single = {one[0] for one in (*uniques, keys) if len(one) == 1}
+    has_rowid = re.search(r"\)[^)]*\bWITHOUT\s+ROWID\b[^)]*$", text, re.I) is None
+    rowid_column = keys[0] if len(keys) == 1 and has_rowid and table_type == "table" else None
     fields = []
     for column, declared, not_null, default, _, hidden in rows:
         if hidden == _HIDDEN:
             continue
         upper, sizes = declared.upper(), _SIZES.search(declared)
-        rowid = column == counted and upper == "INTEGER"
+        is_rowid = column == rowid_column and upper == "INTEGER"
         kind: ColumnType = next((one for word, one in _WORDS if word in upper), "other")
         first, second = (int(size) if size else None for size in sizes.groups()) if sizes else (None, None)
         fields.append(
@@ -175,18 +177,18 @@ def _entity(
                 column,
                 kind,
                 declared,
-                nullable=not (not_null or rowid or (not bare and column in keys)),
+                nullable=not (not_null or is_rowid or (not has_rowid and column in keys)),
                 max_length=first if kind in ("text", "binary") else None,
                 precision=first if kind == "decimal" else None,
                 scale=(second or 0) if kind == "decimal" and first is not None else None,
                 bits=64 if kind == "integer" else None,
                 key=column in keys,
-                unique=column in alone,
-                generated="computed" if hidden in _COMPUTED else "identity" if rowid else "",
+                unique=column in single,
+                generated="computed" if hidden in _COMPUTED else "identity" if is_rowid else "",
                 default=default,
             )
         )
-    view: Literal["view", "table"] = "view" if sort == "view" else "table"
+    view: Literal["view", "table"] = "view" if table_type == "view" else "table"
     return Entity(
         name, (name,), tuple(fields), view, keys, tuple(uniques), tuple(relations), tuple(_checks(text))
     )
@@ -214,11 +216,11 @@ _readers: Final = threading.BoundedSemaphore(limits.QUERY_PROCESSES)
 
 def translated(error: sqlite3.Error | sqlite3.Warning) -> ConnectorError:
     """Convert an error of SQLite."""
-    return _error_of(getattr(error, "sqlite_errorname", None) or "", str(error))
+    return _convert_error(getattr(error, "sqlite_errorname", None) or "", str(error))
 
 
-def _error_of(name: str, message: str) -> ConnectorError:
-    said = sql.shortened(message)
+def _convert_error(name: str, message: str) -> ConnectorError:
+    text = sql.shortened(message)
     reason, hint, code, transient = "bad_query", "Check the statement.", "target_failed", False
     if name.startswith(_BUSY):
         reason, hint, transient = (
@@ -246,14 +248,14 @@ def _error_of(name: str, message: str) -> ConnectorError:
         reason, hint, transient = "failed", "Ask your administrator to check the disk.", True
     elif name == "SQLITE_AUTH":
         reason, hint = "no_permission", "Access to other files and to settings of SQLite is not allowed."
-    elif "no such table" in said:
+    elif "no such table" in text:
         reason, hint = "no_table", "Check the name of the table."
-    elif "no such column" in said or "has no column" in said:
+    elif "no such column" in text or "has no column" in text:
         reason, hint = "no_column", "The table has changed. Refresh its columns."
-    elif "already exists" in said:
+    elif "already exists" in text:
         reason, hint = "exists", "Choose a name that does not exist yet."
     return ConnectorError(
-        said,
+        text,
         code=code,
         reason=reason,
         hint=hint,
@@ -273,18 +275,18 @@ class SqliteSession(Session):
         growth: Callable[[], int] = lambda: limits.SQLITE_FILE_BYTES,
     ) -> None:
         self.connection, self.path, self.read_only, self._growth = connection, path, read_only, growth
-        self._closed = self._ours = False
+        self._closed = self._allows_pragmas = False
         self._children: set[subprocess.Popen[bytes]] = set()
         reader.confine(connection, limits.QUERY_VALUE_BYTES)
-        connection.set_authorizer(self._allowed)
+        connection.set_authorizer(self._authorize)
         with self.talking():
             self.bound()
-            self._only(read_only)
+            self._set_query_only(read_only)
 
     # --- the connection ---
 
-    def _allowed(self, action: int, first: Any, second: Any, *more: Any) -> int:
-        if action == sqlite3.SQLITE_PRAGMA and self._ours:
+    def _authorize(self, action: int, first: Any, second: Any, *more: Any) -> int:
+        if action == sqlite3.SQLITE_PRAGMA and self._allows_pragmas:
             return sqlite3.SQLITE_OK
         return reader.authorized(action, first, second, *more)
 
@@ -310,11 +312,11 @@ class SqliteSession(Session):
             self.connection.interrupt()
 
     @contextmanager
-    def _reading(self, *, limited: bool = True) -> Iterator[None]:
+    def _read_only(self, *, limited: bool = True) -> Iterator[None]:
         """Prevent writing in the block, and limit its time."""
         deadline = time.monotonic() + limits.TARGET_QUERY_SECONDS
         with self.talking():
-            self._only(True)
+            self._set_query_only(True)
             if limited:
                 self.connection.set_progress_handler(lambda: time.monotonic() > deadline, limits.SQLITE_STEPS)
             try:
@@ -322,26 +324,26 @@ class SqliteSession(Session):
             finally:
                 if not self._closed:
                     self.connection.set_progress_handler(None, 0)
-                    self._only(self.read_only)
+                    self._set_query_only(self.read_only)
 
     def bound(self) -> None:
         """Limit how much the next transaction may add to the file."""
-        self._ours = True
+        self._allows_pragmas = True
         try:
             page = self.connection.execute("PRAGMA page_size").fetchone()[0]
             size = page * self.connection.execute("PRAGMA page_count").fetchone()[0]
-            most = min(limits.SQLITE_FILE_BYTES, size + self._growth())
+            max_bytes = min(limits.SQLITE_FILE_BYTES, size + self._growth())
             # The first two pages, which make the file a database, always fit; a larger file keeps its size.
-            self.connection.execute(f"PRAGMA max_page_count = {max(2, most // page)}")
+            self.connection.execute(f"PRAGMA max_page_count = {max(2, max_bytes // page)}")
         finally:
-            self._ours = False
+            self._allows_pragmas = False
 
-    def _only(self, reading: bool) -> None:
-        self._ours = True
+    def _set_query_only(self, query_only: bool) -> None:
+        self._allows_pragmas = True
         try:
-            self.connection.execute(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
+            self.connection.execute(f"PRAGMA query_only = {'ON' if query_only else 'OFF'}")
         finally:
-            self._ours = False
+            self._allows_pragmas = False
 
     # --- verification ---
 
@@ -355,20 +357,20 @@ class SqliteSession(Session):
 
     def sampled(self) -> str:
         """Read a row of the first table, and return a message."""
-        with self._reading():
-            found = entities(self.connection)
-            if not found:
+        with self._read_only():
+            tables = entities(self.connection)
+            if not tables:
                 return "No tables yet."
-            self.connection.execute(f"SELECT * FROM {_table(found[0])} LIMIT 1").fetchall()
-        return f"Read from {found[0].name}."
+            self.connection.execute(f"SELECT * FROM {_table(tables[0])} LIMIT 1").fetchall()
+        return f"Read from {tables[0].name}."
 
     # --- metadata ---
 
     def metadata(self) -> Metadata:
         """See `Session.metadata`."""
-        with self._reading():
-            found = entities(self.connection)
-        return Metadata("sqlite", f"SQLite {sqlite3.sqlite_version}", tuple(found))
+        with self._read_only():
+            tables = entities(self.connection)
+        return Metadata("sqlite", f"SQLite {sqlite3.sqlite_version}", tuple(tables))
 
     def entity(self, name: str) -> Entity | None:
         """See `Session.entity`."""
@@ -377,7 +379,7 @@ class SqliteSession(Session):
     def sample(self, entity: Entity, limit: int) -> pa.RecordBatch:
         """See `Session.sample`."""
         names = sql.listed(DIALECT, (column.name for column in entity.fields)) or "*"
-        with self._reading():
+        with self._read_only():
             cursor = self.connection.execute(f"SELECT {names} FROM {_table(entity)} LIMIT ?", (int(limit),))
             return _batch([column[0] for column in cursor.description], cursor.fetchall(), entity)
 
@@ -387,9 +389,9 @@ class SqliteSession(Session):
         """See `Session.keys`."""
         names = sql.listed(DIALECT, columns)
         condition = sql.where_clause("sqlite", where) + sql.ordered(DIALECT, columns, order)
-        found, batches = self._read(f"SELECT {names} FROM {_table(entity)}{condition}")
+        column_names, batches = self._read(f"SELECT {names} FROM {_table(entity)}{condition}")
         for rows in batches:
-            yield _batch(found, rows, entity)
+            yield _batch(column_names, rows, entity)
 
     def stream(self, text: str) -> Iterator[pa.RecordBatch]:
         """See `Session.stream`."""
@@ -404,7 +406,7 @@ class SqliteSession(Session):
         """Run a user's query in a separate process (see `reader`), and return the column names and the rows."""
         frames = self._frames(statement, values, limit)
         try:
-            return next(frames)[0][1], _gathered(frames)
+            return next(frames)[0][1], _combine_frames(frames)
         except BaseException:
             frames.close()
             raise
@@ -447,7 +449,7 @@ class SqliteSession(Session):
             ) as child:
                 self._children.add(child)
                 try:
-                    yield from _received(child, marshal.dumps(request))
+                    yield from _receive_frames(child, marshal.dumps(request))
                 finally:
                     self._children.discard(child)
                     child.kill()
@@ -456,22 +458,22 @@ class SqliteSession(Session):
 
     def contains(self, entity: Entity, columns: Sequence[str], wanted: pa.RecordBatch) -> pa.BooleanArray:
         """See `Session.contains`."""
-        same = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in columns)
-        query = f"SELECT EXISTS (SELECT 1 FROM {_table(entity)} WHERE {same})"
+        condition = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in columns)
+        query = f"SELECT EXISTS (SELECT 1 FROM {_table(entity)} WHERE {condition})"
         cells = [
             bindable(array, entity.column(name) or Column(name, "other", ""))
             for array, name in zip(wanted.columns, columns, strict=True)
         ]
-        with self._reading():
-            found = [
+        with self._read_only():
+            existing = [
                 self.connection.execute(query, row).fetchone()[0] == 1 for row in zip(*cells, strict=True)
             ]
-        return pa.array(found, pa.bool_())
+        return pa.array(existing, pa.bool_())
 
     def query(self, text: str, values: Mapping[str, Any], limit: int) -> pa.RecordBatch:
         """See `Session.query`. Runs read-only for at most `limits.TARGET_QUERY_SECONDS`."""
-        statement, found = sql.bound(text, values, "?")
-        names, batches = self._read(statement, [_parameter(value) for value in found], int(limit))
+        statement, parameters = sql.bound(text, values, "?")
+        names, batches = self._read(statement, [_parameter(value) for value in parameters], int(limit))
         return _batch(names, [row for rows in batches for row in rows])
 
     # --- statements ---
@@ -520,12 +522,12 @@ class SqliteSession(Session):
                 self._check_foreign_keys(True)
 
     def _check_foreign_keys(self, check: bool) -> None:
-        self._ours = True
+        self._allows_pragmas = True
         try:
             with self.talking():
                 self.connection.execute(f"PRAGMA foreign_keys = {'ON' if check else 'OFF'}")
         finally:
-            self._ours = False
+            self._allows_pragmas = False
 
     def highest(self, entity: Entity, column: str) -> int | None:
         """See `Session.highest`."""
@@ -550,21 +552,21 @@ class SqliteSession(Session):
             return None
         cells = commit_token.get("found") or commit_token["absent"]
         names = ("rowid" if name == ROWID else DIALECT.quoted(name) for name in cells)
-        same = " AND ".join(f"{name} IS ?" for name in names)
+        condition = " AND ".join(f"{name} IS ?" for name in names)
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 row = self.connection.execute(
-                    f"SELECT 1 FROM {_table(entity)} WHERE {same}", list(cells.values())
+                    f"SELECT 1 FROM {_table(entity)} WHERE {condition}", list(cells.values())
                 )
-                there = row.fetchone() is not None
+                exists = row.fetchone() is not None
             finally:
                 self.connection.execute("ROLLBACK")
         except sqlite3.OperationalError as error:
             if (error.sqlite_errorname or "").startswith(_BUSY):
                 return None
             raise translated(error) from error
-        return there is ("found" in commit_token)
+        return exists is ("found" in commit_token)
 
 
 ROWID: Final = ""
@@ -592,14 +594,14 @@ def bindable(array: pa.Array, column: Column) -> list[Any]:
         or pa.types.is_binary(kind)
         or pa.types.is_string(kind)
     ):
-        found: list[Any] = values.to_pylist()
-        return found
+        result: list[Any] = values.to_pylist()
+        return result
     if pa.types.is_decimal(kind):
-        found = values.cast(pa.string()).to_pylist()
-        return found
-    words = sql.literals(DIALECT, values, column)
+        result = values.cast(pa.string()).to_pylist()
+        return result
+    literals = sql.literals(DIALECT, values, column)
     # Literals are enclosed in apostrophes, and dates contain none.
-    return [None if word == "NULL" else word[1:-1] for word in words]
+    return [None if literal == "NULL" else literal[1:-1] for literal in literals]
 
 
 def _parameter(value: Any) -> Any:
@@ -608,7 +610,7 @@ def _parameter(value: Any) -> Any:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def _gathered(frames: Iterator[tuple[tuple[Any, ...], int]]) -> Iterator[list[Any]]:
+def _combine_frames(frames: Iterator[tuple[tuple[Any, ...], int]]) -> Iterator[list[Any]]:
     """Combine the rows of small frames to batches of TARGET_READ_ROWS, or fewer if they are large."""
     rows: list[Any] = []
     size = 0
@@ -622,7 +624,7 @@ def _gathered(frames: Iterator[tuple[tuple[Any, ...], int]]) -> Iterator[list[An
         yield rows
 
 
-def _received(child: subprocess.Popen[bytes], request: bytes) -> Iterator[tuple[tuple[Any, ...], int]]:
+def _receive_frames(child: subprocess.Popen[bytes], request: bytes) -> Iterator[tuple[tuple[Any, ...], int]]:
     """Yield the frames of a reader process with their sizes. Raises `ConnectorError`."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -648,7 +650,7 @@ def _received(child: subprocess.Popen[bytes], request: bytes) -> Iterator[tuple[
         if frame[0] == "end":
             return
         if frame[0] == "error":
-            raise _error_of(frame[1], frame[2])
+            raise _convert_error(frame[1], frame[2])
         yield frame, len(data)
 
 
@@ -672,9 +674,9 @@ def _column(values: list[Any], column: Column | None) -> pa.Array:
         "integer",
     ):
         texts = [None if value is None else str(value) for value in values]
-        found = read(texts, kind, column.scale)
-        if not pa.types.is_string(found.type):
-            return found
+        converted = read(texts, kind, column.scale)
+        if not pa.types.is_string(converted.type):
+            return converted
     if kind in ("text", "json", "uuid", "enum") and all(
         value is None or isinstance(value, str) for value in values
     ):
@@ -706,36 +708,36 @@ class SqliteTarget(Target):
     def __init__(
         self,
         connection: sqlite3.Connection,
-        talking: Callable[[], AbstractContextManager[None]],
+        driver_errors: Callable[[], AbstractContextManager[None]],
         writing: WriteSpec,
-        bound: Callable[[], None] = lambda: None,
+        limit_growth: Callable[[], None] = lambda: None,
     ) -> None:
-        self.writing, self._bound = writing, bound
-        self._connection, self._talking = connection, talking
+        self.writing, self._limit_growth = writing, limit_growth
+        self._connection, self._driver_errors = connection, driver_errors
         self._names = [column.name for column in writing.columns]
         self._commit_keys: dict[str, Any] = {}
         self._checked = False  # whether foreign keys are checked before the commit
-        self._statement, self._order = self._written()
+        self._statement, self._order = self._build_statement()
 
-    def _written(self) -> tuple[str, list[int]]:
+    def _build_statement(self) -> tuple[str, list[int]]:
         """Return the statement with placeholders, and the index of the column for each placeholder."""
         writing, quoted = self.writing, DIALECT.quoted
         table, keys = sql.qualified(DIALECT, writing.entity.parts), writing.key_columns
-        back = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
+        returning = f" RETURNING {sql.listed(DIALECT, writing.capture)}" if writing.capture else ""
         others = [name for name in self._names if name not in keys]
         order = list(range(len(self._names)))
         if writing.mode == "update":
             setting = ", ".join(f"{quoted(name)} = ?" for name in others or keys[:1])
-            found = " AND ".join(f"{quoted(name)} = ?" for name in keys)
+            condition = " AND ".join(f"{quoted(name)} = ?" for name in keys)
             order = [self._names.index(name) for name in (*(others or keys[:1]), *keys)]
-            return f"UPDATE {table} SET {setting} WHERE {found}{back}", order
+            return f"UPDATE {table} SET {setting} WHERE {condition}{returning}", order
         conflict = ""
         if writing.mode == "upsert":
             setting = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others or keys[:1])
             conflict = f" ON CONFLICT ({sql.listed(DIALECT, keys)}) DO UPDATE SET {setting}"
-        places = ", ".join("?" * len(self._names))
+        placeholders = ", ".join("?" * len(self._names))
         names = sql.listed(DIALECT, self._names)
-        return f"INSERT INTO {table} ({names}) VALUES ({places}){conflict}{back}", order
+        return f"INSERT INTO {table} ({names}) VALUES ({placeholders}){conflict}{returning}", order
 
     # --- transactions ---
 
@@ -743,8 +745,8 @@ class SqliteTarget(Target):
         """See `Target.begin`."""
         if not self._connection.in_transaction:
             self._commit_keys = {}
-            with self._talking():
-                self._bound()
+            with self._driver_errors():
+                self._limit_growth()
                 self._connection.execute("BEGIN IMMEDIATE")
 
     def commit_token(self) -> dict[str, Any]:
@@ -789,22 +791,22 @@ class SqliteTarget(Target):
     def send(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.send`."""
         cells = self._cells(batch)
-        rows = list(zip(*(cells[place] for place in self._order), strict=True))
+        rows = list(zip(*(cells[index] for index in self._order), strict=True))
         failures, captured = (
-            self._checked_rows(cells, rows) if self._checked else self._sent(self._statement, rows)
+            self._checked_rows(cells, rows) if self._checked else self._write_rows(self._statement, rows)
         )
-        self._note(cells, failures, len(rows))
+        self._record_commit_key(cells, failures, len(rows))
         return WriteResult(failures, self._keys(captured) if self.writing.capture else None)
 
     def delete(self, batch: pa.RecordBatch) -> WriteResult:
         """See `Target.delete`."""
         keys = self.writing.key_columns
-        found = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in keys)
+        condition = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in keys)
         table = sql.qualified(DIALECT, self.writing.entity.parts)
         cells = self._cells(batch)
         rows = list(zip(*(cells[self._names.index(name)] for name in keys), strict=True))
-        failures, _ = self._sent(f"DELETE FROM {table} WHERE {found}", rows)
-        last = _last(failures, len(rows))
+        failures, _ = self._write_rows(f"DELETE FROM {table} WHERE {condition}", rows)
+        last = _last_accepted(failures, len(rows))
         if last is not None:
             self._commit_keys = {"absent": dict(zip(keys, rows[last], strict=True))}
         return WriteResult(failures)
@@ -817,29 +819,31 @@ class SqliteTarget(Target):
     def _checked_rows(
         self, cells: list[list[Any]], rows: list[tuple[Any, ...]]
     ) -> tuple[list[RowError], list[Any]]:
-        """Write rows as `_sent` does, and reject those whose deferred foreign keys would fail at the commit.
+        """Write rows as `_write_rows` does, and reject those whose deferred foreign keys would fail at the commit.
 
         They are looked for before the rows are written, because a row that waits for its parent lets SQLite search
         the whole table at each later row; and afterwards, because rows may be rejected that others refer to.
         """
-        with self._talking():
+        with self._driver_errors():
             orphans = self._orphans(cells, range(len(rows)), written=False)
         while True:
-            left = [index for index in range(len(rows)) if index not in orphans]
-            with self._talking():
+            remaining = [index for index in range(len(rows)) if index not in orphans]
+            with self._driver_errors():
                 self._connection.execute("SAVEPOINT chunk")
-            found, captured = self._sent(self._statement, [rows[index] for index in left])
-            failures = [replace(error, index=left[error.index]) for error in found]
+            rejected, captured = self._write_rows(self._statement, [rows[index] for index in remaining])
+            failures = [replace(error, index=remaining[error.index]) for error in rejected]
             failed = {error.index for error in failures}
-            with self._talking():
-                more = self._orphans(cells, [index for index in left if index not in failed], written=True)
-                if more:
+            with self._driver_errors():
+                new_orphans = self._orphans(
+                    cells, [index for index in remaining if index not in failed], written=True
+                )
+                if new_orphans:
                     self._connection.execute("ROLLBACK TO chunk")
                 self._connection.execute("RELEASE chunk")
-            if not more:
+            if not new_orphans:
                 break
-            orphans |= more
-        answers = dict(zip(left, captured, strict=True)) if captured else {}
+            orphans |= new_orphans
+        answers = dict(zip(remaining, captured, strict=True)) if captured else {}
         errors = sorted([*failures, *orphans.values()], key=lambda error: error.index)
         return errors, [answers.get(index) for index in range(len(rows))] if captured else []
 
@@ -850,29 +854,29 @@ class SqliteTarget(Target):
         for relation in self.writing.entity.relations:
             if not relation.entity_columns or not set(relation.columns) <= set(self._names):
                 continue
-            same = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in relation.entity_columns)
-            select = f"SELECT 1 FROM {DIALECT.quoted(relation.entity)} WHERE {same}"
+            condition = " AND ".join(f"{DIALECT.quoted(name)} = ?" for name in relation.entity_columns)
+            select = f"SELECT 1 FROM {DIALECT.quoted(relation.entity)} WHERE {condition}"
             keys = self._values(cells, relation.columns)
-            itself = relation.entity == self.writing.entity.name
-            own = self._values(cells, relation.entity_columns) if itself else []
-            if itself and not own and not written:
+            is_self_reference = relation.entity == self.writing.entity.name
+            own_keys = self._values(cells, relation.entity_columns) if is_self_reference else []
+            if is_self_reference and not own_keys and not written:
                 continue  # SQLite assigns the keys, so they are not known yet
-            siblings = set() if written else {_folded(key) for key in own}
+            siblings = set() if written else {_normalized(key) for key in own_keys}
             exists: dict[tuple[Any, ...], bool] = {}
             missing = []
             for index in rows:
                 key = keys[index]
                 if None not in key and key not in exists:
                     exists[key] = self._connection.execute(select, key).fetchone() is not None
-                if not exists.get(key, True) and _folded(key) not in siblings:
+                if not exists.get(key, True) and _normalized(key) not in siblings:
                     missing.append(index)
-            if own and self.writing.mode == "insert":
-                kept = set() if written else {key for key, there in exists.items() if there}
-                missing = _with_descendants(keys, own, missing, kept)
+            if own_keys and self.writing.mode == "insert":
+                existing = set() if written else {key for key, found in exists.items() if found}
+                missing = _with_descendants(keys, own_keys, missing, existing)
             name = "SQLITE_CONSTRAINT_FOREIGNKEY"
-            told = sql.shortened(f"FOREIGN KEY constraint failed: {', '.join(relation.columns)}")
+            message = sql.shortened(f"FOREIGN KEY constraint failed: {', '.join(relation.columns)}")
             column = relation.columns[0] if len(relation.columns) == 1 else None
-            orphans |= {index: RowError(index, _REASONS[name], told, name, column) for index in missing}
+            orphans |= {index: RowError(index, _REASONS[name], message, name, column) for index in missing}
         return orphans
 
     def _values(self, cells: list[list[Any]], names: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -881,34 +885,34 @@ class SqliteTarget(Target):
             return []
         return list(zip(*(cells[self._names.index(name)] for name in names), strict=True))
 
-    def _sent(self, statement: str, rows: list[tuple[Any, ...]]) -> tuple[list[RowError], list[Any]]:
+    def _write_rows(self, statement: str, rows: list[tuple[Any, ...]]) -> tuple[list[RowError], list[Any]]:
         """Return the rejected rows, and the values that RETURNING produced for each row."""
         failures: list[RowError] = []
         captured: list[Any] = []
         size = limits.TARGET_SAVEPOINT_ROWS
-        with self._talking():
-            for at in range(0, len(rows), size):
-                piece = rows[at : at + size]
-                if self.writing.capture or not self._at_once(statement, piece):
-                    failures += self._one_by_one(statement, piece, at, captured)
+        with self._driver_errors():
+            for start in range(0, len(rows), size):
+                piece = rows[start : start + size]
+                if self.writing.capture or not self._write_all(statement, piece):
+                    failures += self._write_each(statement, piece, start, captured)
         return failures, captured
 
-    def _at_once(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> bool:
+    def _write_all(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> bool:
         """Write all rows and return True, or none and return False."""
         self._connection.execute("SAVEPOINT rows")
         try:
-            taken = self._connection.executemany(statement, rows).rowcount
+            written = self._connection.executemany(statement, rows).rowcount
         except (sqlite3.Error, OverflowError) as error:
             if not _is_of_row(error):
                 raise
-            taken = -1
-        self._still_open()
-        if taken != len(rows):
+            written = -1
+        self._check_open()
+        if written != len(rows):
             self._connection.execute("ROLLBACK TO rows")
         self._connection.execute("RELEASE rows")
-        return taken == len(rows)
+        return written == len(rows)
 
-    def _one_by_one(
+    def _write_each(
         self, statement: str, rows: Sequence[tuple[Any, ...]], start: int, captured: list[Any]
     ) -> list[RowError]:
         failures: list[RowError] = []
@@ -919,22 +923,22 @@ class SqliteTarget(Target):
                 if self.writing.capture:
                     answer = cursor.fetchone()
                     cursor.fetchall()
-                taken = answer is not None if self.writing.capture else cursor.rowcount > 0
-                if not taken and statement.startswith("INSERT"):
-                    told = "A trigger or constraint of the table silently skipped this row."
-                    failures.append(RowError(index, "refused", told))
-                elif not taken:
-                    told = f"No such row exists in {self.writing.entity.name}."
-                    failures.append(RowError(index, "missing_row", told))
+                written = answer is not None if self.writing.capture else cursor.rowcount > 0
+                if not written and statement.startswith("INSERT"):
+                    message = "A trigger or constraint of the table silently skipped this row."
+                    failures.append(RowError(index, "refused", message))
+                elif not written:
+                    message = f"No such row exists in {self.writing.entity.name}."
+                    failures.append(RowError(index, "missing_row", message))
             except (sqlite3.Error, OverflowError) as error:
                 if not _is_of_row(error):
                     raise
-                self._still_open()
+                self._check_open()
                 failures.append(_failure(index, error))
             captured.append(answer)
         return failures
 
-    def _still_open(self) -> None:
+    def _check_open(self) -> None:
         if not self._connection.in_transaction:
             raise ConnectorError(
                 "A trigger or constraint of the table rolled back the whole chunk.",
@@ -944,44 +948,44 @@ class SqliteTarget(Target):
 
     def _keys(self, captured: list[Any]) -> pa.RecordBatch:
         arrays = []
-        for place, name in enumerate(self.writing.capture):
-            values = [None if row is None or row[place] is None else str(row[place]) for row in captured]
+        for index, name in enumerate(self.writing.capture):
+            values = [None if row is None or row[index] is None else str(row[index]) for row in captured]
             column = self.writing.entity.column(name)
             arrays.append(read(values, column.type if column else "text", column.scale if column else None))
         return pa.RecordBatch.from_arrays(arrays, list(self.writing.capture))
 
     # --- commit token ---
 
-    def _note(self, cells: list[list[Any]], failures: list[RowError], count: int) -> None:
+    def _record_commit_key(self, cells: list[list[Any]], failures: list[RowError], count: int) -> None:
         """Remember the last inserted row: its rowid, if it has one, and its values."""
-        last = _last(failures, count)
+        last = _last_accepted(failures, count)
         if self.writing.mode != "insert" or last is None:
             return
-        sent = {name: values[last] for name, values in zip(self._names, cells, strict=True)}
-        names = [name for name in sent if isinstance(sent[name], int | str)][:_PROOF_CELLS]
+        written = {name: values[last] for name, values in zip(self._names, cells, strict=True)}
+        names = [name for name in written if isinstance(written[name], int | str)][:_PROOF_CELLS]
         table = sql.qualified(DIALECT, self.writing.entity.parts)
-        chosen = "".join(f", {DIALECT.quoted(name)}" for name in names)
+        selected = "".join(f", {DIALECT.quoted(name)}" for name in names)
         try:
             row = self._connection.execute(
-                f"SELECT rowid{chosen} FROM {table} WHERE rowid = last_insert_rowid()"
+                f"SELECT rowid{selected} FROM {table} WHERE rowid = last_insert_rowid()"
             )
-            found = dict(zip((ROWID, *names), row.fetchone() or (), strict=False))
+            identity = dict(zip((ROWID, *names), row.fetchone() or (), strict=False))
         except sqlite3.OperationalError:
-            found = {}  # WITHOUT ROWID tables: the keys are sent with the row
+            identity = {}  # WITHOUT ROWID tables: the keys are sent with the row
             if set(self.writing.entity.keys) <= set(names):
-                found = {name: sent[name] for name in self.writing.entity.keys}
+                identity = {name: written[name] for name in self.writing.entity.keys}
         commit_token = {
             name: value
-            for name, value in found.items()
+            for name, value in identity.items()
             if isinstance(value, int) or (isinstance(value, str) and len(value) <= _PROOF_CHARS)
         }
         self._commit_keys = {"found": commit_token} if commit_token else self._commit_keys
 
 
-def _last(failures: list[RowError], count: int) -> int | None:
+def _last_accepted(failures: list[RowError], count: int) -> int | None:
     """Return the last accepted row."""
-    bad = {failure.index for failure in failures}
-    return next((row for row in range(count - 1, -1, -1) if row not in bad), None)
+    rejected = {failure.index for failure in failures}
+    return next((row for row in range(count - 1, -1, -1) if row not in rejected), None)
 
 
 def _is_of_row(error: Exception) -> bool:
@@ -991,32 +995,35 @@ def _is_of_row(error: Exception) -> bool:
     return name.startswith("SQLITE_CONSTRAINT") or name in _REASONS
 
 
-def _folded(key: tuple[Any, ...]) -> tuple[str, ...]:
+def _normalized(key: tuple[Any, ...]) -> tuple[str, ...]:
     """Return a key in a form in which all keys that SQLite may consider equal are equal."""
-    whole = (int(one) if isinstance(one, float) and one.is_integer() else one for one in key)
-    return tuple(str(one).strip().casefold() for one in whole)
+    numbers = (int(one) if isinstance(one, float) and one.is_integer() else one for one in key)
+    return tuple(str(one).strip().casefold() for one in numbers)
 
 
 def _with_descendants(
-    keys: list[tuple[Any, ...]], own: list[tuple[Any, ...]], missing: list[int], kept: set[tuple[Any, ...]]
+    keys: list[tuple[Any, ...]],
+    own: list[tuple[Any, ...]],
+    missing: list[int],
+    existing: set[tuple[Any, ...]],
 ) -> list[int]:
     """Add the rows that refer to these rows, directly or through others. `keys` are the rows' foreign keys, `own` what
-    they refer to, and `kept` the foreign keys that exist without these rows."""
+    they refer to, and `existing` the foreign keys that exist without these rows."""
     children: dict[tuple[Any, ...], list[int]] = {}
     parents = Counter(own)
     for index, key in enumerate(keys):
-        if None not in key and key not in kept:
+        if None not in key and key not in existing:
             children.setdefault(key, []).append(index)
-    found, waiting = set(missing), list(missing)
-    while waiting:
-        gone = own[waiting.pop()]
-        parents[gone] -= 1
-        if parents[gone]:
+    result, pending = set(missing), list(missing)
+    while pending:
+        removed = own[pending.pop()]
+        parents[removed] -= 1
+        if parents[removed]:
             continue  # another row has the same key
-        added = [index for index in children.get(gone, ()) if index not in found]
-        found.update(added)
-        waiting += added
-    return sorted(found)
+        added = [index for index in children.get(removed, ()) if index not in result]
+        result.update(added)
+        pending += added
+    return sorted(result)
 
 
 def _failure(index: int, error: Exception) -> RowError:
