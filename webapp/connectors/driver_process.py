@@ -290,12 +290,12 @@ def _existing(
     highest = {column: session.highest(entity, column) for column in columns["highest"]}
     values: dict[str, list[str]] = {}
     for column in columns["values"]:
-        found: list[Any] = []
+        existing: list[Any] = []
         for batch in session.keys(entity, [column]):
-            found += batch.column(0).slice(0, limit - len(found)).to_pylist()
-            if len(found) >= limit:
+            existing += batch.column(0).slice(0, limit - len(existing)).to_pylist()
+            if len(existing) >= limit:
                 break
-        values[column] = [str(one) for one in found if one is not None]
+        values[column] = [str(one) for one in existing if one is not None]
     return {"highest": highest, "values": values}
 
 

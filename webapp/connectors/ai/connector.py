@@ -329,9 +329,9 @@ class _Verification:
             checked(self._url)
         except NetError as error:
             raise from_net_error(error) from None
-        found = self._session.gate.addresses(*self._address())
+        addresses = self._session.gate.addresses(*self._address())
         host = self._address()[0]
-        return f"{host} resolves to {', '.join(found)}" if found != [host] else ""
+        return f"{host} resolves to {', '.join(addresses)}" if addresses != [host] else ""
 
     def connect(self) -> str:
         """Stage connect."""

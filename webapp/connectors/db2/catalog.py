@@ -92,13 +92,13 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         indexes[(schema, table), index, rule].append(name)
     keys: dict[Place, tuple[str, ...]] = {}
     uniques: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
-    for (place, _, rule), names in indexes.items():
-        if not set(names) <= {one.name for one in columns.get(place, ())}:
+    for (table_id, _, rule), names in indexes.items():
+        if not set(names) <= {one.name for one in columns.get(table_id, ())}:
             continue  # an index on expressions
         if rule == "P":
-            keys[place] = tuple(names)
+            keys[table_id] = tuple(names)
         else:
-            uniques[place].append(tuple(names))
+            uniques[table_id].append(tuple(names))
     pairs: dict[tuple[Place, str], tuple[str, list[str], list[str]]] = {}
     for schema, table, name, column, to_schema, to_table, to_column in ask(
         _RELATIONS.format(where=where), values
@@ -107,28 +107,29 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         pair[1].append(column)
         pair[2].append(to_column)
     relations: dict[Place, list[Relation]] = defaultdict(list)
-    for (place, name), (to, referencing, referenced) in pairs.items():
-        relations[place].append(Relation(name, tuple(referencing), to, tuple(referenced)))
+    for (table_id, name), (to, referencing, referenced) in pairs.items():
+        relations[table_id].append(Relation(name, tuple(referencing), to, tuple(referenced)))
     checks: dict[Place, list[str]] = defaultdict(list)
     for schema, table, text in ask(_CHECKS.format(where=where), values):
         checks[schema, table].append(text)
     result = []
-    for place, (table_type, comment) in tables.items():
-        key, others = keys.get(place, ()), tuple(dict.fromkeys(uniques[place]))
+    for table_id, (table_type, comment) in tables.items():
+        key, others = keys.get(table_id, ()), tuple(dict.fromkeys(uniques[table_id]))
         single = {one[0] for one in (key, *others) if len(one) == 1}
         fields = (
-            replace(column, key=column.name in key, unique=column.name in single) for column in columns[place]
+            replace(column, key=column.name in key, unique=column.name in single)
+            for column in columns[table_id]
         )
         result.append(
             Entity(
-                name_of(*place, home),
-                place,
+                name_of(*table_id, home),
+                table_id,
                 tuple(fields),
                 "view" if table_type in _VIEWS else "table",
                 key,
                 others,
-                tuple(relations[place]),
-                tuple(checks[place]),
+                tuple(relations[table_id]),
+                tuple(checks[table_id]),
                 comment,
             )
         )

@@ -183,7 +183,7 @@ def _rows(statement: Any) -> Iterator[Sequence[Any]]:
 
 def _sockets(address: str, port: int) -> dict[int, int]:
     """Return descriptors of this process's sockets that are connected to an address, by inode."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for name in os.listdir("/dev/fd"):
         try:
             number = int(name)
@@ -192,7 +192,7 @@ def _sockets(address: str, port: int) -> dict[int, int]:
                 continue
             with socket.socket(fileno=os.dup(number)) as duplicate:
                 if duplicate.getpeername()[:2] == (address, port):
-                    found[status.st_ino] = number
+                    result[status.st_ino] = number
         except (OSError, ValueError):
             continue  # closed in the meantime, or of another family
-    return found
+    return result

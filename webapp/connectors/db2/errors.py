@@ -116,14 +116,14 @@ def row_rejection(error: ConnectorError, entity: Entity) -> RowRejection | None:
 
 def _column(message: str, entity: Entity) -> str | None:
     """Return the column that a message names by number (SQL0407N), by name, or by foreign key."""
-    if place := _COLUMN_NUMBER.search(message):
-        number = int(place[1])
+    if match := _COLUMN_NUMBER.search(message):
+        number = int(match[1])
         return entity.fields[number].name if number < len(entity.fields) else None
     if named := _COLUMN_NAME.search(message):
         name = named[1].rpartition(".")[2]
         return name if entity.column(name) else None
     if constraint := _CONSTRAINT.search(message):
         name = constraint[1].rpartition(".")[2]
-        found = next((relation for relation in entity.relations if relation.name == name), None)
-        return found.columns[0] if found and len(found.columns) == 1 else None
+        foreign_key = next((relation for relation in entity.relations if relation.name == name), None)
+        return foreign_key.columns[0] if foreign_key and len(foreign_key.columns) == 1 else None
     return None

@@ -60,8 +60,8 @@ class Db2Target(LiteralTarget):
         """See `LiteralTarget.attempt`."""
         try:
             if mode in ("update", "delete") and (missing := self._unmatched(cells, rows)):
-                places = [place for place, row in enumerate(rows) if row in missing]
-                return RowRejection("missing_row", self.missing(places[0]).message, bad=np.array(places))
+                indexes = [index for index, row in enumerate(rows) if row in missing]
+                return RowRejection("missing_row", self.missing(indexes[0]).message, bad=np.array(indexes))
             self._link.run("SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")
             if self.writing.capture and mode == "insert":
                 _, caught = self._link.ask(self._insert_returning(cells, rows))
@@ -75,8 +75,8 @@ class Db2Target(LiteralTarget):
             self._link.run("ROLLBACK TO SAVEPOINT rowsmith")
             if rejection.reason == "not_null" and rejection.column in self._names:
                 column = cells[self._names.index(rejection.column)]
-                if places := [place for place, row in enumerate(rows) if column[row] == _NULL]:
-                    return replace(rejection, bad=np.array(places))
+                if indexes := [index for index, row in enumerate(rows) if column[row] == _NULL]:
+                    return replace(rejection, bad=np.array(indexes))
             return rejection
         return None
 
@@ -142,13 +142,13 @@ class Db2Target(LiteralTarget):
         *,
         numbered: bool = False,
     ) -> str:
-        places = [self._names.index(name) for name in names]
+        indexes = [self._names.index(name) for name in names]
         columns = self.writing.columns
         return ",".join(
             "("
             + ",".join(
                 [
-                    *(_cast_literal(cells[place][row], columns[place]) for place in places),
+                    *(_cast_literal(cells[index][row], columns[index]) for index in indexes),
                     *([str(row)] * numbered),
                 ]
             )

@@ -156,7 +156,7 @@ class RequestTemplate(Settings):
 
     def names(self, *, body: bool = True) -> set[str]:
         """Return the fields that it uses."""
-        return {name for place, name in self.reads() if body or place != "body"}
+        return {name for location, name in self.reads() if body or location != "body"}
 
     def reads(self) -> Iterator[tuple[str, str]]:
         """Yield each location that uses fields (`path`, `headers.X-Name`, `query_params.q`, `body`), with
@@ -165,7 +165,9 @@ class RequestTemplate(Settings):
         texts += [(f"headers.{name}", text) for name, text in self.headers.items()]
         texts += [(f"query_params.{name}", text) for name, text in self.query_params.items()]
         texts += [("body", text) for text in _strings(self.body)]
-        yield from dict.fromkeys((place, hole.name) for place, text in texts for hole in parse(text).holes)
+        yield from dict.fromkeys(
+            (location, hole.name) for location, text in texts for hole in parse(text).holes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,8 +325,8 @@ def _json_pieces(value: Any, values: _Values, n: int) -> Iterator[str | pa.Array
     elif isinstance(value, dict | list):
         opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
         yield opening
-        for place, item in enumerate(value):
-            yield "," if place else ""
+        for index, item in enumerate(value):
+            yield "," if index else ""
             if isinstance(value, dict):
                 yield _text_of(parse(item), values, n)
                 yield ":"

@@ -89,8 +89,8 @@ class _Verification:
             checked(self._url)
         except NetError as error:
             raise from_net_error(error) from None
-        found = self._session.gate.addresses(self._host, self._port)
-        return f"{self._host} resolves to {', '.join(found)}" if found != [self._host] else ""
+        addresses = self._session.gate.addresses(self._host, self._port)
+        return f"{self._host} resolves to {', '.join(addresses)}" if addresses != [self._host] else ""
 
     def connect(self) -> str:
         """Stage connect."""

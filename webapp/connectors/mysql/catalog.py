@@ -196,7 +196,7 @@ def _uniques(
 ) -> tuple[dict[Place, dict[str, list[str]]], dict[Place, list[list[str]]]]:
     """Return the columns of each unique index by name; and the columns and expressions of those that compare prefixes
     of columns or expressions."""
-    plain: dict[Place, dict[str, list[str]]] = defaultdict(dict)
+    columns: dict[Place, dict[str, list[str]]] = defaultdict(dict)
     partial: set[tuple[Place, str]] = set()
     expression = "expression" if of.expressions else "NULL"
     for schema, table, index, column, part, text in ask(
@@ -205,13 +205,13 @@ def _uniques(
         "ORDER BY table_schema, table_name, index_name, seq_in_index",
         values,
     ):
-        plain[schema, table].setdefault(index, []).append(text or "" if column is None else column)
+        columns[schema, table].setdefault(index, []).append(text or "" if column is None else column)
         if part is not None or column is None:
             partial.add(((schema, table), index))
     result: dict[Place, list[list[str]]] = defaultdict(list)
-    for place, index in sorted(partial):
-        result[place].append(plain[place].pop(index))
-    return plain, result
+    for table_id, index in sorted(partial):
+        result[table_id].append(columns[table_id].pop(index))
+    return columns, result
 
 
 def _relations(
@@ -229,9 +229,9 @@ def _relations(
         key[1].append(column)
         key[2].append(to_column)
     result: dict[Place, list[Relation]] = defaultdict(list)
-    for place, keys in pairs.items():
+    for table_id, keys in pairs.items():
         for name, (to, columns, others) in keys.items():
-            result[place].append(Relation(name, tuple(columns), name_of(to, home), tuple(others)))
+            result[table_id].append(Relation(name, tuple(columns), name_of(to, home), tuple(others)))
     return result
 
 
@@ -259,7 +259,7 @@ def _checks(
 
 
 def _entity(
-    place: Place,
+    table_id: Place,
     home: str | None,
     columns: list[tuple[Column, str]],
     indexes: Mapping[str, list[str]],
@@ -290,8 +290,8 @@ def _entity(
         for index in partial
     ]
     entity = Entity(
-        name_of(place, home),
-        (place[1],) if place[0] == home else place,
+        name_of(table_id, home),
+        (table_id[1],) if table_id[0] == home else table_id,
         tuple(fields),
         keys=keys,
         uniques=uniques,

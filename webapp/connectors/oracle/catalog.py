@@ -84,10 +84,12 @@ def entities(ask: Ask, home: str, like: str = "") -> list[Entity]:
         indexes[owner, table].setdefault(index, []).append(part)
     result = [
         by_stored_columns(
-            _entity(place, home, kinds[place], fields, constraints[place], indexes[place].values()),
-            computed[place],
+            _entity(
+                table_id, home, kinds[table_id], fields, constraints[table_id], indexes[table_id].values()
+            ),
+            computed[table_id],
         )
-        for place, fields in columns.items()
+        for table_id, fields in columns.items()
     ]
     return sorted(result, key=lambda one: (len(one.parts) > 1, one.parts))
 
@@ -135,7 +137,7 @@ def _column(
 
 
 def _entity(
-    place: tuple[str, str],
+    table_id: tuple[str, str],
     home: str,
     kind: str,
     fields: Sequence[Column],
@@ -166,8 +168,8 @@ def _entity(
             compared.append(UniqueIndex(columns))
     single = {one[0] for one in (keys, *uniques.values()) if len(one) == 1}
     return Entity(
-        name_of(*place, home),
-        (place[1],) if place[0] == home else place,
+        name_of(*table_id, home),
+        (table_id[1],) if table_id[0] == home else table_id,
         tuple(replace(column, key=column.name in keys, unique=column.name in single) for column in fields),
         "view" if kind == "VIEW" else "table",
         tuple(keys),

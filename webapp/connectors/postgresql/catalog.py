@@ -231,7 +231,7 @@ class Catalog:
         types: Mapping[int, _Type],
     ) -> Entity:
         _, schema, name, table_kind, comment = row
-        names = {found[1]: found[2] for found in columns}
+        names = {column[1]: column[2] for column in columns}
         keys: tuple[str, ...] = ()
         uniques: list[tuple[str, ...]] = []
         relations: list[Relation] = []
@@ -253,7 +253,7 @@ class Catalog:
         return Entity(
             self.name_of(schema, name),
             (schema, name),
-            tuple(_column(found, types, keys, single) for found in columns),
+            tuple(_column(column, types, keys, single) for column in columns),
             "view" if table_kind in "vm" else "table",
             keys,
             tuple(dict.fromkeys(uniques)),
@@ -265,15 +265,15 @@ class Catalog:
 
 def _with_called(texts: list[str], functions: Mapping[str, str]) -> str:
     """Return the texts of functions with those of the functions that they call, directly or through others."""
-    remaining, collected, waiting = (
+    remaining, collected, pending = (
         {name.casefold(): text for name, text in functions.items()},
         [*texts],
         [*texts],
     )
-    while waiting:
-        words = {word.casefold() for word in _WORD.findall(waiting.pop())}
+    while pending:
+        words = {word.casefold() for word in _WORD.findall(pending.pop())}
         called = [remaining.pop(name) for name in words & remaining.keys()]
-        collected, waiting = collected + called, waiting + called
+        collected, pending = collected + called, pending + called
     return " ".join(collected)
 
 

@@ -173,25 +173,25 @@ class PostgresqlConnector(ServerConnector):
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`. `sample` reads one row of the first readable table."""
-        session: list[PostgresqlSession] = []
+        sessions: list[PostgresqlSession] = []
 
         def enter() -> str:
-            session.append(self.open(limits.TARGET_CONNECT_SECONDS))
-            return f"Signed in to {session[0].describe()}."
+            sessions.append(self.open(limits.TARGET_CONNECT_SECONDS))
+            return f"Signed in to {sessions[0].describe()}."
 
         steps: tuple[tuple[str, Step], ...] = (
             ("resolve", self._resolve),
             ("connect", self._connect),
             ("tls", self._negotiate_tls),
             ("auth", enter),
-            ("permission", lambda: session[0].permitted()),
-            ("sample", lambda: session[0].sampled()),
+            ("permission", lambda: sessions[0].permitted()),
+            ("sample", lambda: sessions[0].sampled()),
         )
         try:
             yield from staged(steps)
         finally:
-            for one in session:
-                one.close()
+            for session in sessions:
+                session.close()
 
     def _resolve(self) -> str:
         parameters = self._parameters()

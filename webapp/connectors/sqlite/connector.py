@@ -113,20 +113,20 @@ class SqliteConnector(Connector):
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`: the file name, opening it, write permission, and the first table."""
-        session: list[SqliteSession] = []
+        sessions: list[SqliteSession] = []
 
         def enter() -> str:
-            session.append(self.open())
+            sessions.append(self.open())
             return f"Opened {self.settings.name}."
 
         steps: tuple[tuple[str, Step], ...] = (
             ("resolve", lambda: f"{self._path().name} is in the workspace's folder."),
             ("connect", enter),
-            ("permission", lambda: session[0].permitted()),
-            ("sample", lambda: session[0].sampled()),
+            ("permission", lambda: sessions[0].permitted()),
+            ("sample", lambda: sessions[0].sampled()),
         )
         try:
             yield from staged(steps)
         finally:
-            for one in session:
-                one.close()
+            for session in sessions:
+                session.close()

@@ -151,9 +151,9 @@ class MssqlLink:
         raw = getattr(error, "text", None) or (error.args[0] if error.args else "")
         text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
         head, _, tail = text.partition("DB-Lib error message")
-        if not head and (found := re.match(r"\s*(\d+)", tail)):
+        if not head and (match := re.match(r"\s*(\d+)", tail)):
             number = int(
-                found[1]
+                match[1]
             )  # the server sent no message: the number belongs to another connection's message
         return convert_error(number, head or text)
 
