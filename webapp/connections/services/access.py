@@ -55,7 +55,7 @@ class SharedTokens:
         self._client, self._vault = redis_client(), app_vault.vault()
         self._secret = current_app.config["SETTINGS"].secret_key.encode()
 
-    def _name(self, key: str) -> str:
+    def _redis_key(self, key: str) -> str:
         """Return the Redis key, with a keyed digest: a plain one would let a reader of Redis try out client secrets."""
         digest = hmac.new(self._secret, key.encode(), "sha256").hexdigest()
         return f"{_PREFIX}{self.scope}:{digest}"
@@ -75,7 +75,7 @@ class SharedTokens:
     def load(self, key: str) -> StoredToken | None:
         """See `TokenStore.load`."""
         try:
-            return self._read(self._name(key))[1]
+            return self._read(self._redis_key(key))[1]
         except redis.RedisError as error:
             log.warning("the shared OAuth tokens cannot be read: %s", type(error).__name__)
             return None
@@ -83,12 +83,12 @@ class SharedTokens:
     def save(self, key: str, entry: StoredToken) -> None:
         """See `TokenStore.save`."""
         process_log.learn(entry.token)
-        lasts = entry.until - clock.epoch() if entry.token else limits.TOKEN_FAILURE_SECONDS
-        if lasts <= 0:
+        lifetime = entry.until - clock.epoch() if entry.token else limits.TOKEN_FAILURE_SECONDS
+        if lifetime <= 0:
             return
         try:
             sealed = self._vault.seal(orjson.dumps(asdict(entry)).decode())
-            self._client.set(self._name(key), sealed, px=max(round(lasts * 1000), 1))
+            self._client.set(self._redis_key(key), sealed, px=max(round(lifetime * 1000), 1))
         except VaultError:
             return  # without a key nothing is stored
         except redis.RedisError as error:
@@ -96,7 +96,7 @@ class SharedTokens:
 
     def drop(self, key: str, token: str) -> None:
         """See `TokenStore.drop`."""
-        name = self._name(key)
+        name = self._redis_key(key)
         try:
             sealed, entry = self._read(name)
             if sealed is not None and (entry is None or entry.token == token):
@@ -107,7 +107,7 @@ class SharedTokens:
     @contextmanager
     def fetching(self, key: str, wait: Callable[[], None]) -> Iterator[None]:
         """See `TokenStore.fetching`. The lock expires, so that a killed process does not block others."""
-        name, owner = f"{self._name(key)}:lock", token_hex(8).encode()
+        name, owner = f"{self._redis_key(key)}:lock", token_hex(8).encode()
         try:
             while not self._client.set(name, owner, nx=True, px=round(limits.TOKEN_LOCK_SECONDS * 1000)):
                 wait()
@@ -151,24 +151,24 @@ def connector_and_redactor(
     check_disk(connection.type)
     settings, secret, bound = connections_settings.opened(connection, kind, changed)
     folder = sqlite_files.folder_of(connection)
-    made = kind(settings, gate(bound), str(folder), connection.read_only)
-    if isinstance(made, SqliteConnector):
+    connector = kind(settings, gate(bound), str(folder), connection.read_only)
+    if isinstance(connector, SqliteConnector):
         if bound:
             text = f'The secret "{next(iter(bound))}" may only be sent to certain hosts, so a file cannot use it.'
             raise ApiError("target_not_allowed", text, {"reason": "secret_host"})
         workspace_id = connection.workspace_id
         sqlite_files.make_room(workspace_id)
-        made.growth = sqlite_files.allowance(workspace_id)
+        connector.growth = sqlite_files.allowance(workspace_id)
 
     def redact(text: str) -> str:
         return connections_settings.redacted(text, [*secret, *tokens.texts()])
 
-    if isinstance(made, HttpConnector):
-        made.redact = redact
-        made.document = document_of(connection)
-        if made.token_credentials is not None:
-            made.token_credentials.share_tokens(SharedTokens(connection.id))
-    return made, redact
+    if isinstance(connector, HttpConnector):
+        connector.redact = redact
+        connector.document = document_of(connection)
+        if connector.token_credentials is not None:
+            connector.token_credentials.share_tokens(SharedTokens(connection.id))
+    return connector, redact
 
 
 def check_disk(kind: str) -> None:
@@ -260,11 +260,11 @@ class _MetadataCache:
 
     def get(self, connection_id: str, read_at: datetime) -> Metadata | None:
         with self._lock:
-            held = self._entries.get(connection_id)
-            if held is None or held[0] != read_at:
+            entry = self._entries.get(connection_id)
+            if entry is None or entry[0] != read_at:
                 return None
             self._entries.move_to_end(connection_id)
-            return held[1]
+            return entry[1]
 
     def put(self, connection_id: str, read_at: datetime, metadata: Metadata) -> None:
         with self._lock:
@@ -272,25 +272,25 @@ class _MetadataCache:
             if len(metadata.entities) > limits.METADATA_KEPT_TABLES:
                 return
             self._entries[connection_id] = read_at, metadata
-            tables = sum(len(held.entities) for _, held in self._entries.values())
+            tables = sum(len(cached.entities) for _, cached in self._entries.values())
             while tables > limits.METADATA_KEPT_TABLES:
                 tables -= len(self._entries.popitem(last=False)[1][1].entities)
 
 
-_known: Final = _MetadataCache()
+_metadata_cache: Final = _MetadataCache()
 
 
 def known_metadata(connection: Connection) -> Metadata | None:
     """Return the metadata of a connection as last read, or None. Cached, because parsing it may take long."""
     if connection.metadata_key is None or connection.metadata_at is None:
         return None
-    found = _known.get(connection.id, connection.metadata_at)
+    found = _metadata_cache.get(connection.id, connection.metadata_at)
     if found is None:
         stored = cached(connection)
         if stored is None:
             return None
         found = metadata_json.from_json(stored)
-        _known.put(connection.id, connection.metadata_at, found)
+        _metadata_cache.put(connection.id, connection.metadata_at, found)
     return found
 
 
@@ -307,16 +307,16 @@ def cached(connection: Connection) -> dict[str, Any] | None:
 
 
 @contextmanager
-def limited(session: Link, left: float, whole: float) -> Iterator[None]:
-    """Cancel the operation of a session after `left` seconds. The message names the time limit, `whole` seconds.
+def limited(session: Link, left: float, limit: float) -> Iterator[None]:
+    """Cancel the operation of a session after `left` seconds. The message names the time limit, `limit` seconds.
 
     A target that hangs ignores the time limit of a statement, so another thread cancels it. Raises ConnectorError
     (code `target_timeout`).
     """
-    over = threading.Event()
+    timed_out = threading.Event()
 
     def stop() -> None:
-        over.set()
+        timed_out.set()
         session.cancel()
 
     timer = threading.Timer(max(0.0, left), stop)
@@ -325,10 +325,10 @@ def limited(session: Link, left: float, whole: float) -> Iterator[None]:
     try:
         yield
     except ConnectorError:
-        if not over.is_set():
+        if not timed_out.is_set():
             raise
         raise ConnectorError(
-            f"The target did not answer within {whole:g} s.",
+            f"The target did not answer within {limit:g} s.",
             code="target_timeout",
             reason="timeout",
             hint="Check whether the target is busy or waiting for a lock, then try again.",

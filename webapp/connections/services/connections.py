@@ -132,14 +132,14 @@ def forget_tables(session: Session, connection_id: str | None) -> None:
     session.execute(update(Connection).where(Connection.id == connection_id).values(changes))
 
 
-def kind_of(word: str, path: str = "type") -> str:
+def kind_of(spelling: str, path: str = "type") -> str:
     """Return the name of a kind in the API for any spelling. Error: validation_error, with the closest match."""
-    found = json_input.plain(word)
+    found = json_input.plain(spelling)
     found = _ALIASES.get(found, found)
     if found in KINDS:
         return found
     hint = did_you_mean(found, [*KINDS, *_ALIASES]) or f"Supported types: {', '.join(KINDS)}."
-    raise validation_error([Fault(path, "unknown_type", f'Unknown connection type "{word[:50]}".', hint)])
+    raise validation_error([Fault(path, "unknown_type", f'Unknown connection type "{spelling[:50]}".', hint)])
 
 
 def check(actor: Actor, type: str, settings: Mapping[str, Any], connection: Connection | None = None) -> None:
@@ -188,13 +188,13 @@ def tried(
             connection = draft(actor, name=KINDS[kind].title, type=kind, settings=settings, tells=False)
         else:
             put_in(actor, connection, {"settings": settings})
-        answer = inspection.looked_at(connection, db.session.rollback)
+        result = inspection.looked_at(connection, db.session.rollback)
     finally:
         db.session.rollback()
-    told = {"connection_type": kind, "status": answer["status"]}
-    audit_log.record(actor, "connection.test", ("connection", ""), join=True, **told)
+    details = {"connection_type": kind, "status": result["status"]}
+    audit_log.record(actor, "connection.test", ("connection", ""), join=True, **details)
     db.session.commit()
-    return answer
+    return result
 
 
 def draft(
@@ -218,9 +218,9 @@ def draft(
     connection.settings = connections_settings.kept(connection, KINDS[kind], settings)
     if kind == sqlite_files.KIND:
         sqlite_files.place(connection)
-    told: dict[str, Any] = {"name": name, "connection_type": kind, "environment": connection.environment}
+    details: dict[str, Any] = {"name": name, "connection_type": kind, "environment": connection.environment}
     if tells:
-        audit_log.record(actor, "connection.create", connection, join=True, **told)
+        audit_log.record(actor, "connection.create", connection, join=True, **details)
     return connection
 
 
@@ -228,8 +228,10 @@ def change(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
     """Change `name`, `settings` (replaced completely), `environment` or `read_only` of a locked connection, and commit.
 
     Masked secrets are kept on update (see `settings.keep`). New settings are verified. Errors: validation_error."""
-    told = put_in(actor, connection, changes)
-    audit_log.record(actor, "connection.change", connection, join=True, name=connection.name, changes=told)
+    recorded = put_in(actor, connection, changes)
+    audit_log.record(
+        actor, "connection.change", connection, join=True, name=connection.name, changes=recorded
+    )
     db.session.commit()
     if changes.get("settings") is not None:
         inspection.verified(connection)
@@ -239,20 +241,22 @@ def change(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
 def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Change a connection in the caller's transaction, without verifying it. Returns the changes for the audit entry,
     which the caller writes."""
-    kind, fresh = KINDS[connection.type], changes.get("settings")
-    before = _told(connection)
+    kind, new_settings = KINDS[connection.type], changes.get("settings")
+    before = _audited(connection)
     file = sqlite_files.name_of(connection) if connection.type == sqlite_files.KIND else ""
-    if fresh is not None:
-        fresh = json_input.canonical(kind.Settings, fresh)
-        grants = connections_settings.check(actor, connection.project_id, kind, fresh, connection.settings)
-        ends = select(Endpoint.settings).where(
+    if new_settings is not None:
+        new_settings = json_input.canonical(kind.Settings, new_settings)
+        grants = connections_settings.check(
+            actor, connection.project_id, kind, new_settings, connection.settings
+        )
+        endpoint_settings = select(Endpoint.settings).where(
             Endpoint.connection_id == connection.id, Endpoint.deleted_at.is_(None)
         )
         grants += connections_settings.check_moved(
-            actor, connection, kind, fresh, list(db.session.scalars(ends))
+            actor, connection, kind, new_settings, list(db.session.scalars(endpoint_settings))
         )
         secrets.allow(actor, grants)
-        connection.settings = connections_settings.kept(connection, kind, fresh)
+        connection.settings = connections_settings.kept(connection, kind, new_settings)
         connection.verification = connection.metadata_key = connection.metadata_at = None
         if connection.type == sqlite_files.KIND and sqlite_files.name_of(connection) != file:
             sqlite_files.place(connection)
@@ -260,12 +264,12 @@ def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
         if key in changes:
             setattr(connection, key, changes[key])
     connection.updated_at = clock.now()
-    return audit_log.between(before, _told(connection), {**changes, **(fresh or {})})
+    return audit_log.between(before, _audited(connection), {**changes, **(new_settings or {})})
 
 
-def _told(connection: Connection) -> dict[str, Any]:
-    own = {key: getattr(connection, key) for key in ("name", "environment", "read_only")}
-    return {**connections_settings.shown(connection.settings, KINDS[connection.type]), **own}
+def _audited(connection: Connection) -> dict[str, Any]:
+    columns = {key: getattr(connection, key) for key in ("name", "environment", "read_only")}
+    return {**connections_settings.shown(connection.settings, KINDS[connection.type]), **columns}
 
 
 def delete(actor: Actor, connection: Connection) -> None:

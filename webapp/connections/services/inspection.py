@@ -40,35 +40,37 @@ def verify(actor: Actor, connection: Connection, ours: bool = False) -> dict[str
     return verified(connection, ours)
 
 
-def verified(connection: Connection, ours: bool = False) -> dict[str, Any]:
+def verified(connection: Connection, is_trusted: bool = False) -> dict[str, Any]:
     """Verify a connection that was just created or changed, without an audit entry."""
-    asked_with = connection.settings
-    answer = looked_at(connection, db.session.commit, ours)
-    if _still(connection, asked_with):
-        connection.verification = answer
+    tested_settings = connection.settings
+    result = looked_at(connection, db.session.commit, is_trusted)
+    if _has_settings(connection, tested_settings):
+        connection.verification = result
     db.session.commit()
-    return answer
+    return result
 
 
-def looked_at(connection: Connection, release: Callable[[], None], ours: bool = False) -> dict[str, Any]:
+def looked_at(
+    connection: Connection, release: Callable[[], None], is_trusted: bool = False
+) -> dict[str, Any]:
     """Return the result of a verification without saving it. `release` ends the transaction before the target is
     reached, which can take long."""
     try:
         connector, redact = connector_and_redactor(connection)
         release()
-        if ours:
-            stages = [connectors_metadata_json.stage_to_json(one) for one in connector.stages()]
+        if is_trusted:
+            stages = [connectors_metadata_json.stage_to_json(stage) for stage in connector.stages()]
         else:
             stages = driver_process.stages(connector, limits.VERIFY_SECONDS)
-        response = next((one["response"] for one in stages if one["response"]), None)
+        response = next((stage["response"] for stage in stages if stage["response"]), None)
         if response is not None:
             response = {
                 name: redact(value) if isinstance(value, str) else value for name, value in response.items()
             }
         stages = [
-            {name: value for name, value in one.items() if name != "response"}
-            | {"message": redact(one["message"])}
-            for one in stages
+            {name: value for name, value in stage.items() if name != "response"}
+            | {"message": redact(stage["message"])}
+            for stage in stages
         ]
     except ApiError as error:  # the secrets or the settings are not usable
         code, hint = error.details.get("reason", error.code), error.details.get("hint", "")
@@ -81,16 +83,16 @@ def looked_at(connection: Connection, release: Callable[[], None], ours: bool = 
             "ms": 0,
         }
         stages, response = [failed], None
-    good = bool(stages) and all(one["ok"] for one in stages)
+    is_verified = bool(stages) and all(stage["ok"] for stage in stages)
     return {
-        "status": "verified" if good else "failed",
+        "status": "verified" if is_verified else "failed",
         "stages": stages,
         "response": response,
         "checked_at": clock.to_text(clock.now()),
     }
 
 
-def _still(connection: Connection, settings: Mapping[str, Any]) -> bool:
+def _has_settings(connection: Connection, settings: Mapping[str, Any]) -> bool:
     """Lock a connection, and return whether its settings are still those that were verified."""
     db.session.refresh(connection, with_for_update=True)
     return bool(connection.settings == settings)
@@ -133,14 +135,14 @@ def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) 
     found = None if refresh else cached(connection)
     if found is not None:
         return found
-    asked, settings = time.monotonic(), connection.settings
+    requested_at, settings = time.monotonic(), connection.settings
     with _readings_lock:
         reading = _readings.get(connection.id)
         if reading is None:
             reading = _readings[connection.id] = _Reading()
     db.session.commit()  # release the database while waiting for another thread's read
     with reading.lock:
-        if (reading.began if refresh else reading.ended) < asked or reading.settings != settings:
+        if (reading.began if refresh else reading.ended) < requested_at or reading.settings != settings:
             reading.began, reading.settings = time.monotonic(), settings
             reading.found, reading.error = None, None
             try:
@@ -160,19 +162,19 @@ def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) 
 def _read(connection: Connection) -> dict[str, Any]:
     """Read the metadata in a separate process, and save it."""
     connector, redact = connector_and_redactor(connection)
-    asked_with = connection.settings
+    read_settings = connection.settings
     db.session.commit()
-    with _told(redact):
+    with _converting_errors(redact):
         if isinstance(connector, HttpConnector) and connector.document is not None:
             document = metadata_documents.metadata(connector.kind, connector.document)
             found: dict[str, Any] = orjson.loads(document[0])
         else:
             found = driver_process.metadata(connector, limits.METADATA_SECONDS)
-    moment: datetime = clock.now()
+    read_at: datetime = clock.now()
     key = f"connections/{connection.workspace_id}/{connection.id}/metadata.json"
     storage.of(current_app).put(key, [orjson.dumps(found)])
-    if _still(connection, asked_with):
-        connection.metadata_key, connection.metadata_at = key, moment
+    if _has_settings(connection, read_settings):
+        connection.metadata_key, connection.metadata_at = key, read_at
     db.session.commit()
     return found
 
@@ -184,7 +186,7 @@ def samples(
     target, if it cannot be reached."""
     connector, redact = connector_and_redactor(connection)
     db.session.commit()
-    with _told(redact):
+    with _converting_errors(redact):
         return driver_process.samples(connector, tables, rows, seconds)
 
 
@@ -193,26 +195,26 @@ def counts(connection: Connection, tables: Sequence[str], seconds: float) -> dic
     target, if it cannot be reached."""
     connector, redact = connector_and_redactor(connection)
     db.session.commit()
-    with _told(redact):
+    with _converting_errors(redact):
         return driver_process.counts(connector, tables, seconds)
 
 
 def existing_values(
     connection: Connection,
     columns: Mapping[str, Mapping[str, Sequence[str]]],
-    most: int,
+    maximum: int,
     seconds: float,
 ) -> dict[str, dict[str, Any]]:
     """Return what columns of tables contain, see `driver_process.existing_values`. Errors: those of the target, if it
     cannot be reached."""
     connector, redact = connector_and_redactor(connection)
     db.session.commit()
-    with _told(redact):
-        return driver_process.existing_values(connector, columns, most, seconds)
+    with _converting_errors(redact):
+        return driver_process.existing_values(connector, columns, maximum, seconds)
 
 
 @contextmanager
-def _told(redact: Callable[[str], str]) -> Iterator[None]:
+def _converting_errors(redact: Callable[[str], str]) -> Iterator[None]:
     try:
         yield
     except ConnectorError as error:

@@ -31,7 +31,7 @@ def read(connection: Connection, document: bytes) -> tuple[bytes, int]:
 
     Takes seconds, so call it before locking the connection. Errors: validation_error (the kind does not support
     documents, or the document is invalid), unavailable."""
-    kind = _kind(connection).kind
+    kind = _document_kind(connection).kind
     db.session.rollback()  # release the database while the document is read
     return _read(kind, document)
 
@@ -63,9 +63,9 @@ def put(
         Connection.id != connection.id,
     )
     if (db.session.scalar(others) or 0) >= limits.MAX_DOCUMENTS:
-        most = limits.MAX_DOCUMENTS
-        text = f"A workspace can have at most {most} metadata documents. Remove one from another connection first."
-        raise ApiError("quota_exceeded", text, {"limit_documents": most})
+        limit = limits.MAX_DOCUMENTS
+        text = f"A workspace can have at most {limit} metadata documents. Remove one from another connection first."
+        raise ApiError("quota_exceeded", text, {"limit_documents": limit})
     before = connection.document_key
     store, folder = storage.of(current_app), f"connections/{connection.workspace_id}/{connection.id}"
     digest = hashlib.sha256(document).hexdigest()
@@ -74,14 +74,14 @@ def put(
     store.put(keys[1], [metadata])
     connection.document_key, connection.metadata_key = keys
     connection.metadata_at = connection.updated_at = clock.now()
-    told: dict[str, Any] = {"bytes": len(document), "sha256": digest, "entities": entities}
-    audit_log.record(actor, "connection.document", connection, join=True, **told)
+    details: dict[str, Any] = {"bytes": len(document), "sha256": digest, "entities": entities}
+    audit_log.record(actor, "connection.document", connection, join=True, **details)
     db.session.commit()
-    _drop(before, keys[0])
-    return told
+    _remove_document(before, keys[0])
+    return details
 
 
-def _check_server(connection: Connection, fresh: dict[str, Any]) -> None:
+def _check_server(connection: Connection, metadata: dict[str, Any]) -> None:
     """Check that a new document does not lead the secrets of a connection to another server.
 
     Editors may upload documents and cannot read the secrets. Without `base_url` the document decides where requests
@@ -90,14 +90,14 @@ def _check_server(connection: Connection, fresh: dict[str, Any]) -> None:
     """
     if not _follows_document(connection):
         return
-    found_at = str(connection.settings.get("document_url") or "")
-    after = _server(fresh, found_at)
+    document_url = str(connection.settings.get("document_url") or "")
+    after = _server_url(metadata, document_url)
     if connection.document_key is None and connection.metadata_key is None:
-        if not found_at:
+        if not document_url:
             return
-        before: str | None = found_at
+        before: str | None = document_url
     else:
-        before = _server(_present(connection), found_at)
+        before = _server_url(_current_metadata(connection), document_url)
     if after is None and before is None:
         return
     if after is None or before is None or origin(after) != origin(before):
@@ -111,12 +111,12 @@ def _follows_document(connection: Connection) -> bool:
     kind = KINDS[connection.type]
     if "base_url" not in kind.Settings.model_fields or connection.settings.get("base_url"):
         return False
-    ends = select(Endpoint.settings).where(Endpoint.connection_id == connection.id)
-    said = list(db.session.scalars(ends))
-    return settings.has_secrets(connection, kind, said)
+    statement = select(Endpoint.settings).where(Endpoint.connection_id == connection.id)
+    endpoint_settings = list(db.session.scalars(statement))
+    return settings.has_secrets(connection, kind, endpoint_settings)
 
 
-def _present(connection: Connection) -> dict[str, Any]:
+def _current_metadata(connection: Connection) -> dict[str, Any]:
     """Return the known metadata of a connection, from its document if that has not been read yet; otherwise {}."""
     known = access.cached(connection)
     document = access.document_of(connection)
@@ -125,17 +125,17 @@ def _present(connection: Connection) -> dict[str, Any]:
     return known or {}
 
 
-def _server(metadata: dict[str, Any], found_at: str) -> str | None:
+def _server_url(metadata: dict[str, Any], document_url: str) -> str | None:
     """Return the server that a document names, or None if its URL is not usable."""
     try:
-        return checked(urljoin(found_at, str(metadata.get("base_url") or "")))
+        return checked(urljoin(document_url, str(metadata.get("base_url") or "")))
     except (NetError, ValueError):
         return None
 
 
-def _drop(before: str | None, now: str | None = None) -> None:
+def _remove_document(before: str | None, after: str | None = None) -> None:
     """Remove a document that was replaced or removed, unless a backup may still need it."""
-    if before is not None and before != now and not batch_delete.held():
+    if before is not None and before != after and not batch_delete.held():
         files.drop(before)
 
 
@@ -145,22 +145,22 @@ def delete(actor: Actor, connection: Connection) -> None:
     If the document determined the server that the connection's secrets are sent to, that server becomes the
     `base_url`. Otherwise the next document could send them to any other server.
     """
-    _kind(connection)
+    _document_kind(connection)
     if connection.document_key is None:
         return
     before = connection.document_key
     if not connection.settings.get("document_url") and _follows_document(connection):
-        server = _server(_present(connection), "")
+        server = _server_url(_current_metadata(connection), "")
         if server is not None:
             connection.settings = {**connection.settings, "base_url": server}
     connection.document_key = connection.metadata_key = connection.metadata_at = None
     connection.updated_at = clock.now()
     audit_log.record(actor, "connection.document", connection, join=True, bytes=0)
     db.session.commit()
-    _drop(before)
+    _remove_document(before)
 
 
-def _kind(connection: Connection) -> type[HttpConnector]:
+def _document_kind(connection: Connection) -> type[HttpConnector]:
     kind = KINDS[connection.type]
     if issubclass(kind, HttpConnector) and kind.reads_document:
         return kind

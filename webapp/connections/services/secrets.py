@@ -102,11 +102,13 @@ def put(
     if value is not None and not 0 < len(value) <= limits.MAX_SECRET_CHARS:
         text = f"A secret must have 1 to {limits.MAX_SECRET_CHARS:,} characters."
         faults.append(Fault("value", "out_of_range", text))
-    there = _named(actor.workspace_id, name) if NAME.fullmatch(name) else None
-    if value is None and there is None:
+    existing = _find(actor.workspace_id, name) if NAME.fullmatch(name) else None
+    if value is None and existing is None:
         faults.append(Fault("value", "missing", "Enter a value for the new secret."))
-    entries, wrong = _hosts(allowed_hosts) if isinstance(allowed_hosts, Sequence) else (None, [])
-    faults += wrong
+    entries, host_faults = (
+        _validated_hosts(allowed_hosts) if isinstance(allowed_hosts, Sequence) else (None, [])
+    )
+    faults += host_faults
     if isinstance(project_id, str):
         project = tenancy.listing(actor, Project, project=False).where(Project.id == project_id)
         if "\0" in project_id or db.session.scalar(project) is None:
@@ -114,38 +116,38 @@ def put(
     if faults:
         raise validation_error(faults)
     sealed = seal(value) if value is not None else None
-    secret = _named(actor.workspace_id, name, lock=True)
-    made = _made(actor, name, sealed) if secret is None and sealed is not None else None
-    secret, fresh = made or secret or _named(actor.workspace_id, name, lock=True), made is not None
+    secret = _find(actor.workspace_id, name, lock=True)
+    created = _create(actor, name, sealed) if secret is None and sealed is not None else None
+    secret, is_new = created or secret or _find(actor.workspace_id, name, lock=True), created is not None
     if secret is None:  # created and deleted by others in the meantime
         raise ApiError("unavailable", "This secret is being changed by another user. Try again.")
-    told: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     if allowed_hosts is not UNSET and entries != secret.allowed_hosts:
-        told["allowed_hosts"] = {"from": secret.allowed_hosts, "to": entries}
+        changed["allowed_hosts"] = {"from": secret.allowed_hosts, "to": entries}
         secret.allowed_hosts = entries
     if project_id is not UNSET and project_id != secret.project_id:
-        told["project_id"] = {"from": secret.project_id, "to": project_id}
+        changed["project_id"] = {"from": secret.project_id, "to": project_id}
         secret.project_id = project_id  # type: ignore[assignment]  # a text or None, since it is not UNSET
     secret.sealed, secret.updated_at = sealed or secret.sealed, clock.now()
-    if value is not None and not fresh:
-        told["value"] = True
-    changes: dict[str, Any] = {"changes": told} if told and not fresh else {}
+    if value is not None and not is_new:
+        changed["value"] = True
+    changes: dict[str, Any] = {"changes": changed} if changed and not is_new else {}
     audit_log.record(
-        actor, "secret.create" if fresh else "secret.change", secret, join=True, name=name, **changes
+        actor, "secret.create" if is_new else "secret.change", secret, join=True, name=name, **changes
     )
     db.session.commit()
-    return secret, fresh
+    return secret, is_new
 
 
-def _hosts(given: Sequence[str]) -> tuple[list[str], list[Fault]]:
+def _validated_hosts(hosts: Sequence[str]) -> tuple[list[str], list[Fault]]:
     """Return a list of hosts as it is stored, and the errors in it."""
     found, faults = [], []
-    for place, entry in enumerate(given):
+    for index, entry in enumerate(hosts):
         try:
             found.append(urls.checked(entry))
         except ValueError as error:
             faults.append(
-                Fault(f"allowed_hosts[{place}]", "invalid", f"{str(error)[:1].upper()}{str(error)[1:]}.")
+                Fault(f"allowed_hosts[{index}]", "invalid", f"{str(error)[:1].upper()}{str(error)[1:]}.")
             )
     if len(found) > limits.MAX_ALLOWED_HOSTS:
         faults.append(
@@ -154,7 +156,7 @@ def _hosts(given: Sequence[str]) -> tuple[list[str], list[Fault]]:
     return list(dict.fromkeys(found)), faults
 
 
-def _made(actor: Actor, name: str, sealed: bytes) -> Secret | None:
+def _create(actor: Actor, name: str, sealed: bytes) -> Secret | None:
     """Create a secret that cannot be sent to any host yet. Returns None if another request has just created it."""
     secret = Secret(
         workspace_id=actor.workspace_id, name=name, created_by=actor.user_id, sealed=sealed, allowed_hosts=[]
@@ -167,25 +169,25 @@ def _made(actor: Actor, name: str, sealed: bytes) -> Secret | None:
     return secret
 
 
-def allow(actor: Actor, wanted: Iterable[tuple[Secret, str]]) -> None:
+def allow(actor: Actor, grants: Iterable[tuple[Secret, str]]) -> None:
     """Allow secrets for further hosts, in the caller's transaction. The actor may manage secrets."""
-    for secret, host in wanted:
+    for secret, host in grants:
         if secret.allowed_hosts is not None and host not in secret.allowed_hosts:
             before, secret.allowed_hosts = secret.allowed_hosts, [*secret.allowed_hosts, host]
             secret.updated_at = clock.now()
-            told = {"allowed_hosts": {"from": before, "to": secret.allowed_hosts}}
-            audit_log.record(actor, "secret.change", secret, join=True, name=secret.name, changes=told)
+            changes = {"allowed_hosts": {"from": before, "to": secret.allowed_hosts}}
+            audit_log.record(actor, "secret.change", secret, join=True, name=secret.name, changes=changes)
 
 
 def delete(actor: Actor, name: str) -> Secret:
     """Delete a named secret, and commit. Errors: not_found; in_use, with the connections and scenarios that use it."""
     require(actor, "secrets")
-    secret = _named(actor.workspace_id, name, lock=True)
+    secret = _find(actor.workspace_id, name, lock=True)
     if secret is None:
         raise not_found("secret", name)
-    users = [{"type": one.type, "id": one.id, "name": one.name} for one in versioning.of(actor, secret)]
+    users = [{"type": item.type, "id": item.id, "name": item.name} for item in versioning.of(actor, secret)]
     if users:
-        message = f"{len(users)} object(s) use this secret: {', '.join(one['name'] for one in users[:3])}."
+        message = f"{len(users)} object(s) use this secret: {', '.join(item['name'] for item in users[:3])}."
         raise ApiError("in_use", message, {"used_by": users})
     audit_log.record(actor, "secret.delete", secret, join=True, name=name)
     db.session.delete(secret)
@@ -199,24 +201,24 @@ def connections_using(workspace_id: str, name: str) -> list[Connection]:
         Connection.workspace_id == workspace_id, Connection.deleted_at.is_(None)
     )
     owned = select(Secret).where(Secret.workspace_id == workspace_id, Secret.connection_id.is_not(None))
-    hidden: dict[str, set[str]] = {}
+    names_in_secrets: dict[str, set[str]] = {}
     for secret in db.session.scalars(owned):
-        hidden.setdefault(secret.connection_id or "", set()).update(referred([opened(secret)]))
+        names_in_secrets.setdefault(secret.connection_id or "", set()).update(referred([opened(secret)]))
     return [
-        one
-        for one in db.session.scalars(statement)
-        if name in referred(texts(one.settings)) or name in hidden.get(one.id, ())
+        connection
+        for connection in db.session.scalars(statement)
+        if name in referred(texts(connection.settings)) or name in names_in_secrets.get(connection.id, ())
     ]
 
 
 def named(actor: Actor, name: str) -> dict[str, Any] | None:
     """Return a named secret as the API shows it, or None."""
     require(actor, "secrets")
-    found = _named(actor.workspace_id, name)
+    found = _find(actor.workspace_id, name)
     return as_json(found) if found is not None else None
 
 
-def _named(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None:
+def _find(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None:
     statement = select(Secret).where(Secret.workspace_id == workspace_id, Secret.name == name)
     if lock:
         statement = statement.with_for_update()
@@ -262,23 +264,23 @@ def check_references(
     project_id: str | None,
     settings: Mapping[str, Any],
     places: Places | None,
-    kept: Collection[str] = (),
+    accepted: Collection[str] = (),
     front: str = "settings.",
 ) -> tuple[list[Fault], list[tuple[Secret, str]]]:
     """Return an error for each reference to a secret that the actor cannot use, or that may not be sent to one of the
     `places` of a connection (None: unknown before it is used).
 
-    `kept` are names in the stored settings, if they lead to the same places: these references are accepted. For an
+    `accepted` are names in the stored settings, if they lead to the same places: these references are accepted. For an
     actor who may manage secrets, a host that is not allowed is not an error, but is returned with its secret for
     `allow`.
     """
     faults: list[Fault] = []
     missing: list[tuple[Secret, str]] = []
-    wanted = {key: referred(texts(value)) for key, value in settings.items()}
+    names_by_key = {key: referred(texts(value)) for key, value in settings.items()}
     named = select(Secret).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None))
-    known = {one.name: one for one in db.session.scalars(named) if one.name}
-    usable = [name for name, one in known.items() if name in kept or may_use(actor, one, project_id)]
-    for key, names in wanted.items():
+    known = {item.name: item for item in db.session.scalars(named) if item.name}
+    usable = [name for name, item in known.items() if name in accepted or may_use(actor, item, project_id)]
+    for key, names in names_by_key.items():
         for name in sorted(names):
             path = f"{front}{key}"
             if name not in usable:
@@ -306,32 +308,32 @@ def check_references(
 
 
 def filled(
-    workspace_id: str, project_id: str | None, value: Any, told: list[str], used: dict[str, Secret]
+    workspace_id: str, project_id: str | None, value: Any, plaintexts: list[str], used: dict[str, Secret]
 ) -> Any:
     """Return a value with each `${name}` replaced by the secret's current text.
 
-    Appends the texts to `told`, and adds the secrets to `used` by name. Error: target_failed, for a secret that does
-    not exist or belongs to another project."""
+    Appends the texts to `plaintexts`, and adds the secrets to `used` by name. Error: target_failed, for a secret that
+    does not exist or belongs to another project."""
     if isinstance(value, str) and "${" in value:
 
-        def put(found: re.Match[str]) -> str:
-            name = found[1].strip()
+        def replacement(match: re.Match[str]) -> str:
+            name = match[1].strip()
             if name not in used:
-                secret = _named(workspace_id, name)
+                secret = _find(workspace_id, name)
                 if secret is None or secret.project_id not in (None, project_id):
                     text = (
                         f'The connection refers to the secret "{name}", which does not exist in its project.'
                     )
                     raise ApiError("target_failed", text, {"reason": "unknown_secret", "secret": name})
                 used[name] = secret
-            told.append(opened(used[name]))
-            return told[-1]
+            plaintexts.append(opened(used[name]))
+            return plaintexts[-1]
 
-        return REFERENCE.sub(put, value)
+        return REFERENCE.sub(replacement, value)
     if isinstance(value, Mapping):
-        return {key: filled(workspace_id, project_id, item, told, used) for key, item in value.items()}
+        return {key: filled(workspace_id, project_id, item, plaintexts, used) for key, item in value.items()}
     if isinstance(value, list):
-        return [filled(workspace_id, project_id, item, told, used) for item in value]
+        return [filled(workspace_id, project_id, item, plaintexts, used) for item in value]
     return value
 
 
@@ -343,19 +345,19 @@ def reseal() -> tuple[int, int]:
 
     Returns the number of secrets that were encrypted again, and their total number. Error: unavailable, with the
     number of secrets that cannot be decrypted."""
-    ring, renewed, total, lost, last = vault(), 0, 0, 0, ""
+    current_vault, resealed, total, lost, last = vault(), 0, 0, 0, ""
     while True:
         statement = select(Secret).where(Secret.id > last).order_by(Secret.id).limit(limits.VAULT_BATCH)
         batch = db.session.scalars(statement.with_for_update()).all()
         for secret in batch:
             try:
-                sealed = ring.renewed(secret.sealed)
+                sealed = current_vault.renewed(secret.sealed)
             except VaultError:
                 lost += 1
                 continue
             if sealed is not None:
                 secret.sealed = sealed
-                renewed += 1
+                resealed += 1
         total += len(batch)
         db.session.commit()
         if len(batch) < limits.VAULT_BATCH:
@@ -363,7 +365,7 @@ def reseal() -> tuple[int, int]:
         last = batch[-1].id
     if lost:
         raise ApiError("unavailable", f"{lost} secret(s) cannot be opened with any key of VAULT_KEYS.")
-    return renewed, total
+    return resealed, total
 
 
 def count() -> int:

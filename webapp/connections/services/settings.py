@@ -27,7 +27,7 @@ from webapp.net.urls import PORTS
 
 MASK: Final = "********"
 # Option names in URLs, libpq, ODBC, JDBC and ADO.NET, in lower case without spaces and punctuation.
-_HARMLESS: Final = frozenset(
+_HARMLESS_OPTIONS: Final = frozenset(
     "host hostaddr hostname server address addr datasource networkaddress port dbname database databasename"
     " initialcatalog catalog servicename sid schema currentschema user userid username uid driver protocol"
     " applicationname appname connecttimeout connectiontimeout timeout logintimeout sslmode ssl tls encrypt"
@@ -35,27 +35,27 @@ _HARMLESS: Final = frozenset(
     " replicaset authsource authmechanism readpreference retrywrites w directconnection keepalives requireauth"
     " multisubnetfailover applicationintent loadbalancehosts".split()
 )
-_SECRET: Final = frozenset("password pwd passwd passphrase secret token sslpassword".split())
+_SECRET_OPTIONS: Final = frozenset("password pwd passwd passphrase secret token sslpassword".split())
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][\w+.:-]*)://(?P<rest>[^\s]*)")
 _PAIR: Final = re.compile(
     r"\s*(?P<key>[\w .-]+?)\s*=\s*(?P<value>'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\{(?:[^}]|\}\})*\}|[^\s;'\"{}]*)\s*"
 )
 
 
-_UNREADABLE: Final = frozenset(
+_RESERVED_CHARS: Final = frozenset(
     "/?#@:[] "
 )  # must be percent-encoded in the user part of a URL (RFC 3986, 3.2.1)
 
 
 def masked_connection_string(text: str) -> str:
     """Return a connection string with its secrets masked as `********`."""
-    return _taken_apart(text)[0]
+    return _mask_secrets(text)[0]
 
 
 def hidden(text: str) -> list[str]:
     """Return the secrets in a connection string, unchanged and percent-decoded."""
-    found = _taken_apart(text)[1]
-    return [*found, *(plain for one in found if (plain := unquote(one)) != one)]
+    found = _mask_secrets(text)[1]
+    return [*found, *(plain for secret in found if (plain := unquote(secret)) != secret)]
 
 
 def is_clear(text: str) -> bool:
@@ -63,9 +63,9 @@ def is_clear(text: str) -> bool:
     url = _URL.fullmatch(text.strip())
     if url is None:
         return "://" not in text
-    who, at, _ = url["rest"].rpartition("@")
-    user, _, password = who.partition(":")
-    return not at or not _UNREADABLE.intersection(user + password)
+    userinfo, at, _ = url["rest"].rpartition("@")
+    user, _, password = userinfo.partition(":")
+    return not at or not _RESERVED_CHARS.intersection(user + password)
 
 
 def places(text: str, default_port: int) -> list[tuple[str, int]]:
@@ -76,13 +76,15 @@ def places(text: str, default_port: int) -> list[tuple[str, int]]:
         return [
             _host_and_port(pair["value"].strip("'\"{}"), default_port)
             for pair in _PAIR.finditer(text)
-            if _folded(pair["key"]) in _HOSTS
+            if _normalized(pair["key"]) in _HOST_OPTIONS
         ]
-    named = re.split(r"[/?#;]", url["rest"].rpartition("@")[2], maxsplit=1)[0]
-    return [_host_and_port(one, default_port) for one in named.split(",") if one]
+    hosts = re.split(r"[/?#;]", url["rest"].rpartition("@")[2], maxsplit=1)[0]
+    return [_host_and_port(address, default_port) for address in hosts.split(",") if address]
 
 
-_HOSTS: Final = frozenset("host hostaddr hostname server address addr datasource networkaddress".split())
+_HOST_OPTIONS: Final = frozenset(
+    "host hostaddr hostname server address addr datasource networkaddress".split()
+)
 
 
 def _host_and_port(text: str, default_port: int) -> tuple[str, int]:
@@ -90,59 +92,59 @@ def _host_and_port(text: str, default_port: int) -> tuple[str, int]:
     return host.strip("[]"), int(port) if port else default_port
 
 
-def _taken_apart(text: str) -> tuple[str, list[str]]:
+def _mask_secrets(text: str) -> tuple[str, list[str]]:
     text = text.strip()
     secrets: list[str] = []
     url = _URL.fullmatch(text)
-    found = _url(url["scheme"], url["rest"], secrets) if url else _pairs(text, secrets)
-    return (found, [one for one in secrets if one]) if found else (MASK, [text])
+    found = _mask_url(url["scheme"], url["rest"], secrets) if url else _mask_pairs(text, secrets)
+    return (found, [secret for secret in secrets if secret]) if found else (MASK, [text])
 
 
-def _url(scheme: str, rest: str, secrets: list[str]) -> str | None:
+def _mask_url(scheme: str, rest: str, secrets: list[str]) -> str | None:
     # The last @ ends the user part, regardless of the password. One in the query only masks more.
-    who, at, where = rest.rpartition("@")
-    place, mark, query = where.partition("?")
+    userinfo, at, address = rest.rpartition("@")
+    place, mark, query = address.partition("?")
     place, *semicolons = place.split(";")  # jdbc:sqlserver://host;user=u;password=p
     if "#" in place or "=" in place:
         return None
-    user, colon, password = who.partition(":")
+    user, colon, password = userinfo.partition(":")
     if "/" in user or "?" in user:
         return None
     secrets.append(password)
     found = f"{scheme}://{user}{':' + MASK if colon else ''}{at}{place}"
-    found += "".join(f";{_one(part, secrets)}" for part in semicolons if part)
-    return found + (mark + "&".join(_one(part, secrets) for part in query.split("&")) if mark else "")
+    found += "".join(f";{_mask_option(part, secrets)}" for part in semicolons if part)
+    return found + (mark + "&".join(_mask_option(part, secrets) for part in query.split("&")) if mark else "")
 
 
-def _one(part: str, secrets: list[str]) -> str:
+def _mask_option(part: str, secrets: list[str]) -> str:
     key, equals, value = part.partition("=")
-    if equals and _folded(key) in _HARMLESS:
+    if equals and _normalized(key) in _HARMLESS_OPTIONS:
         return part
-    if equals and _folded(key) in _SECRET:
+    if equals and _normalized(key) in _SECRET_OPTIONS:
         secrets.append(value)
         return f"{key}={MASK}"
     secrets.append(part)  # could also be part of a password with unencoded characters
     return MASK
 
 
-def _pairs(text: str, secrets: list[str]) -> str | None:
+def _mask_pairs(text: str, secrets: list[str]) -> str | None:
     """Mask `key=value` pairs, separated by spaces (libpq) or semicolons (ODBC). Returns None for other text."""
-    apart = ";" if ";" in text else " "
-    found, at = [], 0
-    while at < len(text):
-        pair = _PAIR.match(text, at)
-        if pair is None or (apart == ";" and text[pair.end() : pair.end() + 1] not in ("", ";")):
+    separator = ";" if ";" in text else " "
+    found, position = [], 0
+    while position < len(text):
+        pair = _PAIR.match(text, position)
+        if pair is None or (separator == ";" and text[pair.end() : pair.end() + 1] not in ("", ";")):
             return None
-        found.append(_one(f"{pair['key']}={pair['value']}", secrets))
-        at = pair.end() + (apart == ";")
-    return apart.join(found) or None
+        found.append(_mask_option(f"{pair['key']}={pair['value']}", secrets))
+        position = pair.end() + (separator == ";")
+    return separator.join(found) or None
 
 
-def _folded(key: str) -> str:
+def _normalized(key: str) -> str:
     return re.sub(r"[\s_.-]", "", key).casefold()
 
 
-_STRING: Final = ("connection_string",)
+_CONNECTION_STRING: Final = ("connection_string",)
 # Error codes for error types of pydantic. All others are `wrong_type`.
 _CODES: Final = {
     "missing": "missing",
@@ -193,17 +195,17 @@ def known_fields(kind: Kind) -> list[str]:
     return [info.alias or name for name, info in kind.Settings.model_fields.items()]
 
 
-def _at(settings: Any, path: Path) -> Any:
+def _value_at(settings: Any, path: Path) -> Any:
     """Return the value at a path, or None."""
     for key in path:
         settings = settings.get(key) if isinstance(settings, Mapping) else None
     return settings
 
 
-def _with(settings: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
+def _with_value(settings: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
     """Return the settings with another value at an existing path."""
     key, rest = path[0], path[1:]
-    return {**settings, key: _with(settings[key], rest, value) if rest else value}
+    return {**settings, key: _with_value(settings[key], rest, value) if rest else value}
 
 
 def _leaves(settings: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -219,9 +221,9 @@ def shown(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """Return stored settings as the API shows them, with secrets masked."""
     out = dict(stored)
     for path in secret_paths(kind.Settings):
-        value = _at(stored, path)
+        value = _value_at(stored, path)
         if isinstance(value, dict):
-            out = _with(out, path, value["shown"])
+            out = _with_value(out, path, value["shown"])
     return out
 
 
@@ -233,7 +235,7 @@ def check(
     actor: Actor,
     project_id: str | None,
     kind: Kind,
-    given: Mapping[str, Any],
+    submitted: Mapping[str, Any],
     stored: Mapping[str, Any],
 ) -> Grants:
     """Validate settings. `stored` are the current ones, whose masked secrets are kept.
@@ -242,12 +244,12 @@ def check(
     validation_error, with all errors under `settings.`.
     """
     present = shown(stored, kind)
-    before, after = dict(_leaves(present)), dict(_leaves(given))
+    before, after = dict(_leaves(present)), dict(_leaves(submitted))
     faults = []
     for path in secret_paths(
         kind.Settings
     ):  # masked ones that are not the stored ones, or would be sent elsewhere
-        value, name = _at(given, path), ".".join(path)
+        value, name = _value_at(submitted, path), ".".join(path)
         if not isinstance(value, str) or MASK not in value:
             continue
         moved = sorted(
@@ -255,24 +257,24 @@ def check(
             for other in {*before, *after} - {path}
             if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
         )
-        if _at(stored, path) is None or value != _at(present, path):
+        if _value_at(stored, path) is None or value != _value_at(present, path):
             text = f"{MASK} stands for the stored secret, but this value does not match it."
             faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter the full value."))
         elif moved:
             text = f"You changed {', '.join(moved)}, so the secret would be sent elsewhere."
             faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter it again."))
-    places = places_of(kind, given)
+    places = places_of(kind, submitted)
     same = bool(stored) and places == places_of(kind, present)
-    kept_names = secrets.referred(secrets.texts(present)) if same else ()
-    found, grants = secrets.check_references(actor, project_id, given, places, kept_names)
+    stored_names = secrets.referred(secrets.texts(present)) if same else ()
+    found, grants = secrets.check_references(actor, project_id, submitted, places, stored_names)
     faults += found
-    faults += value_faults(kind, given)
+    faults += value_faults(kind, submitted)
     if faults:
         raise validation_error(faults)
     return grants
 
 
-def value_faults(kind: Kind, given: Mapping[str, Any]) -> list[Fault]:
+def value_faults(kind: Kind, submitted: Mapping[str, Any]) -> list[Fault]:
     """Return the errors in settings that can be found without the stored settings."""
     known = known_fields(kind)
     faults = [
@@ -282,20 +284,20 @@ def value_faults(kind: Kind, given: Mapping[str, Any]) -> list[Fault]:
             f'{kind.title} has no setting "{key}".',
             did_you_mean(key, known),
         )
-        for key in given
+        for key in submitted
         if key not in known
     ]
-    text = _at(given, _STRING)
-    if _STRING in secret_paths(kind.Settings) and isinstance(text, str) and not is_clear(text):
+    text = _value_at(submitted, _CONNECTION_STRING)
+    if _CONNECTION_STRING in secret_paths(kind.Settings) and isinstance(text, str) and not is_clear(text):
         message = (
             "The URL is ambiguous: special characters in the user name or password must be percent-encoded."
         )
         hint = "@ is %40, / is %2F, : is %3A, ? is %3F, # is %23."
-        faults.append(Fault(f"settings.{_STRING[0]}", "not_encoded", message, hint))
+        faults.append(Fault(f"settings.{_CONNECTION_STRING[0]}", "not_encoded", message, hint))
     try:
-        kind.Settings.model_validate({key: value for key, value in given.items() if key in known})
+        kind.Settings.model_validate({key: value for key, value in submitted.items() if key in known})
     except ValidationError as error:
-        faults += meant([_fault(item, given) for item in error.errors()])
+        faults += meant([_fault(item, submitted) for item in error.errors()])
     return faults
 
 
@@ -309,24 +311,28 @@ def check_changed(
     if not changed:
         return []
     places = places_of(kind, shown(connection.settings, kind))
-    kept_names = secrets.referred(secrets.texts(stored))
+    stored_names = secrets.referred(secrets.texts(stored))
     faults, grants = secrets.check_references(
-        actor, connection.project_id, changed, places, kept_names, front=""
+        actor, connection.project_id, changed, places, stored_names, front=""
     )
     try:
         kind.Settings.model_validate({**shown(connection.settings, kind), **changed})
     except ValidationError as error:
-        told = [item for item in error.errors() if not item["loc"] or item["loc"][0] in changed]
-        faults += meant([_fault(item, changed, "") for item in told])
+        errors = [item for item in error.errors() if not item["loc"] or item["loc"][0] in changed]
+        faults += meant([_fault(item, changed, "") for item in errors])
     if faults:
         raise validation_error(faults)
     return grants
 
 
-def has_secrets(connection: Connection, kind: Kind, said: Any) -> bool:
-    """Return whether a connection has secrets or refers to named ones, also in `said`, the settings of endpoints."""
-    sealed = any(isinstance(_at(connection.settings, path), dict) for path in secret_paths(kind.Settings))
-    return sealed or bool(secrets.referred(secrets.texts([shown(connection.settings, kind), said])))
+def has_secrets(connection: Connection, kind: Kind, endpoint_settings: Any) -> bool:
+    """Return whether a connection has secrets or refers to named ones, also in the settings of its endpoints."""
+    sealed = any(
+        isinstance(_value_at(connection.settings, path), dict) for path in secret_paths(kind.Settings)
+    )
+    return sealed or bool(
+        secrets.referred(secrets.texts([shown(connection.settings, kind), endpoint_settings]))
+    )
 
 
 def leads_there(connection: Connection, kind: Kind, fresh: Mapping[str, Any]) -> bool:
@@ -335,41 +341,45 @@ def leads_there(connection: Connection, kind: Kind, fresh: Mapping[str, Any]) ->
 
 
 def check_moved(
-    actor: Actor, connection: Connection, kind: Kind, fresh: Mapping[str, Any], said: Any
+    actor: Actor, connection: Connection, kind: Kind, fresh: Mapping[str, Any], endpoint_settings: Any
 ) -> Grants:
-    """Validate new settings of a connection that lead elsewhere, if its endpoints' settings (`said`) refer to secrets.
+    """Validate new settings of a connection that lead elsewhere, if its endpoints' settings refer to secrets.
 
     Returns the same as `check`. Error: validation_error."""
     if leads_there(connection, kind, fresh):
         return []
     places = places_of(kind, fresh)
-    sent = {"base_url": [f"${{{name}}}" for name in sorted(secrets.referred(secrets.texts(said)))]}
+    sent = {
+        "base_url": [f"${{{name}}}" for name in sorted(secrets.referred(secrets.texts(endpoint_settings)))]
+    }
     faults, grants = secrets.check_references(actor, connection.project_id, sent, places)
     if faults:
         raise validation_error(faults)
     return grants
 
 
-_URLS: Final = ("base_url", "service_url", "document_url")
+_URL_SETTINGS: Final = ("base_url", "service_url", "document_url")
 
 
 def places_of(kind: Kind, settings: Mapping[str, Any]) -> list[tuple[str, int]] | None:
     """Return the hosts and ports in settings, or None if they are only known when connecting.
 
     The address guard checks the actual address of each connection (see `net.gate`)."""
-    urls = [settings.get(key) for key in _URLS]
+    urls = [settings.get(key) for key in _URL_SETTINGS]
     auth = settings.get("auth")
     urls.append(auth.get("token_url") if isinstance(auth, Mapping) else None)
-    found = [_place(one) for one in urls if isinstance(one, str)]
+    found = [_address(url) for url in urls if isinstance(url, str)]
     host, port = settings.get("host"), settings.get("port")
     if isinstance(host, str):
         found.append((host, port if isinstance(port, int) else kind.default_port or 0))
-    elif isinstance(settings.get("connection_string"), str) and _STRING in secret_paths(kind.Settings):
+    elif isinstance(settings.get("connection_string"), str) and _CONNECTION_STRING in secret_paths(
+        kind.Settings
+    ):
         found += places(settings["connection_string"], kind.default_port or 0)
     return sorted(set(found)) or None
 
 
-def _place(url: str) -> tuple[str, int]:
+def _address(url: str) -> tuple[str, int]:
     """Return host and port of a URL; for an invalid URL the URL itself, which no list of hosts contains."""
     try:
         parts = urlsplit(url)
@@ -378,24 +388,24 @@ def _place(url: str) -> tuple[str, int]:
         return url, 0
 
 
-def _fault(item: Any, given: Mapping[str, Any], front: str = "settings") -> Fault:
-    """Convert an error of pydantic in `given`, without the input, which may be a secret."""
-    path = path_in(item, given, front)
+def _fault(item: Any, submitted: Mapping[str, Any], prefix: str = "settings") -> Fault:
+    """Convert an error of pydantic in `submitted`, without the input, which may be a secret."""
+    path = path_in(item, submitted, prefix)
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
 
 
-def kept(connection: Connection, kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
+def kept(connection: Connection, kind: Kind, validated: Mapping[str, Any]) -> dict[str, Any]:
     """Return validated settings in their stored form, in the caller's transaction.
 
     New secrets are encrypted, masked secrets are kept, and secrets that are no longer used are deleted."""
-    before, out = connection.settings, dict(given)
+    before, out = connection.settings, dict(validated)
     paths = secret_paths(kind.Settings)
     for path in paths:
-        value = _at(out, path)
+        value = _value_at(out, path)
         if not isinstance(value, str) or not value:
             continue
-        if MASK in value and _at(before, path) is not None:
-            out = _with(out, path, _at(before, path))
+        if MASK in value and _value_at(before, path) is not None:
+            out = _with_value(out, path, _value_at(before, path))
             continue
         if secrets.REFERENCE.fullmatch(value.strip()):
             continue  # a reference contains no secret
@@ -408,10 +418,10 @@ def kept(connection: Connection, kind: Kind, given: Mapping[str, Any]) -> dict[s
         db.session.add(secret)
         db.session.flush()
         # Only the secret parts of a connection string are masked.
-        masked = masked_connection_string(value) if path == _STRING else MASK
-        out = _with(out, path, {"secret": secret.id, "shown": masked})
-    sealed = [_at(out, path) for path in paths]
-    used = {value["secret"] for value in sealed if isinstance(value, dict)}
+        masked = masked_connection_string(value) if path == _CONNECTION_STRING else MASK
+        out = _with_value(out, path, {"secret": secret.id, "shown": masked})
+    stored = [_value_at(out, path) for path in paths]
+    used = {value["secret"] for value in stored if isinstance(value, dict)}
     for secret in db.session.scalars(select(Secret).where(Secret.connection_id == connection.id)):
         if secret.id not in used:
             db.session.delete(secret)
@@ -426,32 +436,36 @@ def opened(
 
     `changed` overrides the connection's settings. Errors: unavailable, target_failed.
     """
-    told: list[str] = []
+    plaintexts: list[str] = []
     used: dict[str, Secret] = {}
     plain: dict[str, Any] = {**connection.settings, **changed}
-    sealed = secret_paths(kind.Settings)
-    for path in sealed:
-        value = _at(plain, path)
+    paths = secret_paths(kind.Settings)
+    for path in paths:
+        value = _value_at(plain, path)
         if isinstance(value, dict):
             secret = db.session.get(Secret, value["secret"])
             if secret is None or secret.connection_id != connection.id:
                 text = "A secret of this connection no longer exists. Enter it again."
                 raise ApiError("target_failed", text, {"setting": ".".join(path)})
-            plain = _with(plain, path, secrets.opened(secret))
-    plain = secrets.filled(connection.workspace_id, connection.project_id, plain, told, used)
-    for path in sealed:
-        value = _at(plain, path)
+            plain = _with_value(plain, path, secrets.opened(secret))
+    plain = secrets.filled(connection.workspace_id, connection.project_id, plain, plaintexts, used)
+    for path in paths:
+        value = _value_at(plain, path)
         if isinstance(value, str):
-            told += hidden(value) if path == _STRING else [value]
+            plaintexts += hidden(value) if path == _CONNECTION_STRING else [value]
     try:
-        bound = {name: list(one.allowed_hosts) for name, one in used.items() if one.allowed_hosts is not None}
-        return kind.Settings.model_validate(plain), told, bound
+        bound = {
+            name: list(named_secret.allowed_hosts)
+            for name, named_secret in used.items()
+            if named_secret.allowed_hosts is not None
+        }
+        return kind.Settings.model_validate(plain), plaintexts, bound
     except ValidationError as error:
-        said = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
-        text = redacted(f"The settings are no longer valid: {said}.", told)
+        messages = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
+        text = redacted(f"The settings are no longer valid: {messages}.", plaintexts)
         raise ApiError("target_failed", text, {"reason": "bad_settings"}) from None
 
 
-def redacted(text: str, told: Iterable[str]) -> str:
+def redacted(text: str, plaintexts: Iterable[str]) -> str:
     """Return a message with secrets redacted, in any encoding."""
-    return without(text, [secret for secret in told if len(secret) >= limits.HUSHED_CHARS])
+    return without(text, [secret for secret in plaintexts if len(secret) >= limits.HUSHED_CHARS])

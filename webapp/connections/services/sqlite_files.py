@@ -39,8 +39,8 @@ def root(workspace_id: str) -> Path:
 
 def folder_of(connection: Connection) -> Path:
     """Return the folder of a connection's file."""
-    own = root(connection.workspace_id)
-    return own / connection.file_folder if connection.file_folder else own
+    workspace_folder = root(connection.workspace_id)
+    return workspace_folder / connection.file_folder if connection.file_folder else workspace_folder
 
 
 def name_of(connection: Connection) -> str:
@@ -59,16 +59,16 @@ def place(connection: Connection) -> None:
     """
     files_services.lock(connection.workspace_id)
     folder = beside(connection)
-    connection.file_folder = connection.id if folder is _NONE else folder
+    connection.file_folder = connection.id if folder is _NO_FOLDER else folder
     db.session.flush()
     check_number(connection)
 
 
-_NONE: Final = "-"
+_NO_FOLDER: Final = "-"
 
 
 def beside(connection: Connection) -> str | None:
-    """Return the folder of the file that other connections of the project use under this name, or `_NONE`."""
+    """Return the folder of the file that other connections of the project use under this name, or `_NO_FOLDER`."""
     name = name_of(connection)
     others = select(Connection).where(
         Connection.project_id == connection.project_id,
@@ -79,7 +79,7 @@ def beside(connection: Connection) -> str | None:
     for other in db.session.scalars(others.order_by(Connection.deleted_at.is_not(None), Connection.id)):
         if name and name_of(other) == name:
             return other.file_folder
-    return _NONE
+    return _NO_FOLDER
 
 
 @contextlib.contextmanager
@@ -87,7 +87,7 @@ def trial(connection: Connection) -> Iterator[str]:
     """Yield the folder to test an unsaved connection in: that of the project's file with this name, otherwise a
     temporary one."""
     found = beside(connection)
-    if found is not _NONE:
+    if found is not _NO_FOLDER:
         connection.file_folder = found
         yield str(folder_of(connection))
         return
@@ -98,26 +98,30 @@ def trial(connection: Connection) -> Iterator[str]:
 def check_number(connection: Connection) -> None:
     """Raise quota_exceeded if the live connections of the workspace, including this one, use too many files. Removes
     files that no live connection uses to free space for a new one."""
-    live = [one for one in _live(connection.workspace_id) if one.id != connection.id]
-    number = len({(one.file_folder, name_of(one)) for one in (*live, connection)})
+    live = [other for other in _live_connections(connection.workspace_id) if other.id != connection.id]
+    number = len({(other.file_folder, name_of(other)) for other in (*live, connection)})
     if number > limits.MAX_SQLITE_FILES:
         text = (
             f"A workspace can have at most {limits.MAX_SQLITE_FILES} SQLite files. Delete a SQLite connection that you "
             "no longer need, or use a file that another connection of the project uses."
         )
         raise ApiError("quota_exceeded", text, {"limit_files": limits.MAX_SQLITE_FILES, "files": number - 1})
-    unused = _unused(connection.workspace_id, [*live, connection])
+    unused = _unused_files(connection.workspace_id, [*live, connection])
     for path in unused[: max(0, number + len(unused) - limits.MAX_SQLITE_FILES)]:
         remove(path)
 
 
-def _live(workspace_id: str) -> list[Connection]:
-    mine = (Connection.workspace_id == workspace_id, Connection.type == KIND, Connection.deleted_at.is_(None))
+def _live_connections(workspace_id: str) -> list[Connection]:
+    conditions = (
+        Connection.workspace_id == workspace_id,
+        Connection.type == KIND,
+        Connection.deleted_at.is_(None),
+    )
     with reading() as session:
-        return list(session.scalars(select(Connection).where(*mine)))
+        return list(session.scalars(select(Connection).where(*conditions)))
 
 
-def _unused(workspace_id: str, connections: list[Connection]) -> list[Path]:
+def _unused_files(workspace_id: str, connections: list[Connection]) -> list[Path]:
     """Return the files of a workspace that none of the connections uses, the least recently changed first."""
     named: dict[str | None, set[str]] = {}
     for connection in connections:
@@ -130,10 +134,10 @@ def _unused(workspace_id: str, connections: list[Connection]) -> list[Path]:
             "${" in name for name in names
         ):  # the name may come from a secret
             found.append(path)
-    return sorted(found, key=_changed)
+    return sorted(found, key=_modified_at)
 
 
-def _changed(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:
@@ -142,8 +146,8 @@ def _changed(path: Path) -> float:
 
 def files(workspace_id: str) -> list[Path]:
     """Return the database files of a workspace, without the journals next to them."""
-    own = root(workspace_id)
-    found = [*own.glob("*"), *own.glob("*/*")]
+    workspace_folder = root(workspace_id)
+    found = [*workspace_folder.glob("*"), *workspace_folder.glob("*/*")]
     return sorted(path for path in found if path.is_file() and not path.name.endswith(OWN_ENDINGS))
 
 
@@ -175,11 +179,11 @@ def allowance(workspace_id: str) -> Callable[[], int]:
     together therefore never exceed SQLITE_WORKSPACE_BYTES, regardless of parallel writers. Journals count, except for
     those of transactions in progress.
     """
-    own, reserve = root(workspace_id), limits.MAX_SQLITE_FILES * limits.SQLITE_GROWTH_BYTES
+    workspace_folder, reserve = root(workspace_id), limits.MAX_SQLITE_FILES * limits.SQLITE_GROWTH_BYTES
 
     def left() -> int:
-        fits = sum(_sizes(own)) + reserve <= limits.SQLITE_WORKSPACE_BYTES
-        return limits.SQLITE_GROWTH_BYTES if fits else 0
+        has_room = sum(_sizes(workspace_folder)) + reserve <= limits.SQLITE_WORKSPACE_BYTES
+        return limits.SQLITE_GROWTH_BYTES if has_room else 0
 
     return left
 
@@ -189,7 +193,7 @@ def make_room(workspace_id: str) -> None:
     left = allowance(workspace_id)
     if left():
         return
-    for path in _unused(workspace_id, _live(workspace_id)):
+    for path in _unused_files(workspace_id, _live_connections(workspace_id)):
         remove(path)
         if left():
             return
@@ -200,12 +204,14 @@ def sweep() -> int:
 
     Files directly in a workspace's folder are kept: they may have been created before files belonged to projects."""
     folder: Path = current_app.config["SETTINGS"].data_dir / "targets"
-    done = 0
-    for own in folder.glob("*/*/"):
+    removed = 0
+    for connection_folder in folder.glob("*/*/"):
         with reading() as session:
-            named = list(session.scalars(select(Connection).where(Connection.file_folder == own.name)))
-        for path in _unused(own.parent.name, named) if own.is_dir() else []:
-            if path.parent == own:
+            named = list(
+                session.scalars(select(Connection).where(Connection.file_folder == connection_folder.name))
+            )
+        for path in _unused_files(connection_folder.parent.name, named) if connection_folder.is_dir() else []:
+            if path.parent == connection_folder:
                 remove(path)
-                done += 1
-    return done
+                removed += 1
+    return removed

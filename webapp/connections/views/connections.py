@@ -21,7 +21,7 @@ bp = Blueprint("connections", __name__)
 ONE = "/connections/<connection_id>"
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS, pattern=r"\S")]
 Environment = Literal["dev", "test", "prod"]
-_TARGET = (
+_TARGET_ERRORS = (
     "target_failed",
     "target_timeout",
     "target_not_allowed",
@@ -167,20 +167,20 @@ def index(actor: Actor, query: ConnectionQuery) -> Response:
     )
 
 
-def _misplaced(actor: Actor, body: ConnectionIn) -> list[Fault]:
+def _ownership_faults(actor: Actor, body: ConnectionIn) -> list[Fault]:
     """Check that there is a type, and that any project and team are the caller's."""
     faults = [
         Fault(
             name,
             "not_yours",
             f"{name} must be the current one.",
-            f"Leave it out, or send {mine}.",
+            f"Leave it out, or send {current}.",
         )
-        for name, sent, mine in (
+        for name, sent, current in (
             ("project_id", body.project_id, actor.project_id),
             ("team_id", body.team_id, actor.team_id),
         )
-        if sent is not None and sent != mine
+        if sent is not None and sent != current
     ]
     if not (body.type or body.connection_type):
         faults.append(Fault("type", "missing", "This is needed: the kind of target, such as postgresql."))
@@ -190,7 +190,7 @@ def _misplaced(actor: Actor, body: ConnectionIn) -> list[Fault]:
 def _check(actor: Actor, body: ConnectionIn) -> list[Fault]:
     """Check a new connection, some of whose keys may be missing. Returns or raises the faults."""
     errors = Gathered()
-    errors.add(_misplaced(actor, body))
+    errors.add(_ownership_faults(actor, body))
     if kind := body.type or body.connection_type:
         with errors.check():
             connections.check(actor, kind, body.given())
@@ -198,11 +198,11 @@ def _check(actor: Actor, body: ConnectionIn) -> list[Fault]:
     return []
 
 
-def _more(actor: Actor, error: ApiError, said: Any) -> ApiError:
-    return with_more(error, said, ConnectionIn, partial(_check, actor))
+def _more_faults(actor: Actor, error: ApiError, body: Any) -> ApiError:
+    return with_more(error, body, ConnectionIn, partial(_check, actor))
 
 
-def _more_of_change(actor: Actor, error: ApiError, said: Any, connection_id: str) -> ApiError:
+def _more_faults_of_change(actor: Actor, error: ApiError, sent: Any, connection_id: str) -> ApiError:
     found = connections.get(actor, connection_id, "write")
 
     def check(body: ConnectionChange) -> None:
@@ -210,7 +210,7 @@ def _more_of_change(actor: Actor, error: ApiError, said: Any, connection_id: str
         if settings is not None:
             connections.check(actor, found.type, settings, found)
 
-    return with_more(error, said, ConnectionChange, check)
+    return with_more(error, sent, ConnectionChange, check)
 
 
 @route(
@@ -223,15 +223,15 @@ def _more_of_change(actor: Actor, error: ApiError, said: Any, connection_id: str
     status=201,
     idempotent=True,
     errors=("driver_missing", "quota_exceeded", "unavailable"),
-    more_faults=_more,
+    more_faults=_more_faults,
 )
 def create(actor: Actor, body: ConnectionIn) -> Response:
     """Create a connection and verify it. A connection that fails is saved as unverified."""
-    if faults := _misplaced(actor, body):
+    if faults := _ownership_faults(actor, body):
         raise with_more(
             validation_error(faults), body.model_dump(by_alias=True), ConnectionIn, partial(_check, actor)
         )
-    made = connections.create(
+    connection = connections.create(
         actor,
         name=body.name,
         type=body.type or body.connection_type or "",
@@ -239,16 +239,18 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
         environment=body.environment,
         read_only=body.is_read_only,
     )
-    where = url_for(".show", connection_id=made.id)
-    return reply(connections.as_json(made), status=201, see=where, tag=True, headers={"Location": where})
+    location = url_for(".show", connection_id=connection.id)
+    return reply(
+        connections.as_json(connection), status=201, see=location, tag=True, headers={"Location": location}
+    )
 
 
 @route(bp, ONE, scope="read", returns=ConnectionOut)
 def show(actor: Actor, connection_id: str) -> Response:
     """Get a connection."""
     found = connections.get(actor, connection_id)
-    used = versioning.told(actor, versioning.of(actor, found)) if g.face == "person" else []
-    return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used)
+    used_by = versioning.told(actor, versioning.of(actor, found)) if g.face == "person" else []
+    return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used_by)
 
 
 @route(
@@ -259,7 +261,7 @@ def show(actor: Actor, connection_id: str) -> Response:
     body=ConnectionChange,
     returns=ConnectionOut,
     errors=("version_conflict", "driver_missing", "quota_exceeded", "unavailable"),
-    more_faults=_more_of_change,
+    more_faults=_more_faults_of_change,
 )
 def change(actor: Actor, connection_id: str, body: ConnectionChange) -> Response:
     """Change a connection. New settings are verified."""
@@ -288,36 +290,42 @@ def restore(actor: Actor, connection_id: str) -> Response:
     return reply(connections.as_json(found), see=url_for(".show", connection_id=connection_id), tag=True)
 
 
-@route(bp, f"{ONE}/verify", ["POST"], scope="write", returns=VerificationOut, errors=_TARGET)
+@route(bp, f"{ONE}/verify", ["POST"], scope="write", returns=VerificationOut, errors=_TARGET_ERRORS)
 def verify(actor: Actor, connection_id: str) -> Response:
     """Verify a connection again, stage by stage."""
     found = connections.get(actor, connection_id, "write")
-    answer = inspection.verify(actor, found)
+    verification = inspection.verify(actor, found)
     if g.face == "program":
-        return reply(answer)
+        return reply(verification)
     see = url_for(".show", connection_id=connection_id)
     return reply(connections.as_json(found), template="connections/show.html", block="verification", see=see)
 
 
 @route(
-    bp, f"{ONE}/metadata", scope="read", query=MetadataQuery, returns=_METADATA, errors=_TARGET, reads=False
+    bp,
+    f"{ONE}/metadata",
+    scope="read",
+    query=MetadataQuery,
+    returns=_METADATA,
+    errors=_TARGET_ERRORS,
+    reads=False,
 )
 def metadata(actor: Actor, connection_id: str, query: MetadataQuery) -> Response:
     """Get the metadata of the target: tables with columns, keys and relations, as last read."""
     found = connections.get(actor, connection_id)
     known = inspection.metadata_json(actor, found, query.refresh)
-    wanted = (query.q or "").casefold()
-    names = {one.strip() for one in query.entity.split(",")} if query.entity else None
-    fit = [
-        one
-        for one in known["entities"]
-        if wanted in one["name"].casefold() and (names is None or one["name"] in names)
+    search = (query.q or "").casefold()
+    names = {entity.strip() for entity in query.entity.split(",")} if query.entity else None
+    matches = [
+        entity
+        for entity in known["entities"]
+        if search in entity["name"].casefold() and (names is None or entity["name"] in names)
     ]
-    answer = {
+    result = {
         "kind": known["kind"],
         "version": known["version"],
         "metadata_at": connections.as_json(found)["metadata_at"],
-        "total": len(fit),
-        "entities": fit[: query.limit],
+        "total": len(matches),
+        "entities": matches[: query.limit],
     }
-    return reply(answer, template="connections/metadata.html", connection=found, query=query)
+    return reply(result, template="connections/metadata.html", connection=found, query=query)

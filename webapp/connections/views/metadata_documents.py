@@ -33,10 +33,10 @@ def put(actor: Actor, connection_id: str) -> Response:
 
     It is used from now on, and no metadata is fetched from the target.
     """
-    return reply(_put(actor, connection_id, request.get_data()))
+    return reply(_save(actor, connection_id, request.get_data()))
 
 
-def _put(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
+def _save(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
     connection = connections.get(actor, connection_id, "write")
     if not document:
         text, hint = "There is no document in the body.", "Send the file itself, not JSON around it."
@@ -46,23 +46,23 @@ def _put(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
     return metadata_documents.put(actor, connection, document, *found)
 
 
-def _again(actor: Actor, error: ApiError, connection_id: str) -> str:
+def _page_with_errors(actor: Actor, error: ApiError, connection_id: str) -> str:
     """Show the page of the connection with the errors of the document."""
     found = connections.get(actor, connection_id)
-    data, used = connections.as_json(found), versioning.told(actor, versioning.of(actor, found))
-    return render_template("connections/show.html", data=data, used_by=used, refused=error)
+    data, used_by = connections.as_json(found), versioning.told(actor, versioning.of(actor, found))
+    return render_template("connections/show.html", data=data, used_by=used_by, refused=error)
 
 
-@route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True, on_fault=_again)
+@route(bp, ONE, ["POST"], scope="write", programs=False, hidden=True, on_fault=_page_with_errors)
 def upload(actor: Actor, connection_id: str) -> Response:
     """Upload a document from a form, with the file in `document`."""
     file = request.files.get("document")
-    told = _put(actor, connection_id, file.read() if file else b"")
+    details = _save(actor, connection_id, file.read() if file else b"")
     inspection.verified(
         connections.get(actor, connection_id)
     )  # the cached metadata of the target are no longer valid
     see = url_for("connections.show", connection_id=connection_id)
-    return reply(see=see, flashed=f"The document is stored: {told['entities']:,} entities.")
+    return reply(see=see, flashed=f"The document is stored: {details['entities']:,} entities.")
 
 
 @route(bp, ONE, scope="read", produces=("application/octet-stream",))
@@ -71,10 +71,10 @@ def show(actor: Actor, connection_id: str) -> Response:
     document = document_of(connections.get(actor, connection_id))
     if document is None:
         raise ApiError("not_found", "This connection has no metadata document.")
-    answer = make_response(document)
-    answer.headers["Content-Type"] = "application/octet-stream"
-    answer.headers["Content-Disposition"] = "attachment; filename=metadata-document"
-    return answer
+    response = make_response(document)
+    response.headers["Content-Type"] = "application/octet-stream"
+    response.headers["Content-Disposition"] = "attachment; filename=metadata-document"
+    return response
 
 
 @route(bp, ONE, ["DELETE"], scope="write", returns=ConnectionOut, errors=("validation_error",))

@@ -59,12 +59,12 @@ _SECTION_OF: Final = {
     "idempotent": "rows", "default_headers": "requests", "csrf": "requests", "sap_client": "requests",
     "language": "requests", "odata_version": "requests", "verify_tls": "requests",
 }  # fmt: skip
-_WORDS: Final = {
+_ENTITY_NOUNS: Final = {
     "mongodb": ("collection", "collections", "keys"),
     "odata": ("entity set", "entity sets", "properties"),
     "openapi": ("operation", "operations", "properties"),
 }
-_ALONE: Final = ("request_template", "retry")  # groups that are folded under their own titles
+_OWN_SECTIONS: Final = ("request_template", "retry")  # groups that are folded under their own titles
 
 
 class KindQuery(Query):
@@ -96,29 +96,31 @@ def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str
     takes_rows = bool(kind.can.modes)
     found: dict[str, list[Any]] = {}
     for part in form.parts:
-        said = None if isinstance(part, Group) else part.group
-        place = _SECTION_OF.get(part.short_name) or ("target" if getattr(part, "required", False) else "more")
-        place = "more" if place == "rows" and not takes_rows else place
-        key = part.name if part.short_name in _ALONE else said or place
+        group = None if isinstance(part, Group) else part.group
+        default = _SECTION_OF.get(part.short_name) or (
+            "target" if getattr(part, "required", False) else "more"
+        )
+        default = "more" if default == "rows" and not takes_rows else default
+        key = part.name if part.short_name in _OWN_SECTIONS else group or default
         found.setdefault(key, []).append(part)
-    shown = [
-        Section(title, folded, found[key], folded and _unusual(found[key], faults))
+    visible = [
+        Section(title, folded, found[key], folded and _needs_attention(found[key], faults))
         for key, title, folded in _SECTIONS
         if key in found
     ]
     order = list(_SECTION_OF)
-    for one in shown:  # settings without a group are in the order of _SECTION_OF
+    for one in visible:  # settings without a group are in the order of _SECTION_OF
         one.parts.sort(key=lambda part: order.index(part.short_name) if part.short_name in order else -1)
-    at = next((at for at, one in enumerate(shown) if one.folded), len(shown))
+    at = next((at for at, one in enumerate(visible) if one.folded), len(visible))
     alone = [Section("", True, found[one.name], False) for one in form.parts if one.name in found]
-    return shown[:at] + alone + shown[at:]
+    return visible[:at] + alone + visible[at:]
 
 
-def _unusual(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
+def _needs_attention(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
     """Return whether a folded section has non-default values or errors."""
     for part in parts:
         inner = part.controls() if isinstance(part, Group) else [part]
-        if any(one.name in faults for one in inner):
+        if any(control.name in faults for control in inner):
             return True
         if part.filled if isinstance(part, Group) else part.data not in ("", None, [], part.default):
             return True
@@ -152,26 +154,26 @@ def page(
     actor: Actor,
     kind: str,
     connection: Connection | None,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     error: ApiError | None = None,
     tested: Mapping[str, Any] | None = None,
 ) -> Response:
     """Render the form of a new or existing connection, with the submitted values if there are any, and the result of a
     test of them."""
     formdata = request.form if request.method == "POST" else None
-    form = SettingsForm(KINDS[kind].Settings, given.get("settings"), formdata=formdata)
-    told = error.details.get("fields", ()) if error else ()
-    mine = [one for one in told if one["path"] in OWN.controls]
-    about_itself = ApiError("validation_error", details={"fields": mine}) if mine else None
-    own = OWN.draw({**given, "type": kind}, sent=formdata, error=about_itself)
+    form = SettingsForm(KINDS[kind].Settings, values.get("settings"), formdata=formdata)
+    errors = error.details.get("fields", ()) if error else ()
+    own_errors = [one for one in errors if one["path"] in OWN.controls]
+    own_error = ApiError("validation_error", details={"fields": own_errors}) if own_errors else None
+    own = OWN.draw({**values, "type": kind}, sent=formdata, error=own_error)
     own["name"].render_kw["placeholder"] = KINDS[kind].title
-    faults = form.placed(told) | {one.name: " ".join(one.errors) for one in own.wrong}
-    others = [one for one in told if not form.placed([one]) and one["path"] not in OWN.controls]
+    faults = form.placed(errors) | {one.name: " ".join(one.errors) for one in own.wrong}
+    others = [one for one in errors if not form.placed([one]) and one["path"] not in OWN.controls]
     texts = [] if faults or others or error is None else [error.message]
     texts += [f"{one['message']} {one.get('hint') or ''}".strip() for one in others]
     if error and "hint" in error.details:
         texts.append(error.details["hint"])
-    shown = render_template(
+    html = render_template(
         FORM,
         kind=KINDS[kind],
         kinds=[(one, ABOUT.get(name, "")) for name, one in KINDS.items()],
@@ -182,13 +184,13 @@ def page(
         setting_of=functools.partial(
             setting_of, {control.short_name: control.name for control in _controls(form)}
         ),
-        held=_held(form, formdata),
+        held=_values_of_other_kinds(form, formdata),
         faults=faults,
         places=places((own, form), faults),
         texts=texts,
         networks=current_app.config["SETTINGS"].reachable_networks,
     )
-    return Response(shown, error.status if error else 200, mimetype="text/html")
+    return Response(html, error.status if error else 200, mimetype="text/html")
 
 
 # The settings that a failing stage of a verification is about, the first that the kind has.
@@ -222,18 +224,18 @@ def _controls(form: SettingsForm) -> Iterator[Any]:
             yield part
 
 
-def _held(form: SettingsForm, formdata: Any) -> list[tuple[str, str]]:
+def _values_of_other_kinds(form: SettingsForm, formdata: Any) -> list[tuple[str, str]]:
     """Return what was typed for settings that only other kinds have, so that it is still there when the kind changes
     back. Secrets are left out: a page shows them only in their own input."""
     if formdata is None:
         return []
-    shown = {control.name for control in _controls(form)}
-    kept = [
+    visible = {control.name for control in _controls(form)}
+    values = [
         (name, value)
         for name, value in formdata.items(multi=True)
-        if name.startswith("settings.") and name not in shown and value and not _SECRET_NAME.search(name)
+        if name.startswith("settings.") and name not in visible and value and not _SECRET_NAME.search(name)
     ]
-    return kept[: limits.MAX_FIELDS]
+    return values[: limits.MAX_FIELDS]
 
 
 _SECRET_NAME: Final = re.compile(r"password|secret|token|key|string", re.IGNORECASE)
@@ -248,19 +250,21 @@ def new(actor: Actor, query: KindQuery) -> Response:
 @route(bp, "/connections/new", ["POST"], scope="write", programs=False, hidden=True)
 def create(actor: Actor) -> Response:
     """Create a connection from its form, or show the form with errors."""
-    given = form_values(request.form)
+    values = form_values(request.form)
     verb, _, chosen = request.form.get("do", "").partition(":")
-    kind = connections.kind_of(chosen if verb == "kind" else str(given.get("type", "")))
+    kind = connections.kind_of(chosen if verb == "kind" else str(values.get("type", "")))
     if verb in ("draw", "kind"):
-        return page(actor, kind, None, given)
+        return page(actor, kind, None, values)
     settings = settings_from(KINDS[kind], {})
     try:
         if verb == "test":
-            return page(actor, kind, None, given, tested=connections.tried(actor, kind, settings))
+            return page(actor, kind, None, values, tested=connections.tried(actor, kind, settings))
         body = parse(
-            ConnectionIn, {**_own(given, KINDS[kind].title), "type": kind, "settings": settings}, strict=False
+            ConnectionIn,
+            {**_general_values(values, KINDS[kind].title), "type": kind, "settings": settings},
+            strict=False,
         )
-        made = connections.create(
+        connection = connections.create(
             actor,
             name=body.name,
             type=kind,
@@ -269,8 +273,8 @@ def create(actor: Actor) -> Response:
             read_only=body.is_read_only,
         )
     except ApiError as error:
-        return page(actor, kind, None, {**given, "settings": {}}, error)
-    return see_other(url_for("connections.show", connection_id=made.id))
+        return page(actor, kind, None, {**values, "settings": {}}, error)
+    return see_other(url_for("connections.show", connection_id=connection.id))
 
 
 @route(bp, "/connections/<connection_id>/edit", scope="write", programs=False, hidden=True)
@@ -284,33 +288,33 @@ def edit(actor: Actor, connection_id: str) -> Response:
 def change(actor: Actor, connection_id: str) -> Response:
     """Change a connection from its form, or show the form with errors."""
     found = connections.get(actor, connection_id, "write", lock=True)
-    given = form_values(request.form)
+    values = form_values(request.form)
     stored = connections.as_json(found)["settings"]
     if request.form.get("do") == "draw":
-        return page(actor, found.type, found, {**given, "settings": stored})
+        return page(actor, found.type, found, {**values, "settings": stored})
     settings = settings_from(KINDS[found.type], stored)
     try:
         if request.form.get("do") == "test":
-            answer = connections.tried(actor, found.type, settings, found)
+            tested = connections.tried(actor, found.type, settings, found)
             found = connections.get(actor, connection_id, "write")
-            return page(actor, found.type, found, {**given, "settings": stored}, tested=answer)
-        changes = parse(ConnectionChange, _own(given, found.name), strict=False).model_dump(
+            return page(actor, found.type, found, {**values, "settings": stored}, tested=tested)
+        changes = parse(ConnectionChange, _general_values(values, found.name), strict=False).model_dump(
             by_alias=True, exclude_unset=True
         )
         if settings != stored:
             changes["settings"] = settings
         connections.change(actor, found, changes)
     except ApiError as error:
-        return page(actor, found.type, found, {**given, "settings": stored}, error)
+        return page(actor, found.type, found, {**values, "settings": stored}, error)
     return see_other(url_for("connections.show", connection_id=connection_id))
 
 
-def _own(given: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
-    """Return the input of a form except for the settings; `otherwise` is the default name."""
+def _general_values(values: Mapping[str, Any], default_name: str) -> dict[str, Any]:
+    """Return the input of a form except for the settings; `default_name` is the default name."""
     return {
-        "name": str(given.get("name", "")).strip() or otherwise,
-        "environment": given.get("environment") or "dev",
-        "read_only": "read_only" in given,
+        "name": str(values.get("name", "")).strip() or default_name,
+        "environment": values.get("environment") or "dev",
+        "read_only": "read_only" in values,
     }
 
 
@@ -332,21 +336,21 @@ def tables_page(
     error: ApiError | None = None,
 ) -> Response:
     """Return the page of a connection's tables. `made`: the templates that were just created from some of them."""
-    known, fit = None, []
+    known, matches = None, []
     try:
         known = inspection.metadata(actor, found, query.refresh)
-    except ApiError as trouble:
-        error = error or trouble
+    except ApiError as read_error:
+        error = error or read_error
     if known is not None:
-        wanted = query.q.strip().casefold()
-        fit = [one for one in known.entities if wanted in one.name.casefold()]
+        search = query.q.strip().casefold()
+        matches = [entity for entity in known.entities if search in entity.name.casefold()]
     context = {
         "connection": connections.as_json(found),
         "metadata": known,
-        "total": len(fit),
-        "entities": fit[query.start : query.start + limits.METADATA_PAGE],
+        "total": len(matches),
+        "entities": matches[query.start : query.start + limits.METADATA_PAGE],
         "after": query.start + limits.METADATA_PAGE
-        if len(fit) > query.start + limits.METADATA_PAGE
+        if len(matches) > query.start + limits.METADATA_PAGE
         else None,
         "query": query,
         "made": made,
@@ -369,27 +373,27 @@ def reached(connection: Mapping[str, Any]) -> str:
 
 def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return code examples for the API."""
-    at, kind = f"{snippets.origin()}/connections/{connection['id']}", KINDS[connection["type"]]
-    made = [("Verify the connection", snippets.curl("POST", f"{at}/verify"))]
+    url, kind = f"{snippets.origin()}/connections/{connection['id']}", KINDS[connection["type"]]
+    examples = [("Verify the connection", snippets.curl("POST", f"{url}/verify"))]
     if not holds(connection):
-        return made
-    one = {"odata": "Orders", "openapi": "POST /orders"}.get(kind.kind, "customers")
-    made += [
-        ("Read the metadata", snippets.curl("GET", f"{at}/metadata?refresh=true")),
+        return examples
+    example_entity = {"odata": "Orders", "openapi": "POST /orders"}.get(kind.kind, "customers")
+    examples += [
+        ("Read the metadata", snippets.curl("GET", f"{url}/metadata?refresh=true")),
         (
             f"Create templates from {words(connection)[1]}",
-            snippets.curl("POST", f"{at}/templates", {"entities": [one]}),
+            snippets.curl("POST", f"{url}/templates", {"entities": [example_entity]}),
         ),
     ]
     if getattr(kind, "reads_document", False):
-        upload = snippets.curl("PUT", f"{at}/metadata-document", more="--data-binary @metadata.xml")
-        made.append(("Upload a metadata document", upload))
-    return made
+        upload = snippets.curl("PUT", f"{url}/metadata-document", more="--data-binary @metadata.xml")
+        examples.append(("Upload a metadata document", upload))
+    return examples
 
 
 def words(connection: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the words for what a connection contains: singular, plural, and the word for columns."""
-    return _WORDS.get(connection["type"], ("table", "tables", "columns"))
+    return _ENTITY_NOUNS.get(connection["type"], ("table", "tables", "columns"))
 
 
 def holds(connection: Mapping[str, Any]) -> bool:

@@ -97,9 +97,9 @@ def _page(
     error: ApiError | None = None,
 ) -> Response:
     """Render the page of secrets, with the form of a new one or of the `edited` one."""
-    projects = {one.id: one.name for one in tenancy.projects_of(actor)}
+    projects = {project.id: project.name for project in tenancy.projects_of(actor)}
     hosts = (edited or {}).get("allowed_hosts", [])
-    given = {
+    values = {
         **(edited or {}),
         "value": None,
         "allowed_hosts": "\n".join(hosts or []),
@@ -107,7 +107,7 @@ def _page(
         "project_id": (edited or {}).get("project_id") or "",
     }
     form = SECRET.draw(
-        given,
+        values,
         sent=request.form if error else None,
         error=error,
         choices={"project_id": [("", "All projects"), *projects.items()]},
@@ -115,7 +115,7 @@ def _page(
     return reply(data, template=PAGE, projects=projects, query=query, edited=edited, form=form)
 
 
-def _again(actor: Actor, error: ApiError) -> Response:
+def _page_with_errors(actor: Actor, error: ApiError) -> Response:
     data = secrets.listing(actor).as_dict(secrets.as_json)
     return _page(actor, data, ListQuery(), error=error)
 
@@ -147,16 +147,23 @@ def put(actor: Actor, name: str, body: SecretIn) -> Response:
     are set, or until a caller who may manage secrets saves a connection that uses it, which adds the
     connection's hosts.
     """
-    said = body.model_dump(include={"allowed_hosts", "project_id"} & body.model_fields_set)
-    secret, fresh = secrets.put(actor, name, body.value, **said)
+    changes = body.model_dump(include={"allowed_hosts", "project_id"} & body.model_fields_set)
+    secret, is_new = secrets.put(actor, name, body.value, **changes)
     message = f"The secret {name} is stored."
     return reply(
-        secrets.as_json(secret), status=201 if fresh else 200, see=url_for("secrets.index"), flashed=message
+        secrets.as_json(secret), status=201 if is_new else 200, see=url_for("secrets.index"), flashed=message
     )
 
 
 @route(
-    bp, "/secrets", ["POST"], scope="secrets", body=SecretForm, programs=False, hidden=True, on_fault=_again
+    bp,
+    "/secrets",
+    ["POST"],
+    scope="secrets",
+    body=SecretForm,
+    programs=False,
+    hidden=True,
+    on_fault=_page_with_errors,
 )
 def store(actor: Actor, body: SecretForm) -> Response:
     """Create or change a secret from its form."""
