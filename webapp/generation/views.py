@@ -102,7 +102,7 @@ EXPORT: Final = FormSpec(
 def context(
     actor: Actor,
     template: Template,
-    given: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
     *,
     sent: Any = None,
     error: ApiError | None = None,
@@ -122,7 +122,7 @@ def context(
         rest = [Fault(**field) for field in fields if field["path"] not in names]
         error = validation_error(rest) if rest else None
     form = EXPORT.draw(
-        {"format": "csv", "count": data["quantity"], **(given or {})}, sent=sent, error=error, id="x-"
+        {"format": "csv", "count": data["quantity"], **(values or {})}, sent=sent, error=error, id="x-"
     )
     count, locale = form["count"], form["locale"]
     count.render_kw = {
@@ -132,7 +132,7 @@ def context(
     }
     locale.render_kw = {**locale.render_kw, "placeholder": data["locale"] or "the template's"}
     wrong = [(item.anchor, item.label.text, " ".join(item.errors)) for item in form.wrong]
-    of_sections = [
+    section_faults = [
         (item.id, item.label.text, faults[item.name])
         for _, section in sections
         for item in section
@@ -143,7 +143,7 @@ def context(
         "form": form,
         "sections": sections,
         "faults": faults,
-        "places": [*wrong, *of_sections],
+        "places": [*wrong, *section_faults],
         "texts": list(form.form_errors),
     }
 
@@ -181,34 +181,34 @@ class PreviewIn(PreviewInput):
     """Three rows of a template or, with `fields`, of an unsaved draft of it."""
 
 
-def more_of_saved(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
+def more_of_saved(actor: Actor, error: ApiError, body: Any, template_id: str) -> ApiError:
     """Return the error of a request for rows of a saved template, with what else is wrong with the request."""
     head = generate.find_template(actor, template_id, "generate")
 
-    def check(ask: GenerateInput) -> None:
-        generate.requested(actor, head, ask, fetch=False)
+    def check(request: GenerateInput) -> None:
+        generate.requested(actor, head, request, fetch=False)
 
-    return with_more(error, said, GenerateInput, check)
+    return with_more(error, body, GenerateInput, check)
 
 
-def more_of_draft(actor: Actor, error: ApiError, said: Any) -> ApiError:
+def more_of_draft(actor: Actor, error: ApiError, body: Any) -> ApiError:
     """Return the error of a request for rows of a draft, with what else is wrong with the request."""
 
-    def check(ask: DraftInput) -> None:
-        generate.requested_of_draft(actor, ask, fetch=False)
+    def check(request: DraftInput) -> None:
+        generate.requested_of_draft(actor, request, fetch=False)
 
-    return with_more(error, said, DraftInput, check)
-
-
-def _more_of_preview(actor: Actor, error: ApiError, said: Any, template_id: str) -> ApiError:
-    def check(ask: PreviewInput) -> None:
-        generate.check_preview(actor, ask, template_id)
-
-    return with_more(error, said, PreviewInput, check)
+    return with_more(error, body, DraftInput, check)
 
 
-def _more_of_draft_preview(actor: Actor, error: ApiError, said: Any) -> ApiError:
-    return with_more(error, said, DraftPreviewInput, lambda ask: generate.check_preview(actor, ask))
+def _more_faults_of_preview(actor: Actor, error: ApiError, body: Any, template_id: str) -> ApiError:
+    def check(request: PreviewInput) -> None:
+        generate.check_preview(actor, request, template_id)
+
+    return with_more(error, body, PreviewInput, check)
+
+
+def _more_faults_of_draft_preview(actor: Actor, error: ApiError, body: Any) -> ApiError:
+    return with_more(error, body, DraftPreviewInput, lambda ask: generate.check_preview(actor, ask))
 
 
 class BadCell(Output):
@@ -277,14 +277,14 @@ def draft(actor: Actor, body: DraftIn) -> Response:
     returns=PreviewOut,
     reads=True,
     errors=_PREVIEW_ERRORS,
-    more_faults=_more_of_preview,
+    more_faults=_more_faults_of_preview,
 )
 def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
     """Generate the first three rows of a template, or of an unsaved draft of it. They do not count toward the quota.
 
     They equal the first three rows that generate returns with the same seed.
     """
-    return _previewed(generate.preview(actor, template_id, body))
+    return _preview_response(generate.preview(actor, template_id, body))
 
 
 @route(
@@ -296,11 +296,11 @@ def preview(actor: Actor, template_id: str, body: PreviewIn) -> Response:
     returns=PreviewOut,
     reads=True,
     errors=_PREVIEW_ERRORS,
-    more_faults=_more_of_draft_preview,
+    more_faults=_more_faults_of_draft_preview,
 )
 def preview_draft(actor: Actor, body: DraftPreviewIn) -> Response:
     """Generate the first three rows of an unsaved template. They do not count toward the quota."""
-    return _previewed(generate.preview_draft(actor, body, body.fetch))
+    return _preview_response(generate.preview_draft(actor, body, body.fetch))
 
 
 def format_by_accept() -> str | None:
@@ -308,26 +308,26 @@ def format_by_accept() -> str | None:
     the body. Other Accept headers have no effect."""
     if "text/csv" not in request.headers.get("Accept", "").lower():
         return None
-    wanted: dict[str, float] = {}
+    qualities: dict[str, float] = {}
     for kind, quality in request.accept_mimetypes:
-        plain = (
+        media_type = (
             kind.partition(";")[0].strip().lower()
         )  # its parameters (charset, header) do not select another format
-        if plain != "*/*":
-            wanted[plain] = max(quality, wanted.get(plain, 0))
-    best = max(wanted.values(), default=0)
-    return "csv" if 0 < wanted.get("text/csv", 0) == best else None
+        if media_type != "*/*":
+            qualities[media_type] = max(quality, qualities.get(media_type, 0))
+    best = max(qualities.values(), default=0)
+    return "csv" if 0 < qualities.get("text/csv", 0) == best else None
 
 
-def streamed(made: Generation) -> Response:
+def streamed(generation: Generation) -> Response:
     """Return rows as a response that proxies do not buffer."""
-    headers = {**made.recipe.headers(), "X-Accel-Buffering": "no"}
-    return Response(made.body, headers=headers, content_type=made.recipe.content_type)
+    headers = {**generation.recipe.headers(), "X-Accel-Buffering": "no"}
+    return Response(generation.body, headers=headers, content_type=generation.recipe.content_type)
 
 
-def _previewed(made: Preview) -> Response:
-    rows: Any = orjson.Fragment(made.rows) if g.face == "program" else orjson.loads(made.rows)
-    data = {"rows": rows, "seed": made.seed, "warnings": made.warnings[: limits.MAX_FAULTS]}
-    if made.bad is not None:
-        data["bad"] = made.bad
-    return reply(data, headers=made.recipe.pins.headers())
+def _preview_response(result: Preview) -> Response:
+    rows: Any = orjson.Fragment(result.rows) if g.face == "program" else orjson.loads(result.rows)
+    data = {"rows": rows, "seed": result.seed, "warnings": result.warnings[: limits.MAX_FAULTS]}
+    if result.bad is not None:
+        data["bad"] = result.bad
+    return reply(data, headers=result.recipe.pins.headers())

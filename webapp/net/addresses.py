@@ -56,7 +56,7 @@ class Proxies:
     def origin(self, peer: str, scheme: str, forwarded_for: str, forwarded_proto: str) -> Origin:
         """Return the client of a request, from the socket's peer and the X-Forwarded-For and -Proto headers."""
         if not self.trusts(peer):
-            return Origin(_plain(peer), scheme, bool(forwarded_for or forwarded_proto))
+            return Origin(_normalized(peer), scheme, bool(forwarded_for or forwarded_proto))
         client = peer
         for hop in reversed([part.strip() for part in forwarded_for.split(",") if part.strip()]):
             address = parse(hop)
@@ -66,7 +66,7 @@ class Proxies:
             if not self.trusts(client):
                 break
         proto = forwarded_proto.split(",")[-1].strip().casefold()
-        return Origin(_plain(client), proto if proto in ("http", "https") else scheme, False)
+        return Origin(_normalized(client), proto if proto in ("http", "https") else scheme, False)
 
 
 @lru_cache(maxsize=4096)
@@ -86,7 +86,7 @@ def parse(text: str) -> Address | None:
     return mapped or address
 
 
-def _plain(peer: str) -> str:
+def _normalized(peer: str) -> str:
     address = parse(peer)
     return str(address) if address else peer
 

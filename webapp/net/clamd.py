@@ -25,8 +25,8 @@ class ScannerError(Exception):
 class Scan:
     """The scan of one file. Created by `open_scan`."""
 
-    def __init__(self, door: socket.socket) -> None:
-        self._door = door
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
         self._send(b"zINSTREAM\0")
 
     def feed(self, piece: bytes) -> None:
@@ -37,57 +37,57 @@ class Scan:
     def verdict(self) -> str | None:
         """Return the name of the malware in the file, or None. Raises ScannerError."""
         self._send(struct.pack("!I", 0))
-        told = self._answer()
-        if told == _CLEAN:
+        answer = self._answer()
+        if answer == _CLEAN:
             return None
-        if told.endswith(_FOUND):
-            return told.removeprefix("stream: ").removesuffix(_FOUND)
-        raise ScannerError(f"it answered {told or 'nothing'!r}")
+        if answer.endswith(_FOUND):
+            return answer.removeprefix("stream: ").removesuffix(_FOUND)
+        raise ScannerError(f"it answered {answer or 'nothing'!r}")
 
     def _send(self, data: bytes) -> None:
         try:
-            self._door.sendall(data)
+            self._socket.sendall(data)
         except OSError as error:
-            told = ""
+            answer = ""
             with suppress(
                 ScannerError
             ):  # it says why it hangs up, if there is time: StreamMaxLength of clamd.conf
-                told = self._answer()
-            raise ScannerError(told or f"it closed the connection ({type(error).__name__})") from None
+                answer = self._answer()
+            raise ScannerError(answer or f"it closed the connection ({type(error).__name__})") from None
 
     def _answer(self) -> str:
-        found = b""
+        received = b""
         try:
             while (
-                b"\0" not in found
-                and len(found) < _ANSWER_BYTES
-                and (piece := self._door.recv(_ANSWER_BYTES))
+                b"\0" not in received
+                and len(received) < _ANSWER_BYTES
+                and (piece := self._socket.recv(_ANSWER_BYTES))
             ):
-                found += piece
+                received += piece
         except OSError as error:
             raise ScannerError(f"it closed the connection ({type(error).__name__})") from None
-        return found.partition(b"\0")[0].decode("utf-8", "replace")
+        return received.partition(b"\0")[0].decode("utf-8", "replace")
 
 
 @contextmanager
-def begun(where: Scanner) -> Iterator[Scan]:
+def begun(scanner: Scanner) -> Iterator[Scan]:
     """Start the scan of one file. Raises ScannerError."""
-    with closing(_connected(where)) as door:
-        door.settimeout(limits.SCANNER_SECONDS)
-        yield Scan(door)
+    with closing(_connect(scanner)) as sock:
+        sock.settimeout(limits.SCANNER_SECONDS)
+        yield Scan(sock)
 
 
-def _connected(where: Scanner) -> socket.socket:
+def _connect(scanner: Scanner) -> socket.socket:
     try:
-        if not where.path:
-            return socket.create_connection((where.host, where.port), limits.SCANNER_CONNECT_SECONDS)
-        door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if not scanner.path:
+            return socket.create_connection((scanner.host, scanner.port), limits.SCANNER_CONNECT_SECONDS)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            door.settimeout(limits.SCANNER_CONNECT_SECONDS)
-            door.connect(where.path)
+            sock.settimeout(limits.SCANNER_CONNECT_SECONDS)
+            sock.connect(scanner.path)
         except OSError:
-            door.close()
+            sock.close()
             raise
-        return door
+        return sock
     except OSError as error:
         raise ScannerError(f"it could not be reached ({error.strerror or type(error).__name__})") from None

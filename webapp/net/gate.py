@@ -23,7 +23,7 @@ NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 # Metadata services of cloud providers, which return credentials: blocked even inside an allowed network,
 # unless the allowed network is one of these or a part of it. Link-local; Azure's WireServer; AWS over IPv6;
 # Alibaba; Oracle; Google over IPv6.
-_METADATA: Final[tuple[Network, ...]] = tuple(
+_METADATA_NETWORKS: Final[tuple[Network, ...]] = tuple(
     ipaddress.ip_network(one)
     for one in (
         "169.254.0.0/16", "fe80::/10", "168.63.129.16/32", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32",
@@ -35,7 +35,7 @@ _METADATA: Final[tuple[Network, ...]] = tuple(
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 # Inside that range, or not special in the standard library, but leading elsewhere: 6to4 and its relays (RFC
 # 7526), Teredo (RFC 4380), documentation (RFC 9637).
-_DETOURS: Final[tuple[Network, ...]] = tuple(
+_TRANSITION_NETWORKS: Final[tuple[Network, ...]] = tuple(
     ipaddress.ip_network(one) for one in ("2002::/16", "192.88.99.0/24", "2001::/32", "3fff::/20")
 )
 _NAT64: Final = ipaddress.IPv6Network(
@@ -64,7 +64,7 @@ class Gate:
     """
 
     def __init__(self, allowed: Iterable[str] = (), secrets: Mapping[str, Sequence[str]] = NOTHING) -> None:
-        self.allowed: tuple[Network, ...] = tuple(ipaddress.ip_network(one) for one in allowed)
+        self.allowed: tuple[Network, ...] = tuple(ipaddress.ip_network(network) for network in allowed)
         self.secrets = secrets
 
     def without_secrets(self) -> Gate:
@@ -86,43 +86,52 @@ class Gate:
         except (OSError, UnicodeError):
             raise GateError("unresolved", f"The host {host} could not be resolved.") from None
         seen = dict.fromkeys(str(item[4][0]).partition("%")[0] for item in found)
-        fit = [one for one in seen if self.allows(ipaddress.ip_address(one))]
-        if not fit:
+        allowed = [address for address in seen if self.allows(ipaddress.ip_address(address))]
+        if not allowed:
             raise GateError("not_allowed", f"{host} is in a network to which connections are not allowed.")
-        return fit[: limits.TARGET_ADDRESSES]
+        return allowed[: limits.TARGET_ADDRESSES]
 
     def allows(self, address: Address) -> bool:
         """Return whether connections to an address are allowed."""
         address = getattr(address, "ipv4_mapped", None) or address  # the kernel treats both the same
-        named = [one for one in self.allowed if address.version == one.version and address in one]
-        kept = next((one for one in _METADATA if address.version == one.version and address in one), None)
-        if kept is not None:
-            return any(one.prefixlen >= kept.prefixlen for one in named)
-        return bool(named) or _is_public(address)
+        matching = [
+            network for network in self.allowed if address.version == network.version and address in network
+        ]
+        metadata_network = next(
+            (
+                network
+                for network in _METADATA_NETWORKS
+                if address.version == network.version and address in network
+            ),
+            None,
+        )
+        if metadata_network is not None:
+            return any(network.prefixlen >= metadata_network.prefixlen for network in matching)
+        return bool(matching) or _is_public(address)
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
         """Return a socket to the first of the host's addresses that accepts a connection.
 
         `timeout` is in seconds for all addresses together. Raises GateError if none accepts.
         """
-        until = time.monotonic() + timeout
-        reason, said = "unreachable", ""
+        deadline = time.monotonic() + timeout
+        reason, message = "unreachable", ""
         for address in self.addresses(host, port):
-            left = until - time.monotonic()
+            left = deadline - time.monotonic()
             if left <= 0:
                 break
             try:
                 return socket.create_connection((address, port), left)
             except TimeoutError:
-                reason, said = "timeout", f"{host}:{port} did not respond within {timeout:g} s."
+                reason, message = "timeout", f"{host}:{port} did not respond within {timeout:g} s."
             except ConnectionRefusedError:
-                reason, said = "refused", f"No server is listening on {host}:{port}."
+                reason, message = "refused", f"No server is listening on {host}:{port}."
             except OSError as error:
-                reason, said = (
+                reason, message = (
                     "unreachable",
                     f"{host}:{port} could not be reached: {error.strerror or error}.",
                 )
-        raise GateError(reason, said or f"{host}:{port} did not respond within {timeout:g} s.")
+        raise GateError(reason, message or f"{host}:{port} did not respond within {timeout:g} s.")
 
 
 def _is_public(address: Address) -> bool:
@@ -132,5 +141,8 @@ def _is_public(address: Address) -> bool:
             return _is_public(ipaddress.IPv4Address(int(address) & _IPV4))
         if address not in _UNICAST:
             return False
-    closed = any(address.version == one.version and address in one for one in (*_DETOURS, *_METADATA))
-    return address.is_global and not address.is_multicast and not closed
+    is_special = any(
+        address.version == network.version and address in network
+        for network in (*_TRANSITION_NETWORKS, *_METADATA_NETWORKS)
+    )
+    return address.is_global and not address.is_multicast and not is_special

@@ -58,7 +58,7 @@ class Flight:
         """Whether a byte of the request has been written, or is being written, to a connection."""
         self.stopped = False
         self._lock = threading.Lock()
-        self._cut: Callable[[], object] | None = None
+        self._abort: Callable[[], object] | None = None
 
     def left(self) -> float:
         """Return the remaining seconds, more than 0. Raises TimeoutError, or ConnectionAbortedError if
@@ -74,7 +74,7 @@ class Flight:
         """Set the function that aborts the next operation. Raises ConnectionAbortedError if already stopped."""
         with self._lock:
             if not self.stopped:
-                self._cut = cut
+                self._abort = cut
                 return
         cut()
         raise ConnectionAbortedError
@@ -82,7 +82,7 @@ class Flight:
     def stop(self) -> None:
         """Abort the request immediately, from another thread."""
         with self._lock:
-            self.stopped, cut = True, self._cut
+            self.stopped, cut = True, self._abort
         if cut is not None:
             cut()
 
@@ -100,7 +100,7 @@ def flying(flight: Flight) -> Iterator[None]:
         _flight.reset(token)
 
 
-def _dialled(flight: Flight, host: str, port: int) -> socket.socket:
+def _connect_aborted_by(flight: Flight, host: str, port: int) -> socket.socket:
     """Connect in a separate thread, because a resolver or an unresponsive host cannot be aborted otherwise."""
     made: Future[socket.socket] = Future()
     left = flight.left()
@@ -146,14 +146,14 @@ class _Timed(socket.socket):
         return super().recv_into(*args, **kwargs)
 
     def send(self, *args: Any, **kwargs: Any) -> int:
-        self._leave()
+        self._before_sending()
         return super().send(*args, **kwargs)
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
-        self._leave()
+        self._before_sending()
         return super().sendall(*args, **kwargs)
 
-    def _leave(self) -> None:
+    def _before_sending(self) -> None:
         flight = _flight.get()
         self.settimeout(flight.left())
         flight.arrived = True
@@ -172,11 +172,11 @@ class _TimedTls(_Timed, ssl.SSLSocket):
 class _Guarded(HTTPConnection):
     """A connection that is opened by the address guard."""
 
-    _used = 0.0
+    _last_used = 0.0
 
     def _new_conn(self) -> socket.socket:
         flight = _flight.get()
-        sock = _Timed(fileno=_dialled(flight, self._dns_host, self.port).detach())
+        sock = _Timed(fileno=_connect_aborted_by(flight, self._dns_host, self.port).detach())
         try:
             flight.hold(sock.cut)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -190,7 +190,7 @@ class _Guarded(HTTPConnection):
     def is_connected(self) -> bool:
         # Servers close idle connections. A request that collides with the closing may or may not have been
         # received.
-        return time.monotonic() - self._used < limits.HTTP_IDLE_SECONDS and super().is_connected
+        return time.monotonic() - self._last_used < limits.HTTP_IDLE_SECONDS and super().is_connected
 
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:
@@ -200,7 +200,7 @@ class _Guarded(HTTPConnection):
 
     def getresponse(self) -> Any:
         response = super().getresponse()
-        self._used = time.monotonic()
+        self._last_used = time.monotonic()
         return response
 
 
@@ -273,11 +273,11 @@ class GuardedAdapter(HTTPAdapter):
         """Do nothing: `_context` verifies certificates."""
 
 
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_SAME_METHOD: Final = frozenset({307, 308})
-_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})  # methods whose response body is the result
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_FAULTS: Final = (
+_REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+_METHOD_PRESERVING_STATUSES: Final = frozenset({307, 308})
+_READING_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})  # methods whose response body is the result
+_CONTROL_CHARS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_REQUEST_ERRORS: Final = (
     requests.RequestException,
     HTTPError,
     http.client.HTTPException,
@@ -335,7 +335,7 @@ class Session(requests.Session):
         """Held while reading or changing `cookies`."""
         self._lock = threading.Lock()
         self._flights: set[Flight] = set()
-        self._others: list[Session] = []
+        self._child_sessions: list[Session] = []
         self.adapters.clear()
         adapter = GuardedAdapter(verify_tls, pool)
         for scheme in PORTS:
@@ -345,7 +345,7 @@ class Session(requests.Session):
         """Abort all running requests from another thread, and reject further ones. They raise NetError
         (reason `reset`)."""
         with self._lock:
-            self.stopped, flights, others = True, list(self._flights), list(self._others)
+            self.stopped, flights, others = True, list(self._flights), list(self._child_sessions)
         for flight in flights:
             flight.stop()
         for other in others:
@@ -356,13 +356,13 @@ class Session(requests.Session):
         """Open a session with separate cookies and connections, which is stopped together with this one."""
         with Session(self.gate, self.verify, 1) as other:
             with self._lock:
-                self._others.append(other)
+                self._child_sessions.append(other)
                 other.stopped = self.stopped
             try:
                 yield other
             finally:
                 with self._lock:
-                    self._others.remove(other)
+                    self._child_sessions.remove(other)
 
     @contextmanager
     def _flying(self, flight: Flight) -> Iterator[None]:
@@ -402,31 +402,33 @@ def exchange(
     308 to the same origin; other redirects raise `redirected`. `follow=False` returns the redirect itself.
     The status of a writing method counts even if the rest of the response is missing: see `Reply.truncated`.
     """
-    prepared = _prepared(session, request)
-    began = time.monotonic()
-    until, bare = began + timeout_seconds, False
+    prepared = _prepare(session, request)
+    started = time.monotonic()
+    deadline, is_cross_origin = started + timeout_seconds, False
     for _ in range(limits.HTTP_HOPS + 1):
-        gate = session.gate.without_secrets() if bare else session.gate
-        reply = _sent(session, prepared, Flight(gate, until), max_bytes, keep_cookies=not bare)
-        location = reply.headers.get("Location") if follow and reply.status in _REDIRECTS else None
+        gate = session.gate.without_secrets() if is_cross_origin else session.gate
+        reply = _send(session, prepared, Flight(gate, deadline), max_bytes, keep_cookies=not is_cross_origin)
+        location = reply.headers.get("Location") if follow and reply.status in _REDIRECT_STATUSES else None
         if location is None:
-            return replace(reply, ms=round((time.monotonic() - began) * 1000))
-        there = _target(prepared, reply, location)
-        bare = bare or origin(there) != origin(reply.url)
+            return replace(reply, ms=round((time.monotonic() - started) * 1000))
+        redirect_url = _redirect_target(prepared, reply, location)
+        is_cross_origin = is_cross_origin or origin(redirect_url) != origin(reply.url)
         method = request.method.upper()
-        if method not in ("GET", "HEAD") and (bare or reply.status not in _SAME_METHOD):
+        if method not in ("GET", "HEAD") and (
+            is_cross_origin or reply.status not in _METHOD_PRESERVING_STATUSES
+        ):
             raise NetError(
                 "redirected",
-                f"{shown(reply.url)} returned {reply.status} and redirects to {shown(there)}: {method} does not "
+                f"{shown(reply.url)} returned {reply.status} and redirects to {shown(redirect_url)}: {method} does not "
                 "follow this redirect. Use the address that it leads to.",
                 True,
             )
-        if bare:
-            prepared = _bare(session, request, prepared, there)
+        if is_cross_origin:
+            prepared = _cross_origin_request(session, request, prepared, redirect_url)
         else:  # the same request for another URL of the same origin
-            same = copy.copy(request)
-            same.url, same.params = there, {}
-            prepared = _prepared(session, same)
+            next_request = copy.copy(request)
+            next_request.url, next_request.params = redirect_url, {}
+            prepared = _prepare(session, next_request)
     raise NetError("redirected", f"{shown(reply.url)} redirects more than {limits.HTTP_HOPS} times.", True)
 
 
@@ -452,58 +454,60 @@ def ask(
 
 def checked(url: str) -> str:
     """Return a URL if it is allowed. Raises NetError (reason `bad_url`), whose message does not repeat it."""
-    if said := fault(url):
-        raise NetError("bad_url", said)
+    if message := fault(url):
+        raise NetError("bad_url", message)
     return url
 
 
 # --- Requests -----------------------------------------------------------------------------------------------
 
 
-def _prepared(session: Session, request: requests.Request) -> requests.PreparedRequest:
+def _prepare(session: Session, request: requests.Request) -> requests.PreparedRequest:
     """Return the request to send, with its authentication. Errors of `auth` are passed on."""
     checked(request.url)
-    auth, plain = request.auth or session.auth, copy.copy(request)
-    plain.auth = _no_auth
+    auth, without_auth = request.auth or session.auth, copy.copy(request)
+    without_auth.auth = _no_auth
     try:
         with session.jar:
-            made = session.prepare_request(plain)
+            prepared = session.prepare_request(without_auth)
     except (requests.RequestException, ValueError):
-        raise _unwritable(request.url) from None
+        raise _invalid_request(request.url) from None
     if auth is not None:
-        made.prepare_auth(auth, made.url or "")
-    if any(_CONTROL.search(str(value)) for value in made.headers.values()):
-        raise _unwritable(request.url)
-    checked(made.url or "")
-    return made
+        prepared.prepare_auth(auth, prepared.url or "")
+    if any(_CONTROL_CHARS.search(str(value)) for value in prepared.headers.values()):
+        raise _invalid_request(request.url)
+    checked(prepared.url or "")
+    return prepared
 
 
-def _unwritable(url: str) -> NetError:
+def _invalid_request(url: str) -> NetError:
     return NetError("bad_url", f"{shown(url)}: the request is invalid. Check the URL and the headers.")
 
 
-def _no_auth(made: requests.PreparedRequest) -> requests.PreparedRequest:
-    return made
+def _no_auth(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
+    return prepared
 
 
-def _bare(
+def _cross_origin_request(
     session: Session, request: requests.Request, sent: requests.PreparedRequest, url: str
 ) -> requests.PreparedRequest:
     """Return a request to another origin, without anything that belongs to the connection.
 
     This includes keys that the target repeats in its Location header.
     """
-    plain = requests.Request("GET", request.url, params=request.params).prepare().url or ""
-    ours = set(parse_qsl(urlsplit(plain).query, keep_blank_values=True))
-    secret = [
-        one for one in parse_qsl(urlsplit(sent.url or "").query, keep_blank_values=True) if one not in ours
+    original_url = requests.Request("GET", request.url, params=request.params).prepare().url or ""
+    own_params = set(parse_qsl(urlsplit(original_url).query, keep_blank_values=True))
+    secret_params = [
+        param
+        for param in parse_qsl(urlsplit(sent.url or "").query, keep_blank_values=True)
+        if param not in own_params
     ]
-    names, values = {name for name, _ in secret}, {value for _, value in secret if value}
+    names, values = {name for name, _ in secret_params}, {value for _, value in secret_params if value}
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
     if any(name in names or value in values for name, value in query):
-        kept = [one for one in query if one[0] not in names and one[1] not in values]
-        url = parts._replace(query=urlencode(kept)).geturl()
+        remaining = [param for param in query if param[0] not in names and param[1] not in values]
+        url = parts._replace(query=urlencode(remaining)).geturl()
     headers = {name: session.headers[name] for name in ("User-Agent", "Accept-Encoding")}
     headers["Accept"] = sent.headers.get("Accept", "*/*")
     try:
@@ -512,12 +516,12 @@ def _bare(
         raise NetError("redirected", f"{shown(sent.url or '')} redirects to an invalid URL.", True) from None
 
 
-def _target(sent: requests.PreparedRequest, reply: Reply, location: str) -> str:
+def _redirect_target(sent: requests.PreparedRequest, reply: Reply, location: str) -> str:
     """Return the target of a redirect. Raises NetError (reason `redirected`)."""
     try:
         # Header bytes are decoded as latin-1; non-ASCII characters are UTF-8 in practice.
-        there = urljoin(sent.url or "", location.encode("latin-1").decode("utf-8", "replace"))
-        return checked(there)
+        target = urljoin(sent.url or "", location.encode("latin-1").decode("utf-8", "replace"))
+        return checked(target)
     except (ValueError, NetError):
         raise NetError(
             "redirected",
@@ -529,7 +533,7 @@ def _target(sent: requests.PreparedRequest, reply: Reply, location: str) -> str:
 # --- Responses ----------------------------------------------------------------------------------------------
 
 
-def _sent(
+def _send(
     session: Session, prepared: requests.PreparedRequest, flight: Flight, max_bytes: int, keep_cookies: bool
 ) -> Reply:
     """Send one request without following redirects, and return its reply."""
@@ -537,28 +541,28 @@ def _sent(
     with session._flying(flight):
         try:
             response = session.get_adapter(url).send(prepared, stream=True, verify=session.verify)
-        except _FAULTS as error:
-            raise _told(error, flight, url) from None
+        except _REQUEST_ERRORS as error:
+            raise _net_error(error, flight, url) from None
         if keep_cookies:
             with session.jar:
                 extract_cookies_to_jar(session.cookies, prepared, response.raw)  # type: ignore[no-untyped-call]  # the stubs give it no types
                 cookies: list[Any] = list(session.cookies)  # Cookie, which the stubs take for its name
-                for one in cookies[: -limits.HTTP_COOKIES]:
-                    session.cookies.clear(one.domain, one.path, one.name)
+                for cookie in cookies[: -limits.HTTP_COOKIES]:
+                    session.cookies.clear(cookie.domain, cookie.path, cookie.name)
         body = bytearray()
         try:
-            truncated = _read(response.raw, body, max_bytes)
-        except _FAULTS as error:
+            truncated = _read_body(response.raw, body, max_bytes)
+        except _REQUEST_ERRORS as error:
             response.raw.close()
-            if prepared.method in _READS:
-                raise _told(error, flight, url) from None
+            if prepared.method in _READING_METHODS:
+                raise _net_error(error, flight, url) from None
             truncated = True
     return Reply(
         response.status_code, response.reason or "", response.headers, bytes(body), truncated, url, 0
     )
 
 
-def _read(raw: Any, body: bytearray, max_bytes: int) -> bool:
+def _read_body(raw: Any, body: bytearray, max_bytes: int) -> bool:
     """Read a response into `body`, and return whether it is longer than `max_bytes`. Otherwise the connection
     is reused."""
     for part in raw.stream(limits.HTTP_READ_BYTES, decode_content=True):
@@ -574,49 +578,56 @@ def _read(raw: Any, body: bytearray, max_bytes: int) -> bool:
 def _causes(error: BaseException) -> list[BaseException]:
     """Return an error and its causes, which urllib3 and requests wrap in different ways."""
     found: list[BaseException] = []
-    left: list[Any] = [error]
-    while left:
-        one = left.pop()
-        if isinstance(one, BaseException) and one not in found:
-            found.append(one)
-            left += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+    pending: list[Any] = [error]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, BaseException) and current not in found:
+            found.append(current)
+            pending += [
+                current.__cause__,
+                current.__context__,
+                getattr(current, "reason", None),
+                *current.args,
+            ]
     return found
 
 
-def _told(error: Exception, flight: Flight, url: str) -> NetError:
+def _net_error(error: Exception, flight: Flight, url: str) -> NetError:
     """Describe a failed request without the library's message, which may contain headers and queries."""
-    causes, where = _causes(error), shown(url)
+    causes, address = _causes(error), shown(url)
 
     def among(*kinds: type[BaseException]) -> Any:
-        return next((caus for caus in causes if isinstance(caus, kinds)), None)
+        return next((cause for cause in causes if isinstance(cause, kinds)), None)
 
     if flight.stopped:
-        return NetError("reset", f"{where}: the request was stopped.", flight.arrived)
-    if closed := among(GateError):
-        return NetError(closed.reason, closed.message, flight.arrived)
+        return NetError("reset", f"{address}: the request was stopped.", flight.arrived)
+    if gate_error := among(GateError):
+        return NetError(gate_error.reason, gate_error.message, flight.arrived)
     if time.monotonic() >= flight.until or among(TimeoutError, ReadTimeoutError):
-        return NetError("timeout", f"{where} did not respond in time.", flight.arrived)
+        return NetError("timeout", f"{address} did not respond in time.", flight.arrived)
     if among(ssl.SSLError, CertificateError) and not flight.arrived:
-        return NetError("tls_failed", f"{where}: {_of_tls(among(ssl.SSLError, CertificateError))}", False)
+        return NetError(
+            "tls_failed", f"{address}: {_tls_problem(among(ssl.SSLError, CertificateError))}", False
+        )
     if among(http.client.LineTooLong) or "than 100 headers" in str(error):
-        return NetError("too_large", f"{where} returned headers that are too long.", flight.arrived)
+        return NetError("too_large", f"{address} returned headers that are too long.", flight.arrived)
     if among(ConnectionError, http.client.IncompleteRead, ssl.SSLError):
         return NetError(
-            "reset", f"{where} closed the connection before the response was complete.", flight.arrived
+            "reset", f"{address} closed the connection before the response was complete.", flight.arrived
         )
     if among(DecodeError, http.client.HTTPException, HTTPError):
-        return NetError("bad_response", f"{where} did not return a valid HTTP response.", flight.arrived)
+        return NetError("bad_response", f"{address} did not return a valid HTTP response.", flight.arrived)
     if flight.arrived:
-        return NetError("bad_response", f"{where} did not return a valid HTTP response.", True)
+        return NetError("bad_response", f"{address} did not return a valid HTTP response.", True)
     if among(OSError) and not among(ValueError):
-        return NetError("unreachable", f"{where} could not be reached.", False)
-    return NetError("bad_url", f"{where}: the request is invalid. Check the URL and the headers.", False)
+        return NetError("unreachable", f"{address} could not be reached.", False)
+    return NetError("bad_url", f"{address}: the request is invalid. Check the URL and the headers.", False)
 
 
-def _of_tls(error: ssl.SSLError | CertificateError) -> str:
-    verified = getattr(error, "verify_message", "")
-    if verified:
-        return f"its certificate is not trusted: {verified}."
+def _tls_problem(error: ssl.SSLError | CertificateError) -> str:
+    verify_message = getattr(error, "verify_message", "")
+    if verify_message:
+        return f"its certificate is not trusted: {verify_message}."
     if getattr(error, "reason", "") in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"):
         return "this port does not use TLS. Check whether the address must start with http://."
     return "a TLS connection could not be established."

@@ -36,15 +36,19 @@ class MailConnection:
         try:
             self._client.send_message(mail, sender, [recipient])
         except smtplib.SMTPRecipientsRefused as error:
-            code, said = next(iter(error.recipients.values()))
-            raise _refused("The server rejected this recipient", code, said) from None
+            code, reply = next(iter(error.recipients.values()))
+            raise _rejection("The server rejected this recipient", code, reply) from None
         except smtplib.SMTPResponseException as error:
             # The operator can correct a rejected sender address, and then this mail can be sent.
-            theirs = isinstance(error, smtplib.SMTPSenderRefused)
+            is_sender_refused = isinstance(error, smtplib.SMTPSenderRefused)
             message = (
-                "The server rejected the address in MAIL_FROM" if theirs else "The server rejected this mail"
+                "The server rejected the address in MAIL_FROM"
+                if is_sender_refused
+                else "The server rejected this mail"
             )
-            raise _refused(message, error.smtp_code, error.smtp_error, may_pass=theirs) from None
+            raise _rejection(
+                message, error.smtp_code, error.smtp_error, is_temporary=is_sender_refused
+            ) from None
         except smtplib.SMTPNotSupportedError:
             raise MailError(
                 "The server does not support addresses with non-ASCII characters.", permanent=True
@@ -73,7 +77,7 @@ def opened(server: MailServer) -> Iterator[MailConnection]:
     except Exception as error:
         if client is not None:
             client.close()
-        raise _told(error, server) from None
+        raise _connection_error(error, server) from None
     try:
         yield MailConnection(client)
     finally:
@@ -89,28 +93,28 @@ def _context(server: MailServer) -> ssl.SSLContext:
     return context
 
 
-def _told(error: Exception, server: MailServer) -> MailError:
+def _connection_error(error: Exception, server: MailServer) -> MailError:
     """Describe a failed connection without the library's message, which may contain what was sent."""
-    where = f"{server.host}:{server.port}"
+    address = f"{server.host}:{server.port}"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return MailError(f"The certificate of {where} is not trusted: {error.verify_message}.")
+        return MailError(f"The certificate of {address} is not trusted: {error.verify_message}.")
     if isinstance(error, ssl.SSLError):
         return MailError(
-            f"A TLS connection to {where} could not be established. Check whether smtp:// or smtps:// is right."
+            f"A TLS connection to {address} could not be established. Check whether smtp:// or smtps:// is right."
         )
     if isinstance(error, smtplib.SMTPNotSupportedError):
-        return MailError(f"{where} does not support STARTTLS or signing in. Check SMTP_URL.")
+        return MailError(f"{address} does not support STARTTLS or signing in. Check SMTP_URL.")
     if isinstance(error, smtplib.SMTPAuthenticationError):
-        return MailError(f"{where} rejected the user or the password in SMTP_URL (code {error.smtp_code}).")
+        return MailError(f"{address} rejected the user or the password in SMTP_URL (code {error.smtp_code}).")
     if isinstance(error, smtplib.SMTPResponseException):
-        return MailError(f"{where} rejected the connection (code {error.smtp_code}).")
+        return MailError(f"{address} rejected the connection (code {error.smtp_code}).")
     if isinstance(error, (OSError, smtplib.SMTPException)):
-        return MailError(f"{where} could not be reached ({type(error).__name__}).")
+        return MailError(f"{address} could not be reached ({type(error).__name__}).")
     raise error
 
 
-def _refused(told: str, code: int, said: bytes | str, may_pass: bool = False) -> MailError:
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-    text = "".join(sign if sign.isprintable() else " " for sign in text)[: limits.MAIL_REASON_CHARS]
-    permanent = not may_pass and 500 <= code < 600  # RFC 5321, 4.2.1: 4yz is temporary, 5yz is permanent
-    return MailError(f"{told} ({code} {' '.join(text.split())}).", permanent)
+def _rejection(message: str, code: int, reply: bytes | str, is_temporary: bool = False) -> MailError:
+    text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
+    text = "".join(char if char.isprintable() else " " for char in text)[: limits.MAIL_REASON_CHARS]
+    permanent = not is_temporary and 500 <= code < 600  # RFC 5321, 4.2.1: 4yz is temporary, 5yz is permanent
+    return MailError(f"{message} ({code} {' '.join(text.split())}).", permanent)

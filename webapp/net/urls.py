@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from webapp import limits
 
 PORTS: Final = {"http": 80, "https": 443}
-_NUMBER: Final = re.compile(
+_NUMERIC_LABEL: Final = re.compile(
     r"[0-9]+|0[xX][0-9a-fA-F]*"
 )  # WHATWG URL: a host that ends with a number is an IPv4 address
 
-_NOT_IN_HOSTS: Final = re.compile(
+_FORBIDDEN_IN_HOSTS: Final = re.compile(
     r"[ \"%<>^`|,;()]|^\.|\.\."
 )  # WHATWG URL, "forbidden domain code point", and empty labels
 _BRACKETED: Final = re.compile(r"\[[^\]]+\](:[0-9]*)?")
@@ -51,10 +51,10 @@ def fault(url: str) -> str:
         return "This URL has no host, or port 0."
     if "@" in parts.netloc:
         return "Enter the user and the password in the authentication settings, not in the URL."
-    if _NOT_IN_HOSTS.search(host) or ("[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc)):
+    if _FORBIDDEN_IN_HOSTS.search(host) or ("[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc)):
         return "The host has characters that host names cannot have."
     last = host.rstrip(".").rpartition(".")[2]
-    if _NUMBER.fullmatch(last) and ":" not in host:
+    if _NUMERIC_LABEL.fullmatch(last) and ":" not in host:
         try:
             ipaddress.IPv4Address(host)
         except ValueError:
@@ -99,30 +99,30 @@ def checked(entry: str) -> str:
     text = entry.strip()
     if "://" in text or "/" in text or "@" in text:
         raise ValueError("enter only the host, without https:// and without a path: api.example.com")
-    host, port = _apart(text)
+    host, port = _split_port(text)
     if port and (not _PORT.fullmatch(port) or int(port) > 65_535):
         raise ValueError("a port is a number from 1 to 65535")
-    star = host.startswith("*.")
+    is_wildcard = host.startswith("*.")
     try:
-        found = normal(host[2:] if star else host)
+        found = normal(host[2:] if is_wildcard else host)
     except ValueError:
         raise ValueError("this is not a host: enter one such as api.example.com or *.example.com") from None
-    if star and ("." not in found or _is_address(found)):
+    if is_wildcard and ("." not in found or _is_address(found)):
         raise ValueError("a wildcard must stand for the subdomains of a domain, such as *.example.com")
-    shown = f"[{found}]" if ":" in found and port else found
-    return f"{'*.' if star else ''}{shown}{':' + port if port else ''}"
+    bracketed = f"[{found}]" if ":" in found and port else found
+    return f"{'*.' if is_wildcard else ''}{bracketed}{':' + port if port else ''}"
 
 
 def matches(entry: str, host: str, port: int) -> bool:
     """Return whether a stored entry matches a host and port. Without a port it matches all ports."""
-    known, wanted = _apart(entry)
-    if wanted and int(wanted) != port:
+    entry_host, entry_port = _split_port(entry)
+    if entry_port and int(entry_port) != port:
         return False
     try:
         found = normal(host)
     except ValueError:
         return False
-    return found.endswith(known[1:]) if known.startswith("*.") else found == known
+    return found.endswith(entry_host[1:]) if entry_host.startswith("*.") else found == entry_host
 
 
 def allowed(entries: Iterable[str], host: str, port: int) -> bool:
@@ -130,7 +130,7 @@ def allowed(entries: Iterable[str], host: str, port: int) -> bool:
     return any(matches(entry, host, port) for entry in entries)
 
 
-def _apart(text: str) -> tuple[str, str]:
+def _split_port(text: str) -> tuple[str, str]:
     """Split host and port. IPv6 addresses are in brackets."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")

@@ -68,39 +68,39 @@ _DAY_FORMATS: Final = (
     ("YYYY-MM-DD", "%Y-%m-%d"), ("DD.MM.YYYY", "%d.%m.%Y"), ("MM/DD/YYYY", "%m/%d/%Y"), ("DD/MM/YYYY", "%d/%m/%Y"),
     ("DD-MM-YYYY", "%d-%m-%Y"), ("YYYY/MM/DD", "%Y/%m/%d"), ("YYYYMMDD", "%Y%m%d"),
 )  # fmt: skip
-"""Formats of dates, as fields and as `strptime` have them. The first that all values have is taken."""
-_ISO: Final = _DAY_FORMATS[0][0]
+"""Formats of dates, for fields and for `strptime`. The first one that all values match is used."""
+_ISO_FORMAT: Final = _DAY_FORMATS[0][0]
 _STREET: Final = re.compile(
     r"\b\d{1,5}[a-z]?\s+(?:\w+\.?\s+){0,4}(?:st|street|ave|avenue|rd|road|dr|drive|ln|lane|blvd|boulevard|way|court|ct|"
     r"place|pl|terrace|square|circle)\b|(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|laan|straat|gatan|vej)\s*\d{1,4}|"
     r"\b(?:rue|avenue|boulevard|calle|via|viale|piazza|rua|ulica|ul\.)\s+\D{2,40}\d{0,4}",
     re.IGNORECASE,
 )
-_PHONE_SIGNS: Final = re.compile(r"\+?[\d\s().\-/x]{7,25}")
+_PHONE_CHARS: Final = re.compile(r"\+?[\d\s().\-/x]{7,25}")
 _PHONE_REGIONS: Final = ("US", "GB", "DE", "FR")  # chosen: tried for phone numbers without a country
 _PHONE_DIGITS: Final = (7, 15)  # ITU-T E.164
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_OLDEST: Final = 1900
-_FEWEST_DIGITS: Final = 7  # of a national number: those of Spain have eight digits and a letter
+_EARLIEST_YEAR: Final = 1900
+_MIN_DIGITS: Final = 7  # of a national number: those of Spain have eight digits and a letter
 
 
 def email(value: str) -> bool:
-    """An address of e-mail."""
+    """Return whether this is an e-mail address."""
     return _EMAIL.fullmatch(value) is not None
 
 
 def iban(value: str) -> bool:
-    """An IBAN whose check digits are right (ISO 13616)."""
+    """Return whether this is an IBAN with correct check digits (ISO 13616)."""
     return iban_number.is_valid(value, check_country=False)
 
 
 def card(value: str) -> bool:
-    """A card number: 13 to 19 digits as issuers begin them, checked (Luhn)."""
+    """Return whether this is a card number: 13 to 19 digits with an issuer's prefix and a correct Luhn checksum."""
     return _CARD.fullmatch(value) is not None and luhn.is_valid(re.sub(r"[ -]", "", value))
 
 
 def ssn(value: str) -> bool:
-    """A social security number of the United States, with its hyphens."""
+    """Return whether this is a US social security number with hyphens."""
     if _DASHED_SSN.fullmatch(value) is None:
         return False
     try:
@@ -110,8 +110,8 @@ def ssn(value: str) -> bool:
 
 
 def phone(value: str) -> bool:
-    """A telephone number: with its country, or with signs between digits and valid in some country."""
-    if not _PHONE_SIGNS.fullmatch(value) or _DAY.fullmatch(value) or address_of_network(value):
+    """Return whether this is a telephone number: with a country code, or with separators and valid in some country."""
+    if not _PHONE_CHARS.fullmatch(value) or _DAY.fullmatch(value) or address_of_network(value):
         return False
     digits = sum(item.isdigit() for item in value)
     if not _PHONE_DIGITS[0] <= digits <= _PHONE_DIGITS[1]:
@@ -126,7 +126,7 @@ def phone(value: str) -> bool:
 
 
 def address_of_network(value: str) -> bool:
-    """An IP address of either version."""
+    """Return whether this is an IPv4 or IPv6 address."""
     try:
         return bool(ipaddress.ip_address(value)) and ("." in value or ":" in value)
     except ValueError:
@@ -134,12 +134,12 @@ def address_of_network(value: str) -> bool:
 
 
 def mac(value: str) -> bool:
-    """An address of a network card."""
+    """Return whether this is a MAC address."""
     return _MAC.fullmatch(value) is not None
 
 
 def street(value: str) -> bool:
-    """A street with a number, in the spelling of some countries."""
+    """Return whether this is a street with a number, in the notation of some countries."""
     return _STREET.search(value) is not None
 
 
@@ -149,10 +149,10 @@ def day(value: str) -> bool:
     if found is None:
         return False
     year = int(found[1] or found[6] or found[7])
-    month, first = int(found[2] or found[5] or found[8]), int(found[3] or found[4] or found[9])
-    if not _OLDEST <= year <= date.max.year:
+    month, day_or_month = int(found[2] or found[5] or found[8]), int(found[3] or found[4] or found[9])
+    if not _EARLIEST_YEAR <= year <= date.max.year:
         return False
-    return _is_day(year, month, first) or _is_day(year, first, month)
+    return _is_day(year, month, day_or_month) or _is_day(year, day_or_month, month)
 
 
 def _is_day(year: int, month: int, number: int) -> bool:
@@ -166,27 +166,27 @@ _NATIONAL_NUMBERS: Final = (
     at_vnr, de_idnr, fr_nir, es_dni, es_nie, it_codicefiscale, nl_bsn, pl_pesel, br_cpf, ch_ssn
 )  # fmt: skip
 _GERMAN_INSURANCE: Final = re.compile(r"\d{2}\s?\d{6}\s?[A-Z]\s?\d{3}")  # Rentenversicherungsnummer
-_NUMBER_SIGNS: Final = re.compile(r"[A-Z0-9][A-Z0-9 ./-]{7,20}")
+_NUMBER_CHARS: Final = re.compile(r"[A-Z0-9][A-Z0-9 ./-]{7,20}")
 
 
 def national_id(value: str) -> bool:
-    """A national identity or insurance number: of Austria, Brazil, France, Germany, Italy, the Netherlands, Poland,
-    Spain or Switzerland, with its check digits."""
-    if not _NUMBER_SIGNS.fullmatch(value) or sum(item.isdigit() for item in value) < _FEWEST_DIGITS:
+    """Return whether this is a national identity or insurance number with correct check digits: of Austria, Brazil,
+    France, Germany, Italy, the Netherlands, Poland, Spain or Switzerland."""
+    if not _NUMBER_CHARS.fullmatch(value) or sum(item.isdigit() for item in value) < _MIN_DIGITS:
         return False
     if _DAY.fullmatch(value):
         return False
     return _GERMAN_INSURANCE.fullmatch(value) is not None or any(
-        one.is_valid(value) for one in _NATIONAL_NUMBERS
+        module.is_valid(value) for module in _NATIONAL_NUMBERS
     )
 
 
 def date_format(values: Sequence[str]) -> str | None:
-    """Return the format that all values have, as fields have it; None if there is none."""
-    for told, pattern in _DAY_FORMATS:
+    """Return the format that all values match, in the notation of fields; None if there is none."""
+    for format_name, pattern in _DAY_FORMATS:
         try:
             if values and all(datetime.strptime(value[:10], pattern).replace(tzinfo=UTC) for value in values):
-                return told
+                return format_name
         except ValueError:
             continue
     return None
@@ -201,12 +201,14 @@ class Names:
         self._last = self._all(vocabulary, known, "last_name_female", "last_name_male")
 
     @staticmethod
-    def _all(vocabulary: Vocabulary, known: dict[str, tuple[str, ...]], *lists: str) -> frozenset[str]:
+    def _all(
+        vocabulary: Vocabulary, locales_by_list: dict[str, tuple[str, ...]], *lists: str
+    ) -> frozenset[str]:
         return frozenset(
-            word.casefold()
+            name.casefold()
             for item in lists
-            for locale in known.get(item, ())
-            for word in vocabulary.words(item, locale or None).to_pylist()
+            for locale in locales_by_list.get(item, ())
+            for name in vocabulary.words(item, locale or None).to_pylist()
         )
 
     def first(self, value: str) -> bool:
@@ -218,7 +220,7 @@ class Names:
         return value.strip().casefold() in self._last
 
     def whole(self, value: str) -> bool:
-        """First and last names, in either order."""
+        """Return whether this is a first and a last name, in either order."""
         words = [item.casefold() for item in _WORD.findall(value)]
         if not 2 <= len(words) <= 4 or any(item.isdigit() for item in value):
             return False
@@ -228,11 +230,11 @@ class Names:
 
 @lru_cache(maxsize=2)
 def names_of(vocabulary: Vocabulary) -> Names:
-    """The names of a vocabulary, read once."""
+    """Return the names of a vocabulary, cached."""
     return Names(vocabulary)
 
 
-_INSIDE_TEXT: Final = (
+_TEXT_PATTERNS: Final = (
     ("an e-mail address", re.compile(_EMAIL.pattern)),
     ("a telephone number", re.compile(r"\+\d[\d\s().-]{7,18}\d")),
     ("a social security number", re.compile(rf"\b{_DASHED_SSN.pattern}\b")),
@@ -241,17 +243,17 @@ _INSIDE_TEXT: Final = (
 
 def personal_data_in_text(value: str) -> str | None:
     """Return the kind of personal data that a longer text contains, or None."""
-    return next((what for what, pattern in _INSIDE_TEXT if pattern.search(value)), None)
+    return next((what for what, pattern in _TEXT_PATTERNS if pattern.search(value)), None)
 
 
 _BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
-_MOST: Final = 0.8  # chosen: the share of values that show a kind
-_SOME: Final = 0.5  # chosen: enough if the name matches too
-_LISTS: Final = 0.6  # chosen: no list has all names
-_CHANCE: Final = 0.1  # chosen: values that are wrong in any table
-_FEW: Final = 3  # chosen: fewer different values of a list are chance
-_INSIDE: Final = 0.02  # chosen: the share of texts with personal data that makes the column personal
-_PROSE: Final = 20  # chosen: minimum characters of a text that is searched for personal data
+_MOST_SHARE: Final = 0.8  # chosen: the share of values that show a kind
+_SOME_SHARE: Final = 0.5  # chosen: enough if the name matches too
+_LIST_SHARE: Final = 0.6  # chosen: no list has all names
+_NOISE_SHARE: Final = 0.1  # chosen: values that are wrong in any table
+_MIN_LIST_VALUES: Final = 3  # chosen: fewer different values of a list are chance
+_TEXT_SHARE: Final = 0.02  # chosen: the share of texts with personal data that makes the column personal
+_MIN_TEXT_CHARS: Final = 20  # chosen: minimum characters of a text that is searched for personal data
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +325,7 @@ _BY_WORDS: Final = (
     )),
 )  # fmt: skip
 _NOT_BY_NAME: Final = frozenset({"free_text"})
-_OF_WHOM: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
+_PERSONAL_IN_CONTEXT: Final = frozenset({"city", "zip_code", "age", "gender", "location"})
 """Personal only in a table with personal data."""
 
 
@@ -346,85 +348,96 @@ class DetectedColumn:
 def classify(
     table: str, columns: Mapping[str, Sequence[Any]], vocabulary: Vocabulary
 ) -> list[DetectedColumn]:
-    """The columns of a sample: names to values, blanks as None. ``table`` may be empty."""
+    """Classify the columns of a sample: names to values, blanks as None. ``table`` may be empty."""
     entity = Entity(
         table or "rows", (table or "rows",), tuple(Column(column, "text", "text") for column in columns)
     )
-    made = [_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
-    if not any(item.sensitive and item.kind not in _OF_WHOM for item in made):
-        alone = "The sample contains no other personal data."
-        made = [
-            DetectedColumn(item.name, item.kind, False, _NOBODY, f"{item.reason} {alone}", item.type)
-            if item.kind in _OF_WHOM
+    detected = [_classify_column(entity, field, columns[field.name], vocabulary) for field in entity.fields]
+    if not any(item.sensitive and item.kind not in _PERSONAL_IN_CONTEXT for item in detected):
+        note = "The sample contains no other personal data."
+        detected = [
+            DetectedColumn(item.name, item.kind, False, _NOBODY, f"{item.reason} {note}", item.type)
+            if item.kind in _PERSONAL_IN_CONTEXT
             else item
-            for item in made
+            for item in detected
         ]
     # Postal codes together with cities are replaced, so that the two match.
-    with_city = any(item.kind == "city" and item.sensitive for item in made)
-    for at, item in enumerate(made):
+    with_city = any(item.kind == "city" and item.sensitive for item in detected)
+    for at, item in enumerate(detected):
         if item.kind == "zip_code" and item.sensitive and with_city:
-            made[at] = replace(item, masking={"strategy": _REPLACE})
+            detected[at] = replace(item, masking={"strategy": _REPLACE})
         elif item.masking is not None and item.masking["strategy"] == "shift":
             person = _person_of(columns, item.name)
             masking = {"strategy": "shift", "person": person} if person else {"strategy": _REPLACE}
-            made[at] = replace(item, masking=masking)
-    return made
+            detected[at] = replace(item, masking=masking)
+    return detected
 
 
-def _column(entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary) -> DetectedColumn:
-    cut = limits.CLASSIFY_CHARS
-    spelled = (str(value).strip()[:cut] for value in values[: limits.CLASSIFY_ROWS] if value is not None)
-    texts = [item for item in spelled if item]
-    asked = ColumnEvidence(entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary)
-    meant = imports_names.meant(asked).type if column.name.strip() else _MEANS_NOTHING
+def _classify_column(
+    entity: Entity, column: Column, values: Sequence[Any], vocabulary: Vocabulary
+) -> DetectedColumn:
+    max_chars = limits.CLASSIFY_CHARS
+    stripped = (
+        str(value).strip()[:max_chars] for value in values[: limits.CLASSIFY_ROWS] if value is not None
+    )
+    texts = [item for item in stripped if item]
+    evidence = ColumnEvidence(
+        entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary
+    )
+    meaning = imports_names.meant(evidence).type if column.name.strip() else _UNKNOWN_MEANING
     words = imports_names.split(column.name)
     names = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
-    by_words = (kind for kind, known in _BY_WORDS if any(known.search(one) for one in names))
-    named = next(by_words, None) or _BY_TYPE.get(meant)
-    if named in _NOT_BY_NAME:
-        named = None
-    shown, share = _shown(list(dict.fromkeys(texts)), named, vocabulary)
-    if shown is not None and (named in (None, shown) or KINDS[shown].confidence >= _SHAPED):
-        kind = KINDS[shown]
+    by_words = (kind for kind, known in _BY_WORDS if any(known.search(name) for name in names))
+    kind_of_name = next(by_words, None) or _BY_TYPE.get(meaning)
+    if kind_of_name in _NOT_BY_NAME:
+        kind_of_name = None
+    kind_of_values, share = _kind_of_most(list(dict.fromkeys(texts)), kind_of_name, vocabulary)
+    if kind_of_values is not None and (
+        kind_of_name in (None, kind_of_values) or KINDS[kind_of_values].confidence >= _SHAPED
+    ):
+        kind = KINDS[kind_of_values]
         message = f"{share:.0%} of the values are {kind.told}."
-        if named != shown:
-            return _found(column.name, shown, kind.confidence * min(1.0, share + _CHANCE), message)
-        found = _found(column.name, shown, _BOTH, f"The name matches, and {message}")
-        known = date_format(texts) if shown == "date_of_birth" else _ISO  # by which dates are shifted
+        if kind_of_name != kind_of_values:
+            return _detected(
+                column.name, kind_of_values, kind.confidence * min(1.0, share + _NOISE_SHARE), message
+            )
+        found = _detected(column.name, kind_of_values, _BOTH, f"The name matches, and {message}")
+        # Dates are shifted by their format.
+        known = date_format(texts) if kind_of_values == "date_of_birth" else _ISO_FORMAT
         if known is None:
             reason = f"{found.reason} Their formats differ."
             return replace(found, masking={"strategy": _REPLACE}, reason=reason)
-        return found if known == _ISO else replace(found, options={"format": known})
-    if named is None:
-        inside = [
-            what
+        return found if known == _ISO_FORMAT else replace(found, options={"format": known})
+    if kind_of_name is None:
+        findings = [
+            finding
             for text in texts
-            if len(text) >= _PROSE and (what := personal_data_in_text(text)) is not None
+            if len(text) >= _MIN_TEXT_CHARS and (finding := personal_data_in_text(text)) is not None
         ]
-        if inside and len(inside) >= _INSIDE * len(texts):
-            message = f"{len(inside):,} of {len(texts):,} texts have {inside[0]} or the like in them."
-            return _found(column.name, "free_text", _LISTED, message)
+        if findings and len(findings) >= _TEXT_SHARE * len(texts):
+            message = f"{len(findings):,} of {len(texts):,} texts have {findings[0]} or the like in them."
+            return _detected(column.name, "free_text", _LISTED, message)
         message = "No personal data detected"
         if not texts:
             return DetectedColumn(
-                column.name, None, False, _SOME, f"{message}, please check: it has no values."
+                column.name, None, False, _SOME_SHARE, f"{message}, please check: it has no values."
             )
-        if meant == _MEANS_NOTHING:
-            return DetectedColumn(column.name, None, False, _SOME, f"{message}, please check.")
+        if meaning == _UNKNOWN_MEANING:
+            return DetectedColumn(column.name, None, False, _SOME_SHARE, f"{message}, please check.")
         return DetectedColumn(column.name, None, False, _SHAPED, f"{message}.")
-    message = f"The name suggests {KINDS[named].told}"
+    message = f"The name suggests {KINDS[kind_of_name].told}"
     if not texts:
-        return _found(column.name, named, _NAMED, f"{message}; the sample has no values.")
-    if named in _TESTS or named in _LISTED_KINDS:
-        return _found(column.name, named, _DOUBTED, f"{message}; few values match.")
-    return _found(column.name, named, _NAMED, f"{message}.")
+        return _detected(column.name, kind_of_name, _NAMED, f"{message}; the sample has no values.")
+    if kind_of_name in _TESTS or kind_of_name in _LISTED_KINDS:
+        return _detected(column.name, kind_of_name, _DOUBTED, f"{message}; few values match.")
+    return _detected(column.name, kind_of_name, _NAMED, f"{message}.")
 
 
-_MEANS_NOTHING: Final = "words"
-"""The type of names that mean nothing."""
+_UNKNOWN_MEANING: Final = "words"
+"""The field type that `imports_names.meant` returns for names without a known meaning."""
 
 
-def _found(name: str, kind: str, confidence: float, reason: str) -> DetectedColumn:
+def _detected(name: str, kind: str, confidence: float, reason: str) -> DetectedColumn:
     known = KINDS[kind]
     return DetectedColumn(
         name, kind, True, round(confidence, 2), reason, known.type, {"strategy": known.strategy}
@@ -441,47 +454,50 @@ _TESTS: Final[dict[str, Test]] = {
     "street_address": street, "date_of_birth": day,
 }  # fmt: skip
 _LISTED_KINDS: Final = ("name", "first_name", "last_name")
-_NAME_ALONE: Final = frozenset({"date_of_birth"})
+_NAME_REQUIRED: Final = frozenset({"date_of_birth"})
 """Kinds that need a matching name: values alone are not enough, because any date can be a date of birth."""
 
 
-def _shown(values: Sequence[str], named: str | None, vocabulary: Vocabulary) -> tuple[str | None, float]:
-    """The kind that most of some different values show, and their share."""
+def _kind_of_most(
+    values: Sequence[str], kind_of_name: str | None, vocabulary: Vocabulary
+) -> tuple[str | None, float]:
+    """Return the kind that most of the distinct values have, and their share; (None, 0.0) if there is none."""
     if not values:
         return None, 0.0
     for kind, test in _TESTS.items():
-        if kind in _NAME_ALONE and kind != named:
+        if kind in _NAME_REQUIRED and kind != kind_of_name:
             continue
-        if kind == "national_id" != named and len(values) < _FEW:
+        if kind == "national_id" != kind_of_name and len(values) < _MIN_LIST_VALUES:
             continue
         share = sum(map(test, values)) / len(values)
-        if share >= (_SOME if kind == named else _MOST):
+        if share >= (_SOME_SHARE if kind == kind_of_name else _MOST_SHARE):
             return kind, share
     names = names_of(vocabulary)
-    best, most = None, 0.0
+    best, best_share = None, 0.0
     for kind, test in (("name", names.whole), ("first_name", names.first), ("last_name", names.last)):
         share = sum(map(test, values)) / len(values)
-        enough = share >= (_LISTS / 2 if kind == named else _LISTS)
-        if enough and share > most and (kind == named or len(values) >= _FEW):
-            best, most = kind, share
-    return best, most
+        is_enough = share >= (_LIST_SHARE / 2 if kind == kind_of_name else _LIST_SHARE)
+        if is_enough and share > best_share and (kind == kind_of_name or len(values) >= _MIN_LIST_VALUES):
+            best, best_share = kind, share
+    return best, best_share
 
 
 # --- Whose dates --------------------------------------------------------------------------------------------
 
 
-def _person_of(columns: Mapping[str, Sequence[Any]], but: str) -> str | None:
-    """Return the column that identifies people: an id, a number, else a column with unique values; never `but`."""
+def _person_of(columns: Mapping[str, Sequence[Any]], excluded: str) -> str | None:
+    """Return the column that identifies people: an id, a number, else a column with unique values; never
+    `excluded`."""
 
     def rank(name: str) -> int:
-        plain = name.casefold()
-        if plain in ("id", "person_id", "customer_id", "user_id"):
+        lower = name.casefold()
+        if lower in ("id", "person_id", "customer_id", "user_id"):
             return 0
-        if plain.endswith("id"):
+        if lower.endswith("id"):
             return 1
         return 2 if lexicon.english(imports_names.split(name))[-1:] in (["number"], ["no"], ["key"]) else 3
 
-    for name in sorted((name for name in columns if name != but), key=rank):
+    for name in sorted((name for name in columns if name != excluded), key=rank):
         values = [str(item) for item in columns[name]]
         if len(values) > 1 and None not in columns[name] and len(set(values)) == len(values):
             return name
@@ -494,52 +510,54 @@ Sample = dict[str, list[Any]]
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], table: str = "") -> list[DetectedColumn]:
-    """Of rows as JSON has them. Error: validation_error, for more columns than a template may have."""
+    """Classify JSON rows. Error: validation_error, for more columns than a template may have."""
     columns: Sample = {name: [] for row in rows for name in row}
     if len(columns) > limits.MAX_FIELDS:
         message = f"These rows have {len(columns):,} columns; {limits.MAX_FIELDS:,} is the most."
         raise validation_error([Fault("rows", "too_many", message)])
     for row in rows:
         for name, values in columns.items():
-            values.append(_plain(row.get(name)))
-    return _classified(table, columns)
+            values.append(_json_scalar(row.get(name)))
+    return _classify(table, columns)
 
 
 def of_sample(table: str, rows: pa.Table) -> list[DetectedColumn]:
-    """Of rows that have been read; ``table`` may be empty."""
-    few = rows.slice(0, limits.CLASSIFY_ROWS)
-    return _classified(table, {name: _values(few.column(name)) for name in few.column_names})
+    """Classify rows that have been read; ``table`` may be empty."""
+    head = rows.slice(0, limits.CLASSIFY_ROWS)
+    return _classify(table, {name: _values(head.column(name)) for name in head.column_names})
 
 
 def of_file(actor: Actor, name: str, sheet: str | None = None) -> list[DetectedColumn]:
-    """Of the first rows of a workspace file. Errors: not_found, validation_error for what holds no rows."""
+    """Classify the first rows of a workspace file. Errors: not_found, validation_error for a file without rows."""
     file = files_services.find(actor, name)
-    called, key = file.name, file.storage_key
+    file_name, key = file.name, file.storage_key
     compilation.vocabulary()  # the process opens it from disk
-    db.session.rollback()  # nothing is held while the file is read
-    arguments = {"name": called, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
+    db.session.rollback()  # release the database connection while the file is read
+    arguments = {"name": file_name, "sheet": sheet, "vocabulary_folder": str(vocabularies.home())}
     try:
         with files.unnamed() as copy:
             for piece in files_services.pieces(key):
                 copy.write(piece)
             found = document_process.run("webapp.real_data.detection:in_process", copy, arguments)
     except storage.MissingError:
-        raise ApiError("conflict", f'The file "{called}" was replaced in the meantime. Try again.') from None
+        raise ApiError(
+            "conflict", f'The file "{file_name}" was replaced in the meantime. Try again.'
+        ) from None
     except document_process.DocumentError as error:
         raise validation_error([Fault("file", "not_readable", error.message, error.hint)]) from None
     return [DetectedColumn(**item) for item in found]
 
 
 def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder: str) -> list[dict[str, Any]]:
-    """The columns of a file's first rows. Runs in a document process. Error: validation_error."""
+    """Classify the first rows of a file. Runs in a document process. Error: validation_error."""
     found: Sample = {}
-    left = limits.CLASSIFY_ROWS
+    remaining = limits.CLASSIFY_ROWS
     for batch in islice(files.batches(file, name, sheet), limits.CLASSIFY_ROWS):
-        some = batch.slice(0, left)
-        for field, column in zip(some.schema.names, some.columns, strict=True):
+        head = batch.slice(0, remaining)
+        for field, column in zip(head.schema.names, head.columns, strict=True):
             found.setdefault(field, []).extend(_values(column))
-        left -= some.num_rows
-        if left <= 0:
+        remaining -= head.num_rows
+        if remaining <= 0:
             break
     table = name.rpartition("/")[2].partition(".")[0]
     words = vocabulary.default(Path(vocabulary_folder))
@@ -547,7 +565,7 @@ def in_process(file: IO[bytes], name: str, sheet: str | None, vocabulary_folder:
 
 
 def of_table(actor: Actor, connection_id: str, table: str) -> list[DetectedColumn]:
-    """Of the first rows of a connection's table. Errors: not_found, validation_error, those of connections."""
+    """Classify the first rows of a connection's table. Errors: not_found, validation_error, those of connections."""
     connection = tenancy.get(actor, Connection, connection_id, "write")
     known = inspection.metadata(actor, connection)
     entity = next((item for item in known.entities if item.name == table), None)
@@ -565,7 +583,7 @@ def of_table(actor: Actor, connection_id: str, table: str) -> list[DetectedColum
     found: Sample = {name: [] for name in names}
     if batch is not None:
         found |= {name: _values(batch.column(name)) for name in names if name in batch.schema.names}
-    return _classified(entity.name, found)
+    return _classify(entity.name, found)
 
 
 def as_json(found: DetectedColumn) -> dict[str, Any]:
@@ -583,14 +601,14 @@ def as_json(found: DetectedColumn) -> dict[str, Any]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    return [_plain(value) for value in column.to_pylist()]
+    return [_json_scalar(value) for value in column.to_pylist()]
 
 
-def _plain(value: Any) -> Any:
+def _json_scalar(value: Any) -> Any:
     if isinstance(value, dict | list):
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _classified(table: str, columns: Sample) -> list[DetectedColumn]:
+def _classify(table: str, columns: Sample) -> list[DetectedColumn]:
     return classify(table, columns, compilation.vocabulary())

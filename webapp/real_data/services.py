@@ -41,8 +41,8 @@ from webapp.sources.services import sources
 
 AS_IT_IS: Final = "source_column"
 """The field type that copies a column unchanged."""
-_DATES: Final = "date_of_birth"
-_UNKNOWN: Final = "redact"
+_DATE_TYPE: Final = "date_of_birth"
+_DEFAULT_STRATEGY: Final = "redact"
 """The masking strategy for columns of unknown kind."""
 
 
@@ -55,10 +55,10 @@ class Choice:
     taken: bool = True
     sensitive: bool = False
     type: str = AS_IT_IS
-    strategy: str = _UNKNOWN
+    strategy: str = _DEFAULT_STRATEGY
     person: str = ""
     format: str = ""
-    """Of the dates of the column, if they are not ISO 8601."""
+    """The format of the dates of the column, if they are not ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,10 @@ class Proposal:
 
 
 def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
-    """The columns of a source, in their order. Errors: validation_error, payload_too_large, those of connections."""
+    """Return a proposal for each column of a source.
+
+    Errors: validation_error, payload_too_large, those of connections.
+    """
     require(actor, "write")
     sample = sources.sample(actor, spec, limits.CLASSIFY_ROWS)
     if len(sample.column_names) > limits.MAX_FIELDS:
@@ -86,18 +89,18 @@ def proposed(actor: Actor, spec: SourceSpec) -> list[Proposal]:
 
 
 def _proposal(found: DetectedColumn) -> Proposal:
-    asked = found.masking or {}
+    masking = found.masking or {}
     kind = found.type if found.sensitive and found.type else AS_IT_IS
     choice = Choice(
         found.name,
         sensitive=found.sensitive,
         type=kind,
-        strategy=str(asked.get("strategy", _UNKNOWN)),
-        person=str(asked.get("person", "")),
+        strategy=str(masking.get("strategy", _DEFAULT_STRATEGY)),
+        person=str(masking.get("person", "")),
         format=str((found.options or {}).get("format", "")),
     )
-    told = KINDS[found.kind].told if found.kind else ""
-    return Proposal(choice, found.confidence, found.reason, told)
+    description = KINDS[found.kind].told if found.kind else ""
+    return Proposal(choice, found.confidence, found.reason, description)
 
 
 def quantity(actor: Actor, spec: SourceSpec) -> int:
@@ -106,7 +109,7 @@ def quantity(actor: Actor, spec: SourceSpec) -> int:
 
 
 def types() -> list[tuple[str, str]]:
-    """The types that a column of personal values may be read as, and their names for people."""
+    """Return the field types for columns with personal data, and their labels."""
     known = dict.fromkeys([AS_IT_IS, *(kind.type for kind in KINDS.values())])
     return [(name, kind.label) for name in known if (kind := find(name)) is not None]
 
@@ -132,8 +135,10 @@ def _masked_field(chosen: Choice) -> dict[str, Any]:
     masking: Mapping[str, Any] = {"strategy": chosen.strategy}
     if chosen.strategy == "shift":
         masking = {**masking, "person": chosen.person or None}
-    made = {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}
-    return made | ({"options": {"format": chosen.format}} if chosen.format and chosen.type == _DATES else {})
+    field = {"name": chosen.name, "type": chosen.type, "sensitive": True, "masking": dict(masking)}
+    return field | (
+        {"options": {"format": chosen.format}} if chosen.format and chosen.type == _DATE_TYPE else {}
+    )
 
 
 # --- Subsets ------------------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def _masked_field(chosen: Choice) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SubsetResult:
-    """A subset: its dataset and templates as the API shows them, and what each table holds of it."""
+    """A subset: its dataset and templates as the API shows them, and a report of the rows in each table."""
 
     dataset: dict[str, Any]
     templates: list[dict[str, Any]]
@@ -172,40 +177,42 @@ def create(
         )
         raise refused("not_for_this_type", text, "Choose a SQL database.", "connection_id")
     entities = {entity.name: entity for entity in inspection.metadata(actor, connection).entities}
-    start = _named(entities, [table], "table")[0]
-    known = [item.name for item in _named(entities, children or [], "children")]
-    ways = subset_query.begun(entities, kind, start, where, limit)
-    subset_query.follow(ways, None if children is None else known, depth)
-    if len(ways.found) > limits.MAX_DATASET_TABLES:
-        text = (
-            f"The subset reaches {len(ways.found)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
-        )
+    start = _entities_named(entities, [table], "table")[0]
+    child_names = [item.name for item in _entities_named(entities, children or [], "children")]
+    steps = subset_query.begun(entities, kind, start, where, limit)
+    subset_query.follow(steps, None if children is None else child_names, depth)
+    if len(steps.found) > limits.MAX_DATASET_TABLES:
+        text = f"The subset reaches {len(steps.found)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
         raise refused("too_many", text, "Name the children that are to come along.", "children")
-    counts = _counted(connection, ways)
-    samples = inspection.samples(connection, list(ways.found), limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS)
-    return _save(actor, connection_id, ways, counts, samples, name or f"{start.name} subset")
+    counts = _count_rows(connection, steps)
+    samples = inspection.samples(
+        connection, list(steps.found), limits.INFER_SAMPLE_ROWS, limits.FETCH_SECONDS
+    )
+    return _save(actor, connection_id, steps, counts, samples, name or f"{start.name} subset")
 
 
-def _named(entities: Mapping[str, Entity], wanted: Sequence[str], path: str) -> list[Entity]:
+def _entities_named(entities: Mapping[str, Entity], names: Sequence[str], path: str) -> list[Entity]:
     try:
-        return tables.chosen(entities.values(), wanted)
+        return tables.chosen(entities.values(), names)
     except ApiError as error:
         for fault in error.details["fields"]:
             fault["path"] = path
         raise
 
 
-def _counted(connection: Connection, ways: SubsetSteps) -> dict[str, int]:
-    """Rows of each table; nothing may be missing. Error: validation_error."""
+def _count_rows(connection: Connection, steps: SubsetSteps) -> dict[str, int]:
+    """Return the number of rows by table. Error: validation_error, also if referenced rows are missing."""
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
             db.session.commit()  # release our database while the target is queried
             with limited(session, limits.SOURCE_SECONDS, limits.SOURCE_SECONDS):
-                counts = {name: _number(session, subset_query.counting(ways, name)) for name in ways.found}
-                lost = [
+                counts = {
+                    name: _query_number(session, subset_query.counting(steps, name)) for name in steps.found
+                }
+                missing = [
                     (table, relation, number)
-                    for table, relation, query in subset_query.missing(ways)
-                    if (number := _number(session, query))
+                    for table, relation, query in subset_query.missing(steps)
+                    if (number := _query_number(session, query))
                 ]
     except ConnectorError as error:
         raise access.told(error) from None
@@ -217,7 +224,7 @@ def _counted(connection: Connection, ways: SubsetSteps) -> dict[str, int]:
             "a ring of foreign keys do not reach.",
             "Begin with rows further up, or with fewer of them.",
         )
-        for table, relation, number in lost
+        for table, relation, number in missing
     ]
     faults += [
         Fault(
@@ -234,7 +241,7 @@ def _counted(connection: Connection, ways: SubsetSteps) -> dict[str, int]:
     return counts
 
 
-def _number(session: TableReader, query: str) -> int:
+def _query_number(session: TableReader, query: str) -> int:
     return int(session.query(query, {}, 1).column(0)[0].as_py())
 
 
@@ -244,39 +251,39 @@ def _number(session: TableReader, query: str) -> int:
 def _save(
     actor: Actor,
     connection_id: str,
-    ways: SubsetSteps,
+    steps: SubsetSteps,
     counts: Mapping[str, int],
     samples: Mapping[str, pa.RecordBatch],
     name: str,
 ) -> SubsetResult:
-    words = compilation.vocabulary()
-    found = {
+    vocabulary = compilation.vocabulary()
+    columns = {
         table: {
             item.name: item
-            for item in classify(table, _sample(ways.tables[table], samples.get(table)), words)
+            for item in classify(table, _columns_of(steps.tables[table], samples.get(table)), vocabulary)
         }
-        for table in ways.found
+        for table in steps.found
     }
-    made: list[dict[str, Any]] = []
+    templates: list[dict[str, Any]] = []
     try:
-        for table in subset_query.parents_first(ways):
-            entity = ways.tables[table]
-            source = {"connection_id": connection_id, "query": subset_query.rows_of(ways, table)}
-            made.append(
+        for table in subset_query.parents_first(steps):
+            entity = steps.tables[table]
+            source = {"connection_id": connection_id, "query": subset_query.rows_of(steps, table)}
+            templates.append(
                 row_templates_templates.create(
                     actor,
                     name=table,
-                    fields=[_subset_field(ways, entity, column.name, found) for column in entity.fields],
-                    description=f"{name}: {' '.join(ways.why[table][:3])}",
+                    fields=[_subset_field(steps, entity, column.name, columns) for column in entity.fields],
+                    description=f"{name}: {' '.join(steps.why[table][:3])}",
                     quantity=min(max(counts[table], 1), limits.ENTERPRISE_MAX.rows_per_generation),
                     source=source,
                 )
             )
-        members = [{"template_id": item["id"], "name": item["name"]} for item in made]
+        members = [{"template_id": item["id"], "name": item["name"]} for item in templates]
         dataset = datasets.create(actor, name=name, templates=members)
     except BaseException:
         db.session.rollback()
-        for item in made:
+        for item in templates:
             row_templates_templates.delete(
                 actor, row_templates_templates.get(actor, item["id"], "write", lock=True)
             )
@@ -286,16 +293,16 @@ def _save(
             "table": item["name"],
             "template_id": item["id"],
             "rows": counts[item["name"]],
-            "ways": ways.why[item["name"]],
+            "ways": steps.why[item["name"]],
             "sensitive": [field["name"] for field in item["fields"] if field["sensitive"]],
         }
-        for item in made
+        for item in templates
     ]
-    return SubsetResult(dataset, made, report)
+    return SubsetResult(dataset, templates, report)
 
 
-def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]]:
-    """A table's sample, column by column."""
+def _columns_of(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]]:
+    """Return the sample of a table by column; [] for columns without a sample."""
     known = batch.schema.names if batch is not None else []
     return {
         field.name: batch.column(field.name).to_pylist() if batch is not None and field.name in known else []
@@ -304,36 +311,36 @@ def _sample(entity: Entity, batch: pa.RecordBatch | None) -> dict[str, list[Any]
 
 
 def _subset_field(
-    ways: SubsetSteps, entity: Entity, column: str, found: Mapping[str, Mapping[str, DetectedColumn]]
+    steps: SubsetSteps, entity: Entity, column: str, columns: Mapping[str, Mapping[str, DetectedColumn]]
 ) -> dict[str, Any]:
     """Return a field that copies a column. Foreign key columns use the definition of the key that they refer to."""
-    table, name = _root(ways, entity.name, column)
-    guess = found.get(table, {}).get(name)
-    if guess is None or not guess.sensitive:
+    table, name = _referenced_column(steps, entity.name, column)
+    detected = columns.get(table, {}).get(name)
+    if detected is None or not detected.sensitive:
         return {"name": column, "type": "source_column"}
-    made: dict[str, Any] = {"name": column, "type": guess.type or "source_column", "sensitive": True}
+    field: dict[str, Any] = {"name": column, "type": detected.type or "source_column", "sensitive": True}
     referenced = any(
         relation.entity == table and name in relation.entity_columns
-        for other in ways.tables.values()
+        for other in steps.tables.values()
         for relation in other.relations
     )
-    if referenced or name in ways.tables[table].keys:
-        made["masking"] = {
+    if referenced or name in steps.tables[table].keys:
+        field["masking"] = {
             "strategy": "format_preserve",
             "domain": f"{table}.{name}"[: limits.MAX_NAME_CHARS],
         }
-    elif guess.masking is not None:
-        made["masking"] = dict(guess.masking)
-    return made
+    elif detected.masking is not None:
+        field["masking"] = dict(detected.masking)
+    return field
 
 
-def _root(ways: SubsetSteps, table: str, column: str) -> tuple[str, str]:
+def _referenced_column(steps: SubsetSteps, table: str, column: str) -> tuple[str, str]:
     """Return the column that a foreign key finally refers to; the column itself if it is not a foreign key."""
     seen = set()
     while (table, column) not in seen:
         seen.add((table, column))
-        for relation in ways.tables[table].relations:
-            if column in relation.columns and relation.entity in ways.tables:
+        for relation in steps.tables[table].relations:
+            if column in relation.columns and relation.entity in steps.tables:
                 table, column = relation.entity, relation.entity_columns[relation.columns.index(column)]
                 break
     return table, column

@@ -124,35 +124,35 @@ def classify(actor: Actor, body: ClassifyIn) -> Response:
         found = detection.of_file(actor, body.file, body.sheet)
     else:
         found = detection.of_table(actor, str(body.connection_id), str(body.table))
-    return reply({"columns": [detection.as_json(one) for one in found]})
+    return reply({"columns": [detection.as_json(column) for column in found]})
 
 
 @route(masking_bp, "/masking/keys", scope="secrets", returns=MaskingKeysOut)
 def keys(actor: Actor) -> Response:
     """List the versions of the workspace's masking key, newest first. There is none before something was masked."""
-    return _shown(actor)
+    return _keys_page(actor)
 
 
-def _shown(actor: Actor, error: ApiError | None = None) -> Response:
+def _keys_page(actor: Actor, error: ApiError | None = None) -> Response:
     found = masking_keys.listing(actor)
-    data = {"items": [masking_keys.as_json(one) for one in found]}
+    data = {"items": [masking_keys.as_json(key) for key in found]}
     status = error.status if error is not None else 200
-    who = masking_keys.makers(found) if g.face == "person" else {}
-    return reply(data, template=KEYS, status=status, who=who, most=limits.MAX_MASKING_KEYS, error=error)
+    creators = masking_keys.makers(found) if g.face == "person" else {}
+    return reply(data, template=KEYS, status=status, who=creators, most=limits.MAX_MASKING_KEYS, error=error)
 
 
 @route(
     masking_bp, "/masking/keys/rotate", ["POST"], scope="secrets", returns=MaskingKeyOut, status=201, idempotent=True,
-    errors=("conflict", "unavailable"), on_fault=_shown,
+    errors=("conflict", "unavailable"), on_fault=_keys_page,
 )  # fmt: skip
 def rotate(actor: Actor) -> Response:
     """Create a new version of the masking key, which is used from now on.
 
     New copies will not match earlier ones. To match earlier copies, set `key_version` in a field.
     """
-    made: dict[str, Any] = masking_keys.as_json(masking_keys.rotate(actor))
-    message = f"New values are masked with version {made['version']}"
-    return reply(made, status=201, see=url_for("masking.keys"), flashed=message)
+    key: dict[str, Any] = masking_keys.as_json(masking_keys.rotate(actor))
+    message = f"New values are masked with version {key['version']}"
+    return reply(key, status=201, see=url_for("masking.keys"), flashed=message)
 
 
 # The results of the leak check, as the API shows them for exports and pushes.
@@ -162,8 +162,8 @@ def rotate(actor: Actor) -> Response:
 
 masked_bp = Blueprint("masked", __name__, url_prefix="/templates")
 PAGE: Final = "templates/masked.html"
-_FILE: Final = "file"
-_COLUMN: Final = re.compile(r"fields\[(\d+)\]")
+_FILE_SOURCE: Final = "file"
+_FIELD_PATH: Final = re.compile(r"fields\[(\d+)\]")
 
 
 class MaskedQuery(Query):
@@ -176,11 +176,11 @@ class MaskedQuery(Query):
 
 @route(masked_bp, "/masked", scope="write", query=MaskedQuery, hidden=True, programs=False)
 def ask(actor: Actor, query: MaskedQuery) -> Response:
-    """The form that a file is dropped on, or a table is named in; of a file that is named already, its columns."""
-    given = {name: value for name, value in query.model_dump().items() if value}
-    if given.keys() != {"file"}:
-        return _page(actor, given or None)
-    return _looked(actor, given)
+    """Show the form for choosing a file or a table; for a file in the query, its columns."""
+    source = {name: value for name, value in query.model_dump().items() if value}
+    if source.keys() != {"file"}:
+        return _page(actor, source or None)
+    return _proposal_page(actor, source)
 
 
 @route(
@@ -189,39 +189,39 @@ def ask(actor: Actor, query: MaskedQuery) -> Response:
 )  # fmt: skip
 def look(actor: Actor) -> Response:
     """Save the uploaded file, analyze the source, and propose a masking for each column."""
-    given = forms.read_source(request.form)
-    if any(one.filename for one in request.files.getlist("file")):
+    source = forms.read_source(request.form)
+    if any(file.filename for file in request.files.getlist("file")):
         try:
             stored = draft_page.kept_apart(actor, request)
         except ApiError as error:
-            return _refused(actor, given, error)
-        given = {**(given if given and forms.way_of(given) == _FILE else {}), "file": stored.name}
-    return _looked(actor, given)
+            return _error_page(actor, source, error)
+        source = {**(source if source and forms.way_of(source) == _FILE_SOURCE else {}), "file": stored.name}
+    return _proposal_page(actor, source)
 
 
-def _looked(actor: Actor, given: dict[str, Any] | None) -> Response:
+def _proposal_page(actor: Actor, source: dict[str, Any] | None) -> Response:
     try:
-        spec = _spec(given)
-        found = services.proposed(actor, spec)
+        spec = _spec(source)
+        proposals = services.proposed(actor, spec)
     except ApiError as error:
-        return _refused(actor, given, error)
-    what = spec.table or (spec.file or "query").rpartition("/")[2].rpartition(".")[0] or "query"
-    name = f"{what} (masked)"[: limits.MAX_NAME_CHARS]
-    return _page(actor, given, found, [one.choice for one in found], name)
+        return _error_page(actor, source, error)
+    source_name = spec.table or (spec.file or "query").rpartition("/")[2].rpartition(".")[0] or "query"
+    name = f"{source_name} (masked)"[: limits.MAX_NAME_CHARS]
+    return _page(actor, source, proposals, [proposal.choice for proposal in proposals], name)
 
 
-def _spec(given: dict[str, Any] | None) -> SourceSpec:
-    if not given:
+def _spec(source: dict[str, Any] | None) -> SourceSpec:
+    if not source:
         text = "There is nothing to copy yet."
         raise validation_error([Fault("source", "missing", text, "Drop a file, or choose a table.")])
-    return parse(SourceSpec, given, strict=False)
+    return parse(SourceSpec, source, strict=False)
 
 
-def _refused(actor: Actor, given: dict[str, Any] | None, error: ApiError) -> Response:
+def _error_page(actor: Actor, source: dict[str, Any] | None, error: ApiError) -> Response:
     if error.status >= 500 and error.status != 502:
         raise error
     db.session.rollback()
-    return _page(actor, given, error=error)
+    return _page(actor, source, error=error)
 
 
 # --- What becomes of the columns ----------------------------------------------------------------------------
@@ -230,41 +230,45 @@ def _refused(actor: Actor, given: dict[str, Any] | None, error: ApiError) -> Res
 @route(masked_bp, "/masked", ["POST"], scope="write", hidden=True, programs=False)
 def make(actor: Actor) -> Response:
     """Create the template from the user's choices, or render the columns and their preview again."""
-    given, chosen, name = forms.read_source(request.form), _chosen(), request.form.get("name", "").strip()
+    source_values, chosen, name = (
+        forms.read_source(request.form),
+        _choices_in_form(),
+        request.form.get("name", "").strip(),
+    )
     if request.form.get("do") == "again":
-        return _page(actor, given, _told(), chosen, name)
+        return _page(actor, source_values, _proposals_in_form(), chosen, name)
     try:
-        spec = _spec(given)
+        spec = _spec(source_values)
         source, rows = spec.model_dump(exclude_none=True), services.quantity(actor, spec)
         body = {"name": name, "fields": services.fields(chosen), "source": source, "quantity": rows}
-        made = templates.create(actor, **parse(TemplateIn, body, strict=False).model_dump())
+        template = templates.create(actor, **parse(TemplateIn, body, strict=False).model_dump())
     except ApiError as error:
         if error.code != "validation_error":
             raise
         db.session.rollback()
-        return _page(actor, given, _told(), chosen, name, error)
-    where = url_for("templates.show", template_id=made["id"])
+        return _page(actor, source_values, _proposals_in_form(), chosen, name, error)
+    location = url_for("templates.show", template_id=template["id"])
     if "HX-Request" in request.headers:
-        return Response(status=204, headers={"HX-Redirect": where})
-    return see_other(where)
+        return Response(status=204, headers={"HX-Redirect": location})
+    return see_other(location)
 
 
-def _preview(actor: Actor, given: dict[str, Any] | None, chosen: list[Choice]) -> dict[str, Any]:
+def _preview(actor: Actor, source: dict[str, Any] | None, chosen: list[Choice]) -> dict[str, Any]:
     try:
         fields = services.fields(chosen)
     except ApiError as error:
-        return {"error": " ".join(one["message"] for one in error.details["fields"])}
-    return drafts.preview_of(actor, {"fields": fields, "source": given}, "sample", fetch=True)
+        return {"error": " ".join(fault["message"] for fault in error.details["fields"])}
+    return drafts.preview_of(actor, {"fields": fields, "source": source}, "sample", fetch=True)
 
 
-def _columns() -> list[str]:
+def _column_names() -> list[str]:
     return request.form.getlist("column")[: limits.MAX_FIELDS]
 
 
-def _chosen() -> list[Choice]:
+def _choices_in_form() -> list[Choice]:
     """Parse the choices for each column; a column that is not marked gets no strategy."""
     form, found = request.form, []
-    for number, name in enumerate(_columns()):
+    for number, name in enumerate(_column_names()):
         kind = form.get(f"c{number}.type") or services.AS_IT_IS
         known = services.strategies(kind)
         strategy = form.get(f"c{number}.strategy", "")
@@ -282,40 +286,40 @@ def _chosen() -> list[Choice]:
     return found
 
 
-def _told() -> list[Proposal]:
+def _proposals_in_form() -> list[Proposal]:
     """Read the proposal from the form, so that the sample is not analyzed again."""
     found = []
-    for number, name in enumerate(_columns()):
-        sure, why, what = (
+    for number, name in enumerate(_column_names()):
+        confidence, reason, description = (
             request.form.get(f"c{number}.{key}", "") for key in ("confidence", "reason", "told")
         )
-        share = min(1.0, float(sure)) if re.fullmatch(r"\d(\.\d{1,4})?", sure) else 0.0
-        found.append(Proposal(Choice(name), share, why, what))
+        share = min(1.0, float(confidence)) if re.fullmatch(r"\d(\.\d{1,4})?", confidence) else 0.0
+        found.append(Proposal(Choice(name), share, reason, description))
     return found
 
 
 def _page(
     actor: Actor,
-    given: dict[str, Any] | None,
-    found: list[Proposal] | None = None,
+    source: dict[str, Any] | None,
+    proposals: list[Proposal] | None = None,
     chosen: list[Choice] | None = None,
     name: str = "",
     error: ApiError | None = None,
 ) -> Response:
-    """The page, or for htmx its result."""
+    """Render the page; for htmx only its result."""
     chosen = chosen or []
-    preview = _preview(actor, given, chosen) if found and not error else None
+    preview = _preview(actor, source, chosen) if proposals and not error else None
     before: dict[str, Any] = {}  # the cells of the source's first rows by column
     if preview and preview.get("columns"):
-        real = _preview(actor, given, [replace(one, sensitive=False) for one in chosen])
-        before = {column["path"]: column["cells"] for column in real.get("columns", ())}
+        source_preview = _preview(actor, source, [replace(choice, sensitive=False) for choice in chosen])
+        before = {column["path"]: column["cells"] for column in source_preview.get("columns", ())}
     context = {
-        "proposals": list(zip(found or (), chosen, strict=False)),
-        "given": given or {},
-        "way": forms.way_of(given),
+        "proposals": list(zip(proposals or (), chosen, strict=False)),
+        "given": source or {},
+        "way": forms.way_of(source),
         "name": name,
         "error": error,
-        "faults": _by_column(error, chosen),
+        "faults": _faults_by_column(error, chosen),
         "types": services.types(),
         "strategies": services.strategies,
         "preview": preview,
@@ -324,18 +328,18 @@ def _page(
     status = 200 if error is None or "HX-Request" in request.headers else error.status
     if "HX-Request" in request.headers:
         return Response(render_block(PAGE, "result", **context), status, mimetype="text/html")
-    card = SourceCard(actor, given, way=_FILE)
+    card = SourceCard(actor, source, way=_FILE_SOURCE)
     html = render_template(PAGE, source=card, source_ways=WAYS[1:], **context)
     return Response(html, status, mimetype="text/html")
 
 
-def _by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
+def _faults_by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
     """Return the errors by column; "" for all others."""
-    taken = [one.name for one in chosen if one.taken]
+    taken = [choice.name for choice in chosen if choice.taken]
     found: dict[str, str] = {}
     for fault in (error.details.get("fields") or ()) if error is not None else ():
-        at = _COLUMN.match(fault["path"])
-        name = taken[int(at[1])] if at and int(at[1]) < len(taken) else ""
+        match = _FIELD_PATH.match(fault["path"])
+        name = taken[int(match[1])] if match and int(match[1]) < len(taken) else ""
         message = " ".join(filter(None, (fault["message"], fault.get("hint"))))
         found[name] = f"{found[name]} {message}" if name in found else message
     return found
@@ -401,11 +405,11 @@ def create(actor: Actor, connection_id: str, body: SubsetIn) -> Response:
     Foreign keys are followed in both directions; parents are always included. Each template reads its part of
     a table when rows are requested, and columns with personal data are masked.
     """
-    made = services.create(actor, connection_id, **body.model_dump())
-    message = ", ".join(f"{one['table']} {one['rows']:,}" for one in made.report)
+    subset = services.create(actor, connection_id, **body.model_dump())
+    message = ", ".join(f"{table['table']} {table['rows']:,}" for table in subset.report)
     return reply(
-        {"dataset": made.dataset, "templates": made.templates, "report": made.report},
+        {"dataset": subset.dataset, "templates": subset.templates, "report": subset.report},
         status=201,
-        see=url_for("datasets.show", dataset_id=made.dataset["id"]),
-        flashed=f"A subset of {len(made.report)} tables. Rows: {message}"[: limits.MAX_DESCRIPTION_CHARS],
+        see=url_for("datasets.show", dataset_id=subset.dataset["id"]),
+        flashed=f"A subset of {len(subset.report)} tables. Rows: {message}"[: limits.MAX_DESCRIPTION_CHARS],
     )

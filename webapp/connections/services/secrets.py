@@ -102,7 +102,7 @@ def put(
     if value is not None and not 0 < len(value) <= limits.MAX_SECRET_CHARS:
         text = f"A secret must have 1 to {limits.MAX_SECRET_CHARS:,} characters."
         faults.append(Fault("value", "out_of_range", text))
-    existing = _find(actor.workspace_id, name) if NAME.fullmatch(name) else None
+    existing = _named(actor.workspace_id, name) if NAME.fullmatch(name) else None
     if value is None and existing is None:
         faults.append(Fault("value", "missing", "Enter a value for the new secret."))
     entries, host_faults = (
@@ -116,9 +116,9 @@ def put(
     if faults:
         raise validation_error(faults)
     sealed = seal(value) if value is not None else None
-    secret = _find(actor.workspace_id, name, lock=True)
+    secret = _named(actor.workspace_id, name, lock=True)
     created = _create(actor, name, sealed) if secret is None and sealed is not None else None
-    secret, is_new = created or secret or _find(actor.workspace_id, name, lock=True), created is not None
+    secret, is_new = created or secret or _named(actor.workspace_id, name, lock=True), created is not None
     if secret is None:  # created and deleted by others in the meantime
         raise ApiError("unavailable", "This secret is being changed by another user. Try again.")
     changed: dict[str, Any] = {}
@@ -182,7 +182,7 @@ def allow(actor: Actor, grants: Iterable[tuple[Secret, str]]) -> None:
 def delete(actor: Actor, name: str) -> Secret:
     """Delete a named secret, and commit. Errors: not_found; in_use, with the connections and scenarios that use it."""
     require(actor, "secrets")
-    secret = _find(actor.workspace_id, name, lock=True)
+    secret = _named(actor.workspace_id, name, lock=True)
     if secret is None:
         raise not_found("secret", name)
     users = [{"type": item.type, "id": item.id, "name": item.name} for item in versioning.of(actor, secret)]
@@ -214,11 +214,11 @@ def connections_using(workspace_id: str, name: str) -> list[Connection]:
 def named(actor: Actor, name: str) -> dict[str, Any] | None:
     """Return a named secret as the API shows it, or None."""
     require(actor, "secrets")
-    found = _find(actor.workspace_id, name)
+    found = _named(actor.workspace_id, name)
     return as_json(found) if found is not None else None
 
 
-def _find(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None:
+def _named(workspace_id: str, name: str, *, lock: bool = False) -> Secret | None:
     statement = select(Secret).where(Secret.workspace_id == workspace_id, Secret.name == name)
     if lock:
         statement = statement.with_for_update()
@@ -319,7 +319,7 @@ def filled(
         def replacement(match: re.Match[str]) -> str:
             name = match[1].strip()
             if name not in used:
-                secret = _find(workspace_id, name)
+                secret = _named(workspace_id, name)
                 if secret is None or secret.project_id not in (None, project_id):
                     text = (
                         f'The connection refers to the secret "{name}", which does not exist in its project.'

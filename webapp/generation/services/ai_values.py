@@ -1,9 +1,9 @@
 """Values that an AI model writes for fields of type ai: many rows per request, each validated, invalid ones
 requested again.
 
-    made = ai_values.written(channel, question, wanted)
+    result = ai_values.written(channel, question, prompts)
 
-After an error, `made` contains the values received before it. They are stored, so a retry pays only for the
+After an error, `result` contains the values received before it. They are stored, so a retry pays only for the
 rest.
 """
 
@@ -35,7 +35,7 @@ from webapp.errors import ApiError, Fault, validation_error
 from webapp.extensions import db
 
 _THOUGHT: Final = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.S | re.I)
-_BEGINS: Final = re.compile(r"[{\[]")
+_JSON_START: Final = re.compile(r"[{\[]")
 _DECODER: Final = json.JSONDecoder(strict=False)
 _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
 _INT64: Final = range(-(1 << 63), 1 << 63)
@@ -49,95 +49,97 @@ def documents(text: str) -> Iterator[Any]:
     """Return every JSON object and array in a text, outermost first. If one is incomplete, return those
     nested in it."""
     text = _THOUGHT.sub(" ", text)
-    place, broken = 0, 0
-    while (found := _BEGINS.search(text, place)) and broken < limits.AI_BROKEN:
+    position, failures = 0, 0
+    while (found := _JSON_START.search(text, position)) and failures < limits.AI_BROKEN:
         try:
-            value, place = _DECODER.raw_decode(text, found.start())
+            value, position = _DECODER.raw_decode(text, found.start())
             yield value
         except (ValueError, RecursionError):
-            broken += 1
-            place = found.start() + 1
+            failures += 1
+            position = found.start() + 1
 
 
 def rows_of(text: str, count: int) -> dict[int, Any]:
     """Return the values of rows 1 to `count` by number, without missing ones. If a number occurs twice, the
     first one counts. A list without numbers must have exactly `count` values, in order."""
     found: dict[int, Any] = {}
-    plain: list[Any] | None = None
+    unnumbered: list[Any] | None = None
     for document in documents(text):
         pending = [document]
         while pending:
-            one = pending.pop()
-            if isinstance(one, Mapping):
-                number = _number(one.get("id"))
-                if number is not None and "value" in one:
+            current = pending.pop()
+            if isinstance(current, Mapping):
+                number = _number(current.get("id"))
+                if number is not None and "value" in current:
                     if 1 <= number <= count:
-                        found.setdefault(number, one["value"])
+                        found.setdefault(number, current["value"])
                 else:
-                    pending.extend(reversed(list(one.values())))
-            elif isinstance(one, list):
-                if len(one) == count and not any(isinstance(item, dict | list) for item in one):
-                    plain = plain or one
-                pending.extend(item for item in reversed(one) if isinstance(item, dict | list))
-    if not found and plain is not None:
-        return dict(enumerate(plain, 1))
+                    pending.extend(reversed(list(current.values())))
+            elif isinstance(current, list):
+                if len(current) == count and not any(isinstance(item, dict | list) for item in current):
+                    unnumbered = unnumbered or current
+                pending.extend(item for item in reversed(current) if isinstance(item, dict | list))
+    if not found and unnumbered is not None:
+        return dict(enumerate(unnumbered, 1))
     return found
 
 
-def _number(given: Any) -> int | None:
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given
-    if isinstance(given, str) and re.fullmatch(r"\d{1,9}", given.strip()):
-        return int(given)
+def _number(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value.strip()):
+        return int(value)
     return None
 
 
-def checked(value: Any, said: Mapping[str, Any]) -> str:
+def checked(value: Any, requirements: Mapping[str, Any]) -> str:
     """Return a value as text if it satisfies the field's requirements (`Question.said`). Raises `InvalidAnswer`."""
     if value is None or isinstance(value, dict | list):
         raise InvalidAnswer("it is not a single value")
-    return _CHECKS[said["answer"]](value, said)
+    return _CHECKS[requirements["answer"]](value, requirements)
 
 
-def _text(value: Any, said: Mapping[str, Any]) -> str:
-    made = _plain(value)
-    most = said["max_length"] or limits.AI_TEXT_CHARS
-    if not made:
+def _text(value: Any, requirements: Mapping[str, Any]) -> str:
+    text = _clean_text(value)
+    max_length = requirements["max_length"] or limits.AI_TEXT_CHARS
+    if not text:
         raise InvalidAnswer("it is empty")
-    if len(made) > most:
-        raise InvalidAnswer(f"it is longer than {most:,} characters")
-    return made
+    if len(text) > max_length:
+        raise InvalidAnswer(f"it is longer than {max_length:,} characters")
+    return text
 
 
-def _plain(value: Any) -> str:
+def _clean_text(value: Any) -> str:
     """Return text without control characters and lone surrogates, which databases and files reject."""
-    spelled = str(value).lower() if isinstance(value, bool) else str(value)
-    kept = "".join(sign for sign in spelled if sign in "\n\t" or (ord(sign) >= 32 and ord(sign) != 127))
-    return kept.encode("utf-8", "ignore").decode().strip()
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    printable = "".join(char for char in text if char in "\n\t" or (ord(char) >= 32 and ord(char) != 127))
+    return printable.encode("utf-8", "ignore").decode().strip()
 
 
-def _choice(value: Any, said: Mapping[str, Any]) -> str:
-    wanted = _plain(value)
-    if wanted in said["choices"]:
-        return wanted
-    alike = [
-        choice for choice in said["choices"] if choice.casefold().strip() == wanted.casefold().rstrip(".")
+def _choice(value: Any, requirements: Mapping[str, Any]) -> str:
+    text = _clean_text(value)
+    if text in requirements["choices"]:
+        return text
+    matches = [
+        choice
+        for choice in requirements["choices"]
+        if choice.casefold().strip() == text.casefold().rstrip(".")
     ]
-    if len(alike) != 1:
+    if len(matches) != 1:
         raise InvalidAnswer("it is not one of the choices")
-    return str(alike[0])
+    return str(matches[0])
 
 
-def _integer(value: Any, said: Mapping[str, Any]) -> str:
+def _integer(value: Any, requirements: Mapping[str, Any]) -> str:
     number = _decimal_of(value, "a whole number")
     if number != number.to_integral_value() or int(number) not in _INT64:
         raise InvalidAnswer("it is not a whole number")
     return str(int(number))
 
 
-def _decimal(value: Any, said: Mapping[str, Any]) -> str:
+def _decimal(value: Any, requirements: Mapping[str, Any]) -> str:
     number = _decimal_of(value, "a number")
-    places = said["decimals"]
+    places = requirements["decimals"]
     if abs(number).scaleb(places) > limits.MAX_UNITS:
         raise InvalidAnswer("it is too large")
     return format(number.quantize(Decimal(1).scaleb(-places)), "f")
@@ -155,16 +157,16 @@ def _decimal_of(value: Any, what: str) -> Decimal:
     return number
 
 
-def _boolean(value: Any, said: Mapping[str, Any]) -> str:
-    word = str(value).strip().casefold()
-    if word in _TRUE:
+def _boolean(value: Any, requirements: Mapping[str, Any]) -> str:
+    text = str(value).strip().casefold()
+    if text in _TRUE:
         return "true"
-    if word in _FALSE:
+    if text in _FALSE:
         return "false"
     raise InvalidAnswer("it is not true or false")
 
 
-def _date(value: Any, said: Mapping[str, Any]) -> str:
+def _date(value: Any, requirements: Mapping[str, Any]) -> str:
     found = re.fullmatch(r"(\d{4}-\d\d-\d\d)([T ].*)?", str(value).strip())
     try:
         return date.fromisoformat(found[1] if found else "").isoformat()
@@ -193,7 +195,7 @@ _SYSTEM: Final = (
     'with JSON alone, in this form: {"rows": [{"id": 1, "value": ...}, ...]}, with every id once. Where prompts are '
     "alike, write something different for each id. The values are used as they stand: no explanations in them."
 )
-_WANTED: Final = {
+_INSTRUCTIONS: Final = {
     "text": "Each value is a text{most}.",
     "choice": "Each value is exactly one of: {choices}.",
     "integer": "Each value is a whole number.",
@@ -209,9 +211,9 @@ _TYPES: Final = {"integer": "integer", "decimal": "number", "boolean": "boolean"
 
 def models(actor: Actor) -> Sequence[Connection]:
     """Return the project's connections of type ai, oldest first, at most limits.AI_MODELS_TOLD."""
-    mine = tenancy.listing(actor, Connection).where(Connection.type == "ai")
+    statement = tenancy.listing(actor, Connection).where(Connection.type == "ai")
     return db.session.scalars(
-        mine.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)
+        statement.order_by(Connection.created_at, Connection.id).limit(limits.AI_MODELS_TOLD)
     ).all()
 
 
@@ -234,23 +236,23 @@ def missing() -> ApiError:
     return ApiError("provider_missing", f"{text} {HOW_TO}", {"hint": HOW_TO})
 
 
-def row_of(actor: Actor, one: ExternalRequest) -> Connection:
+def row_of(actor: Actor, request: ExternalRequest) -> Connection:
     """Like `only_model`, for a field that names no connection. Errors are reported for the field."""
     try:
         return only_model(actor)
     except ApiError as error:
         if error.code == "validation_error":
-            told = error.details["fields"][0]
-            path = f"{one.path}.options.connection_id"
-            raise validation_error([Fault(path, "missing", told["message"], told["hint"])]) from None
+            fault = error.details["fields"][0]
+            path = f"{request.path}.options.connection_id"
+            raise validation_error([Fault(path, "missing", fault["message"], fault["hint"])]) from None
         raise
 
 
-def check(one: ExternalRequest, connection: Connection) -> None:
+def check(request: ExternalRequest, connection: Connection) -> None:
     """Raise validation_error if a field names a connection of another type."""
     if not KINDS[connection.type].can.prompts:
         text = f'"{connection.name}" is a connection of type {connection.type}, not ai.'
-        path = f"{one.path}.options.connection_id"
+        path = f"{request.path}.options.connection_id"
         raise validation_error([Fault(path, "not_for_this_type", text, "Choose a connection of type ai.")])
 
 
@@ -277,26 +279,28 @@ class _Row:
 
 
 def written(
-    channel: Link, question: Question, wanted: Mapping[str, tuple[Any, ...]], keep: Keep | None = None
+    channel: Link, question: Question, prompts: Mapping[str, tuple[Any, ...]], keep: Keep | None = None
 ) -> Written:
-    """Request a value for each of `wanted`: (rendered prompt, seed[, row]) by cache key. `keep` receives the
+    """Request a value for each of `prompts`: (rendered prompt, seed[, row]) by cache key. `keep` receives the
     values of each response, in the caller's thread. Errors of the model are returned, not raised."""
     assert isinstance(channel, AiChannel)
-    made = Written()
-    rows = [_Row(place, str(prompt), " ".join(map(str, more))) for place, (prompt, *more) in wanted.items()]
-    writing = _FieldRequests(channel, dict(question.said), keep)
+    result = Written()
+    rows = [
+        _Row(place, str(prompt), " ".join(map(str, variant))) for place, (prompt, *variant) in prompts.items()
+    ]
+    requests = _FieldRequests(channel, dict(question.said), keep)
     try:
-        writing.all(rows)
+        requests.all(rows)
     except ConnectorError as error:
-        done = sum(row.value is not None for row in rows)
-        error.message = f"{error.message} {done:,} of {len(rows):,} rows were completed."
+        completed = sum(row.value is not None for row in rows)
+        error.message = f"{error.message} {completed:,} of {len(rows):,} rows were completed."
         error.args = (error.message,)
-        error.details = {**error.details, "answered": done, "asked": len(rows)}
-        made.error = error
-    bears = dict(question["of"])["bears"]
+        error.details = {**error.details, "answered": completed, "asked": len(rows)}
+        result.error = error
+    tolerates_errors = dict(question["of"])["bears"]
     unfit = [row for row in rows if row.value is None and row.unfit]
-    if unfit and not bears and made.error is None:
-        made.error = ConnectorError(
+    if unfit and not tolerates_errors and result.error is None:
+        result.error = ConnectorError(
             f"The model returned invalid values for {len(unfit):,} of {len(rows):,} rows after {limits.AI_TRIES} "
             f"attempts: {unfit[0].unfit}.",
             reason="bad_answer",
@@ -306,10 +310,10 @@ def written(
         )
     for row in rows:
         if row.value is not None:
-            made.tables[row.place] = _table(row.value, "")
-        elif bears and row.unfit and made.error is None:
-            made.tables[row.place] = _table(None, row.unfit)
-    return made
+            result.tables[row.place] = _table(row.value, "")
+        elif tolerates_errors and row.unfit and result.error is None:
+            result.tables[row.place] = _table(None, row.unfit)
+    return result
 
 
 def _table(value: str | None, trouble: str) -> pa.Table:
@@ -319,64 +323,64 @@ def _table(value: str | None, trouble: str) -> pa.Table:
 class _FieldRequests:
     """Requests the values of one field."""
 
-    def __init__(self, channel: AiChannel, said: Mapping[str, Any], keep: Keep | None) -> None:
-        self._channel, self._said, self._keep = channel, said, keep
-        self._over = False
+    def __init__(self, channel: AiChannel, requirements: Mapping[str, Any], keep: Keep | None) -> None:
+        self._channel, self._requirements, self._keep = channel, requirements, keep
+        self._has_failed = False
 
     def all(self, rows: Sequence[_Row]) -> None:
         """Set `value`, or `unfit` if no valid value came after all attempts. Raises ConnectorError; earlier
         rows are set."""
         pending = list(rows)
         for _ in range(limits.AI_TRIES):
-            self._round(pending)
+            self._request_all(pending)
             pending = [row for row in pending if row.value is None]
             if not pending:
                 return
 
-    def _round(self, rows: Sequence[_Row]) -> None:
+    def _request_all(self, rows: Sequence[_Row]) -> None:
         settings = self._channel.settings
         size = settings.rows_per_request
         ordered = sorted(
             rows, key=lambda row: row.prompt
         )  # equal prompts together, so that shared text is sent once
         parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
-        self._part(
+        self._request_part(
             parts[0]
         )  # the first one alone: it finds out what the server supports and whether it responds
-        self._kept(parts[0])
+        self._store(parts[0])
         if len(parts) == 1:
             return
         with ThreadPoolExecutor(settings.parallel, thread_name_prefix="prompt") as pool:
-            ended = [pool.submit(self._part, part) for part in parts[1:]]
-            for item in as_completed(ended):
+            futures = [pool.submit(self._request_part, part) for part in parts[1:]]
+            for item in as_completed(futures):
                 if item.exception() is None:
-                    self._kept(item.result())
-        for outcome in ended:
-            outcome.result()
+                    self._store(item.result())
+        for future in futures:
+            future.result()
 
-    def _part(self, rows: Sequence[_Row]) -> Sequence[_Row]:
-        if self._over:
+    def _request_part(self, rows: Sequence[_Row]) -> Sequence[_Row]:
+        if self._has_failed:
             return ()  # another request failed: finish open ones, start no more
         try:
-            self._ask(rows)
+            self._request(rows)
         except BaseException:
-            self._over = True
+            self._has_failed = True
             raise
         return rows
 
-    def _kept(self, rows: Sequence[_Row]) -> None:
+    def _store(self, rows: Sequence[_Row]) -> None:
         """Store the values of a response before waiting for the next, so that a crash loses nothing."""
         found = {row.place: _table(row.value, "") for row in rows if row.value is not None}
         if self._keep is not None and found:
             self._keep(found)
 
-    def _ask(self, rows: Sequence[_Row]) -> None:
-        value: dict[str, Any] = {"type": _TYPES.get(self._said["answer"], "string")}
-        if self._said["answer"] == "choice":
-            value["enum"] = list(self._said["choices"])
-        row_schema = _closed({"id": {"type": "integer"}, "value": value})
-        schema = _closed({"rows": {"type": "array", "items": row_schema}})
-        prompt = Prompt(_SYSTEM, self._user_message(rows), schema, self._said["temperature"])
+    def _request(self, rows: Sequence[_Row]) -> None:
+        value: dict[str, Any] = {"type": _TYPES.get(self._requirements["answer"], "string")}
+        if self._requirements["answer"] == "choice":
+            value["enum"] = list(self._requirements["choices"])
+        row_schema = _object_schema({"id": {"type": "integer"}, "value": value})
+        schema = _object_schema({"rows": {"type": "array", "items": row_schema}})
+        prompt = Prompt(_SYSTEM, self._user_message(rows), schema, self._requirements["temperature"])
         answer = self._channel.ask(prompt)
         found = rows_of(answer.text, len(rows))
         for number, row in enumerate(rows, 1):
@@ -384,39 +388,42 @@ class _FieldRequests:
                 row.unfit = "it was left out" if found else "there was no JSON in the answer"
                 continue
             try:
-                row.value = checked(found[number], self._said)
+                row.value = checked(found[number], self._requirements)
             except InvalidAnswer as error:
                 row.unfit = str(error)
 
     def _user_message(self, rows: Sequence[_Row]) -> str:
         """Return the prompts with the ids of their rows."""
-        asked: dict[str, list[int]] = {}
+        numbers_by_prompt: dict[str, list[int]] = {}
         for number, row in enumerate(rows, 1):
-            asked.setdefault(row.prompt, []).append(number)
-        said = self._said
+            numbers_by_prompt.setdefault(row.prompt, []).append(number)
+        requirements = self._requirements
         lines = [
-            _WANTED[said["answer"]].format(
-                most=f" of at most {said['max_length']} characters" if said["max_length"] else "",
-                choices=orjson.dumps(said["choices"]).decode(),
-                decimals=said["decimals"],
+            _INSTRUCTIONS[requirements["answer"]].format(
+                most=f" of at most {requirements['max_length']} characters"
+                if requirements["max_length"]
+                else "",
+                choices=orjson.dumps(requirements["choices"]).decode(),
+                decimals=requirements["decimals"],
             )
         ]
-        if said["examples"]:
-            lines.append(f"Example values: {orjson.dumps(said['examples']).decode()}")
+        if requirements["examples"]:
+            lines.append(f"Example values: {orjson.dumps(requirements['examples']).decode()}")
         unfit = {number: row.unfit for number, row in enumerate(rows, 1) if row.unfit}
         if unfit:
             lines.append(
-                "Earlier answers did not fit: " + "; ".join(f"id {n}: {why}" for n, why in unfit.items())
+                "Earlier answers did not fit: "
+                + "; ".join(f"id {n}: {reason}" for n, reason in unfit.items())
             )
-        prompts = [{"ids": numbers, "prompt": prompt} for prompt, numbers in asked.items()]
+        prompts = [{"ids": numbers, "prompt": prompt} for prompt, numbers in numbers_by_prompt.items()]
         lines.append(orjson.dumps({"prompts": prompts}).decode())
         # If many requests contain the same prompt, each says that it is another one.
-        told = hashlib.sha256("\0".join(row.variant for row in rows).encode()).hexdigest()[:8]
-        lines.append(f"Variation {told}.")
+        variant = hashlib.sha256("\0".join(row.variant for row in rows).encode()).hexdigest()[:8]
+        lines.append(f"Variation {variant}.")
         return "\n".join(lines)
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+def _object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an object with exactly these keys, as strict servers require."""
     return {
         "type": "object",

@@ -1,7 +1,6 @@
 """Fetch the external values of a plan through connections before the first row is generated.
 
-    ready = fetched.ready(actor, source, ask, pins)     # stored responses, and those that are fetched now
-    recipe = rows.recipe(ready.source, ask, pins=ready.pins, ...)
+    recipe = external_values.recipe(actor, source, request, pins=pins)  # stored responses, and those fetched now
 
 Every question is sent once and its response stored (see ``kept_answers.py``), so a preview, a generate call,
 an export and a push of the same rows use the same values. If fetching is off, missing values are replaced by
@@ -44,7 +43,7 @@ from webapp.row_templates.services.compiled_plans import Source
 from webapp.sources.services import kept_answers, sources
 from webapp.sources.services.kept_answers import StoredAnswer
 
-_SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
+_SPELLING_HINT: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
 def keys(session: TableReader, question: Question) -> pa.Table:
@@ -52,7 +51,9 @@ def keys(session: TableReader, question: Question) -> pa.Table:
     contain NULL. Raises `ConnectorError`."""
     entity = session.entity(question["table"])
     if entity is None:
-        raise ConnectorError(f'There is no table "{question["table"]}".', reason="no_table", hint=_SPELLING)
+        raise ConnectorError(
+            f'There is no table "{question["table"]}".', reason="no_table", hint=_SPELLING_HINT
+        )
     names = [_column(entity, name) for name in question["columns"]]
     batches, count, size = [], 0, 0
     for batch in session.keys(entity, names, question["filter"]):
@@ -68,10 +69,10 @@ def keys(session: TableReader, question: Question) -> pa.Table:
     if not batches:
         return pa.table({name: pa.array([], pa.string()) for name in question["columns"]})
     table = pa.Table.from_batches(batches).rename_columns(question["columns"])
-    whole = pc.is_valid(table.column(0))
+    is_complete = pc.is_valid(table.column(0))
     for name in question["columns"][1:]:
-        whole = pc.and_(whole, pc.is_valid(table.column(name)))
-    distinct = table.filter(whole).group_by(question["columns"], use_threads=False).aggregate([])
+        is_complete = pc.and_(is_complete, pc.is_valid(table.column(name)))
+    distinct = table.filter(is_complete).group_by(question["columns"], use_threads=False).aggregate([])
     return distinct.sort_by([(name, "ascending") for name in question["columns"]]).combine_chunks()
 
 
@@ -87,14 +88,14 @@ def _column(entity: Entity, name: str) -> str:
     return found.name
 
 
-def query(session: TableReader, one: ExternalRequest, values: tuple[Any, ...]) -> pa.Table:
+def query(session: TableReader, request: ExternalRequest, values: tuple[Any, ...]) -> pa.Table:
     """Return the result of a field's query for one set of values, its parameters p0, p1, ... Raises
     `ConnectorError`."""
-    most = limits.FETCHED_SET_ROWS if one.keyed else limits.FETCHED_ROWS
-    named = {f"p{place}": value for place, value in enumerate(values)}
-    batch = session.query(one.question["query"], named, most + 1)
-    if batch.num_rows > most:
-        message = f"The query returns more than {most:,} rows."
+    limit = limits.FETCHED_SET_ROWS if request.keyed else limits.FETCHED_ROWS
+    parameters = {f"p{index}": value for index, value in enumerate(values)}
+    batch = session.query(request.question["query"], parameters, limit + 1)
+    if batch.num_rows > limit:
+        message = f"The query returns more than {limit:,} rows."
         raise ConnectorError(message, reason="too_large", hint="Add a condition or a LIMIT.")
     if not batch.num_columns:
         raise ConnectorError(
@@ -110,7 +111,7 @@ STAND_IN: Final = "placeholder_values"
 def recipe(
     actor: Actor | None,
     source: Source,
-    ask: GenerateInput,
+    request: GenerateInput,
     *,
     pins: Pins | None = None,
     fetch: bool = True,
@@ -128,28 +129,32 @@ def recipe(
     if fetch:
         source = sources.opened(actor, source, keep=keep)
     if not source.plan.asks:
-        return rows.recipe(source, ask, present=present, format=format, pins=pins, anchored=anchored)
-    held = pins or rows.pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
-    dry = _QuestionValues(ask, held, held.now == source.anchor if anchored is None else anchored)
-    with _Search(actor, fetch, source) as search:
+        return rows.recipe(source, request, present=present, format=format, pins=pins, anchored=anchored)
+    current_pins = pins or rows.pins_for(
+        source, seed=request.seed, now=request.now, locale=request.locale, present=present
+    )
+    question_values = _QuestionValues(
+        request, current_pins, current_pins.now == source.anchor if anchored is None else anchored
+    )
+    with _AnswerFetcher(actor, fetch, source) as fetcher:
         plan, found = source.plan, {}
         if plan.made_from:  # the template's own source, if it is open
             known = plan.made_from[1].answers
-            sources_asked = [ask.question.key for ask in plan.asks if ask.question.kind == "source"]
-            found = {key: known[key] for key in sources_asked if key in known}
+            source_keys = [request.question.key for request in plan.asks if request.question.kind == "source"]
+            found = {key: known[key] for key in source_keys if key in known}
         for level in sorted({item.level for item in plan.asks}):
-            asked = [item for item in plan.asks if item.level == level and item.question.kind != "source"]
-            if not asked:
+            requests = [item for item in plan.asks if item.level == level and item.question.kind != "source"]
+            if not requests:
                 continue
-            found |= search.answers(asked, lambda: dry.values(replace(source, plan=plan)))  # noqa: B023
-            plan = _answered(source, found)
-        outside = search.kept(source.plan.asks, found) if keep else {}
-    told = replace(held, outside=outside, snapshot=snapshot_of(found))
+            found |= fetcher.answers(requests, lambda: question_values.values(replace(source, plan=plan)))  # noqa: B023
+            plan = _plan_with_answers(source, found)
+        locations = fetcher.kept(source.plan.asks, found) if keep else {}
+    answered_pins = replace(current_pins, outside=locations, snapshot=snapshot_of(found))
     ready = replace(source, plan=plan)
-    return rows.recipe(ready, ask, present=present, format=format, pins=told, anchored=anchored)
+    return rows.recipe(ready, request, present=present, format=format, pins=answered_pins, anchored=anchored)
 
 
-def _answered(source: Source, found: Mapping[str, Answer]) -> Any:
+def _plan_with_answers(source: Source, found: Mapping[str, Answer]) -> Any:
     try:
         return source.plan.answered(found)
     except SpecError as error:
@@ -176,7 +181,10 @@ def pinned(source: Source, pins: Pins) -> Source:
     if not pins.outside:
         return source
     return replace(
-        source, plan=_answered(source, {key: kept_answers.load(where) for key, where in pins.outside.items()})
+        source,
+        plan=_plan_with_answers(
+            source, {key: kept_answers.load(location) for key, location in pins.outside.items()}
+        ),
     )
 
 
@@ -186,9 +194,9 @@ def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
     known = library[1].answers if library else {}
     text = "Its values have not been fetched yet. An example is shown instead."
     return [
-        Fault(ask.path, STAND_IN, text, "Preview with fetch, or generate.").as_dict()
-        for ask in source.plan.asks
-        if ask.question.key not in known
+        Fault(external_request.path, STAND_IN, text, "Preview with fetch, or generate.").as_dict()
+        for external_request in source.plan.asks
+        if external_request.question.key not in known
     ]
 
 
@@ -205,7 +213,12 @@ class _QuestionValues:
         recorder = Recorder(limits.FETCHED_QUESTIONS)
         count, offset = source.count(self.ask.count), self.ask.offset
         bound = rows.bind(source, self.pins, self.ask.overrides, offset, count, self.anchored, recorder)
-        names = {name for ask in source.plan.asks if ask.keyed for name in ask.columns}
+        names = {
+            name
+            for external_request in source.plan.asks
+            if external_request.keyed
+            for name in external_request.columns
+        }
         try:
             for start in range(offset, offset + count, bound.block_rows):
                 self._block(bound, start, min(bound.block_rows, offset + count - start), names)
@@ -227,201 +240,216 @@ class _QuestionValues:
             _QuestionValues._block(bound, start + half, count - half, names)
 
 
-class _Search:
+class _AnswerFetcher:
     """Provides responses, stored ones first. Each connection is opened once and closed at the end."""
 
     def __init__(self, actor: Actor | None, fetch: bool, source: Source) -> None:
         self._source = source
         self._actor, self._fetch = actor, fetch and actor is not None
-        self._until = time.monotonic() + limits.FETCH_SECONDS
-        self._rows: dict[str, Connection] = {}
-        self._open: dict[str, TableReader] = {}
+        self._deadline = time.monotonic() + limits.FETCH_SECONDS
+        self._connections: dict[str, Connection] = {}
+        self._sessions: dict[str, TableReader] = {}
         self._channels: dict[str, Link] = {}
 
-    def __enter__(self) -> _Search:
+    def __enter__(self) -> _AnswerFetcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for link in (*self._open.values(), *self._channels.values()):
+        for link in (*self._sessions.values(), *self._channels.values()):
             link.close()
 
-    def answers(self, asked: list[ExternalRequest], dry: Any) -> dict[str, Answer]:
-        """Return the responses to the questions of one level by key; ``dry`` finds the values that occur in
+    def answers(self, requests: list[ExternalRequest], find_values: Any) -> dict[str, Answer]:
+        """Return the responses to the questions of one level by key; ``find_values`` finds the values that occur in
         them."""
-        recorder: Recorder | None = dry() if any(item.keyed for item in asked) else None
+        recorder: Recorder | None = find_values() if any(request.keyed for request in requests) else None
         found = {}
-        for item in asked:
-            with _at(item.path):
-                self._connection(item)
-                made = (
-                    self._sets(item, recorder) if item.keyed and recorder is not None else self._whole(item)
+        for request in requests:
+            with _errors_at(request.path):
+                self._check_connection(request)
+                answer = (
+                    self._keyed_answer(request, recorder)
+                    if request.keyed and recorder is not None
+                    else self._answer(request)
                 )
-            if made is not None:
-                found[item.question.key] = made
+            if answer is not None:
+                found[request.question.key] = answer
         return found
 
-    def kept(self, asked: tuple[ExternalRequest, ...], found: Mapping[str, Answer]) -> dict[str, str]:
+    def kept(self, requests: tuple[ExternalRequest, ...], found: Mapping[str, Answer]) -> dict[str, str]:
         """Return the storage location of each response, for the pins."""
         assert self._actor is not None
         workspace = self._actor.workspace_id
         files = ("source", "file")
-        connection = {item.question.key: self._id(item) for item in asked if item.question.kind not in files}
+        connection_ids = {
+            item.question.key: self._connection_id(item)
+            for item in requests
+            if item.question.kind not in files
+        }
         db.session.remove()  # whose transaction would block this one, or the other way round
         return {
-            key: kept_answers.keep(workspace, connection[key], answer)
+            key: kept_answers.keep(workspace, connection_ids[key], answer)
             if answer.taken is None
             else answer.taken.place
             for key, answer in found.items()
         }
 
-    def _connection(self, one: ExternalRequest) -> None:
+    def _check_connection(self, request: ExternalRequest) -> None:
         """Check that the actor may use the connection and that it supports the question, even if the response
         is stored."""
-        if self._actor is None or one.question.kind == "file":
+        if self._actor is None or request.question.kind == "file":
             return
-        found = self._rows.get(one.question.connection_id) or self._row(one, self._actor)
-        if one.question.kind == "ai":
-            ai_values.check(one, found)
-        if one.question.kind == "http" and not KINDS[found.type].can.fetch:
+        found = self._connections.get(request.question.connection_id) or self._load_connection(
+            request, self._actor
+        )
+        if request.question.kind == "ai":
+            ai_values.check(request, found)
+        if request.question.kind == "http" and not KINDS[found.type].can.fetch:
             text = f'"{found.name}" is a connection of type {found.type}, and has no paths to call.'
-            path = f"{one.path}.options.connection_id"
+            path = f"{request.path}.options.connection_id"
             raise validation_error(
                 [Fault(path, "not_for_this_type", text, "Choose one of type rest or odata.")]
             )
 
-    def _row(self, one: ExternalRequest, actor: Actor) -> Connection:
-        wanted = one.question.connection_id
-        if one.question.kind == "ai" and not wanted:
-            self._rows[wanted] = ai_values.row_of(actor, one)
-            return self._rows[wanted]
-        mine = (Connection.id == wanted, Connection.workspace_id == actor.workspace_id)
-        found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
+    def _load_connection(self, request: ExternalRequest, actor: Actor) -> Connection:
+        connection_id = request.question.connection_id
+        if request.question.kind == "ai" and not connection_id:
+            self._connections[connection_id] = ai_values.row_of(actor, request)
+            return self._connections[connection_id]
+        conditions = (Connection.id == connection_id, Connection.workspace_id == actor.workspace_id)
+        found = db.session.scalar(select(Connection).where(*conditions, Connection.deleted_at.is_(None)))
         if found is None or actor.role_in(found.team_id) is None:
-            text = f'There is no connection "{wanted[:100]}" here.'
+            text = f'There is no connection "{connection_id[:100]}" here.'
             hint = "It may have been deleted: restore it, or choose another one in the field."
-            path = f"{one.path}.options.connection_id"
+            path = f"{request.path}.options.connection_id"
             raise validation_error([Fault(path, "unknown_connection", text, hint)])
-        self._rows[wanted] = found
+        self._connections[connection_id] = found
         return found
 
-    def _id(self, one: ExternalRequest) -> str:
+    def _connection_id(self, request: ExternalRequest) -> str:
         """Return the connection of a question, also if the question does not name one."""
-        return one.question.connection_id or self._rows[""].id
+        return request.question.connection_id or self._connections[""].id
 
-    def _whole(self, one: ExternalRequest) -> Answer | None:
-        if one.question.kind == "file":  # read when needed, without an external request
-            return None if self._actor is None else sources.file_beside(self._actor, one, self._source)
-        values = one.question.values
-        wanted = kept_answers.hash_of(one.question, values)
-        found = self._stored(one, [wanted])
-        if wanted not in found and self._fetch:
-            found = self._save(one, dict(self._asked(one, {wanted: values})))
-        return kept_answers.answer_of(found[wanted]) if wanted in found else None
+    def _answer(self, request: ExternalRequest) -> Answer | None:
+        if request.question.kind == "file":  # read when needed, without an external request
+            return None if self._actor is None else sources.file_beside(self._actor, request, self._source)
+        values = request.question.values
+        key = kept_answers.hash_of(request.question, values)
+        found = self._stored(request, [key])
+        if key not in found and self._fetch:
+            found = self._save(request, dict(self._fetch_tables(request, {key: values})))
+        return kept_answers.answer_of(found[key]) if key in found else None
 
-    def _sets(self, one: ExternalRequest, recorder: Recorder) -> Answer | None:
-        values = recorder.found.get(one.question.key, {})
-        hashes = {key: kept_answers.hash_of(one.question, row) for key, row in values.items()}
-        found = self._stored(one, list(hashes.values()))
-        missing = {wanted: values[key] for key, wanted in hashes.items() if wanted not in found}
-        fresh: dict[str, pa.Table] = {}
+    def _keyed_answer(self, request: ExternalRequest, recorder: Recorder) -> Answer | None:
+        values = recorder.found.get(request.question.key, {})
+        hashes = {key: kept_answers.hash_of(request.question, row) for key, row in values.items()}
+        found = self._stored(request, list(hashes.values()))
+        missing = {hash_: values[key] for key, hash_ in hashes.items() if hash_ not in found}
+        received: dict[str, pa.Table] = {}
         try:
             if missing and self._fetch:
-                fresh.update(self._asked(one, missing))
+                received.update(self._fetch_tables(request, missing))
         finally:  # received responses must not be requested again, even if another request failed
-            found |= self._save(one, fresh)
-        sets = {key: found[wanted] for key, wanted in hashes.items() if wanted in found}
+            found |= self._save(request, received)
+        sets = {key: found[hash_] for key, hash_ in hashes.items() if hash_ in found}
         if not sets:
             return None
         if (
-            one.question.kind == "http"
-            and sum(kept.table.nbytes for kept in sets.values()) > limits.FETCHED_JSON_BYTES
+            request.question.kind == "http"
+            and sum(stored.table.nbytes for stored in sets.values()) > limits.FETCHED_JSON_BYTES
         ):
             raise too_large()
         try:
             return kept_answers.joined(sets)
         except pa.ArrowInvalid:
             text = "The query returns values of different types for different rows."
-            fault = Fault(one.path, "wrong_type", text, "Cast them to one type in the query.")
+            fault = Fault(request.path, "wrong_type", text, "Cast them to one type in the query.")
             raise validation_error([fault]) from None
 
-    def _stored(self, one: ExternalRequest, hashes: list[str]) -> dict[str, StoredAnswer]:
+    def _stored(self, request: ExternalRequest, hashes: list[str]) -> dict[str, StoredAnswer]:
         if self._actor is None:
             return {}
-        return kept_answers.stored(self._actor.workspace_id, self._id(one), hashes)
+        return kept_answers.stored(self._actor.workspace_id, self._connection_id(request), hashes)
 
-    def _save(self, one: ExternalRequest, fresh: Mapping[str, pa.Table]) -> dict[str, StoredAnswer]:
-        if not fresh:
+    def _save(self, request: ExternalRequest, received: Mapping[str, pa.Table]) -> dict[str, StoredAnswer]:
+        if not received:
             return {}
         assert self._actor is not None
         db.session.remove()
-        return kept_answers.save(self._actor.workspace_id, self._id(one), fresh)
+        return kept_answers.save(self._actor.workspace_id, self._connection_id(request), received)
 
-    def _asked(
-        self, one: ExternalRequest, wanted: Mapping[str, tuple[Any, ...]]
+    def _fetch_tables(
+        self, request: ExternalRequest, values_by_key: Mapping[str, tuple[Any, ...]]
     ) -> Iterator[tuple[str, pa.Table]]:
         """Request the responses now and return them by cache key. Responses before an error come first."""
-        if one.question.kind == "http":
-            yield from self._called(one, wanted)
+        if request.question.kind == "http":
+            yield from self._fetch_paths(request, values_by_key)
             return
-        if one.question.kind == "ai":
-            yield from self._written(one, wanted)
+        if request.question.kind == "ai":
+            yield from self._fetch_ai_values(request, values_by_key)
             return
-        for place, values in wanted.items():
-            left = self._left()
-            session = self._open.get(one.question.connection_id)
+        for key, values in values_by_key.items():
+            left = self._remaining_seconds()
+            session = self._sessions.get(request.question.connection_id)
             if session is None:
-                session = access.open_reader(self._rows[one.question.connection_id], left)
-                self._open[one.question.connection_id] = session
-            with limited(session, self._left(), limits.FETCH_SECONDS):
-                made = (
-                    keys(session, one.question)
-                    if one.question.kind == "keys"
-                    else query(session, one, values)
+                session = access.open_reader(self._connections[request.question.connection_id], left)
+                self._sessions[request.question.connection_id] = session
+            with limited(session, self._remaining_seconds(), limits.FETCH_SECONDS):
+                table = (
+                    keys(session, request.question)
+                    if request.question.kind == "keys"
+                    else query(session, request, values)
                 )
-            if made.nbytes > limits.FETCHED_BYTES:
+            if table.nbytes > limits.FETCHED_BYTES:
                 message = f"The response is larger than {limits.FETCHED_BYTES // 2**20} MB."
                 raise ConnectorError(message, reason="too_large", hint="Request fewer columns or rows.")
-            yield place, made
+            yield key, table
 
-    def _called(
-        self, one: ExternalRequest, wanted: Mapping[str, tuple[Any, ...]]
+    def _fetch_paths(
+        self, request: ExternalRequest, values_by_key: Mapping[str, tuple[Any, ...]]
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Like `_asked`, for paths: in parallel, as far as the connection allows."""
-        left, connection_id = self._left(), one.question.connection_id
+        """Like `_fetch_tables`, for paths: in parallel, as far as the connection allows."""
+        left, connection_id = self._remaining_seconds(), request.question.connection_id
         channel = self._channels.get(connection_id)
         if channel is None:
-            channel = self._channels[connection_id] = access.open_link(self._rows[connection_id], left)
+            channel = self._channels[connection_id] = access.open_link(self._connections[connection_id], left)
         assert isinstance(channel, FetchChannel)
-        said = dict(one.question["of"])
-        manner = FetchOptions(self._until, said["bears"], said["path"] if said["quiet"] else None)
+        options = dict(request.question["of"])
+        fetch_options = FetchOptions(
+            self._deadline, options["bears"], options["path"] if options["quiet"] else None
+        )
         with limited(channel, left, limits.FETCH_SECONDS):
-            made = channel.fetch([path for (path,) in wanted.values()], manner)
-        for place, (path,) in wanted.items():
-            if path in made.found:
-                got = made.found[path]
-                yield place, pa.table({"body": pa.array([got.body], pa.string()), "trouble": [got.trouble]})
-        if made.error is not None:
-            raise made.error
+            result = channel.fetch([path for (path,) in values_by_key.values()], fetch_options)
+        for key, (path,) in values_by_key.items():
+            if path in result.found:
+                response = result.found[path]
+                yield (
+                    key,
+                    pa.table({"body": pa.array([response.body], pa.string()), "trouble": [response.trouble]}),
+                )
+        if result.error is not None:
+            raise result.error
 
-    def _written(
-        self, one: ExternalRequest, wanted: Mapping[str, tuple[Any, ...]]
+    def _fetch_ai_values(
+        self, request: ExternalRequest, values_by_key: Mapping[str, tuple[Any, ...]]
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Like `_asked`, for prompts: many per request. Models have a separate time limit
+        """Like `_fetch_tables`, for prompts: many per request. Models have a separate time limit
         (limits.AI_SECONDS)."""
-        began, connection_id = time.monotonic(), one.question.connection_id
+        started, connection_id = time.monotonic(), request.question.connection_id
         channel = self._channels.get(connection_id)
         if channel is None:
-            channel = self._channels[connection_id] = access.open_link(self._rows[connection_id])
+            channel = self._channels[connection_id] = access.open_link(self._connections[connection_id])
         db.session.remove()  # release the database connection while waiting for the model
-        made = ai_values.written(channel, one.question, wanted, lambda fresh: self._save(one, fresh))
-        self._until += time.monotonic() - began
-        yield from made.tables.items()
-        if made.error is not None:
-            raise made.error
+        result = ai_values.written(
+            channel, request.question, values_by_key, lambda tables: self._save(request, tables)
+        )
+        self._deadline += time.monotonic() - started
+        yield from result.tables.items()
+        if result.error is not None:
+            raise result.error
 
-    def _left(self) -> float:
+    def _remaining_seconds(self) -> float:
         """Return the remaining seconds."""
-        left = self._until - time.monotonic()
+        left = self._deadline - time.monotonic()
         if left <= 0:
             raise ConnectorError(
                 f"Fetching took longer than {limits.FETCH_SECONDS:g} s.",
@@ -433,7 +461,7 @@ class _Search:
 
 
 @contextmanager
-def _at(path: str) -> Iterator[None]:
+def _errors_at(path: str) -> Iterator[None]:
     """Report failures of a connection for the field that uses it."""
     try:
         yield

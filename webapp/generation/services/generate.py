@@ -46,11 +46,15 @@ from webapp.row_templates.services import compilation, compiled_plans, field_ids
 from webapp.row_templates.services.compiled_plans import Source
 from webapp.sources.services import sources
 
-_T = Template.__table__.c
-_CURRENT: Final = select(_T.version, _T.project_id, _T.team_id).where(
-    _T.id == bindparam("id"), _T.workspace_id == bindparam("workspace"), _T.deleted_at.is_(None)
+_TEMPLATE_COLUMNS = Template.__table__.c
+_CURRENT_VERSION: Final = select(
+    _TEMPLATE_COLUMNS.version, _TEMPLATE_COLUMNS.project_id, _TEMPLATE_COLUMNS.team_id
+).where(
+    _TEMPLATE_COLUMNS.id == bindparam("id"),
+    _TEMPLATE_COLUMNS.workspace_id == bindparam("workspace"),
+    _TEMPLATE_COLUMNS.deleted_at.is_(None),
 )
-_CACHE: Final = "rowsmith.template_refs"
+_CACHE_KEY: Final = "rowsmith.template_refs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +70,17 @@ class TemplateRef:
 def find_template(actor: Actor, template_id: str, scope: str) -> TemplateRef:
     """Like `tenancy.get`, without loading objects, because every generate call needs it. Raises not_found,
     forbidden."""
-    found = _look_up(actor, template_id)
+    found = _load_template_ref(actor, template_id)
     if found is None or actor.role_in(found.team_id) is None:
         raise tenancy.not_found("template", template_id)
     require(actor, scope, found.team_id)
     return found
 
 
-def _look_up(actor: Actor, template_id: str) -> TemplateRef | None:
+def _load_template_ref(actor: Actor, template_id: str) -> TemplateRef | None:
     """Read a template's newest version, or take it from the cache while the workspace's epoch is unchanged."""
     cache = cast(
-        dict[tuple[str, str], tuple[str, TemplateRef]], current_app.extensions.setdefault(_CACHE, {})
+        dict[tuple[str, str], tuple[str, TemplateRef]], current_app.extensions.setdefault(_CACHE_KEY, {})
     )
     key = (actor.workspace_id, template_id)
     cached = cache.get(key)
@@ -85,7 +89,9 @@ def _look_up(actor: Actor, template_id: str) -> TemplateRef | None:
     if not ids.is_id(template_id, "tpl"):
         return None
     with reading() as session:
-        row = session.execute(_CURRENT, {"id": template_id, "workspace": actor.workspace_id}).one_or_none()
+        row = session.execute(
+            _CURRENT_VERSION, {"id": template_id, "workspace": actor.workspace_id}
+        ).one_or_none()
     if row is None:
         return None
     ref = TemplateRef(template_id, *row)
@@ -114,13 +120,13 @@ _FEW_ROWS_WAIT: Final = 0.05
 
 
 @contextmanager
-def _one_by_one(wait: float | None) -> Iterator[None]:
+def _serialized(wait: float | None) -> Iterator[None]:
     """Hold `few_rows`, or continue without it after `wait` seconds; None: do not use it."""
-    held = wait is not None and few_rows.acquire(timeout=wait)
+    is_locked = wait is not None and few_rows.acquire(timeout=wait)
     try:
         yield
     finally:
-        if held:
+        if is_locked:
             few_rows.release()
 
 
@@ -136,39 +142,48 @@ def saved_source(
     return compiled_plans.of_version(found.id, number, locale, templates.loader(found.id, number), rows_of)
 
 
-def draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
+def draft_source(actor: Actor | None, request: DraftInput, own: str = "") -> Source:
     """Return a compiled draft. `own` is the id of the saved template that it is a draft of: its fields keep the groups
     that they have there. Without an actor no other template is visible. Raises validation_error with all faults."""
-    before: Sequence[field_ids.Stored] = ()
+    stored_fields: Sequence[field_ids.Stored] = ()
     if own and actor is not None:
         found = find_template(actor, own, "read")
-        before = templates.loader(found.id, found.version)()[0]["fields"]
-    errors, around = Gathered(), {}
-    if ask.source is not None:
+        stored_fields = templates.loader(found.id, found.version)()[0]["fields"]
+    errors, related = Gathered(), {}
+    if request.source is not None:
         with errors.check():
-            related_templates.refuse_own_rows(ask.fields, own)
+            related_templates.refuse_own_rows(request.fields, own)
     with errors.check():
-        around = related_templates.gather(
-            ask.fields,
+        related = related_templates.gather(
+            request.fields,
             own,
-            lambda wanted: related_templates.newest(actor, wanted) if actor else {},
-            ask.locale,
+            lambda template_ids: related_templates.newest(actor, template_ids) if actor else {},
+            request.locale,
         )
     if errors:
-        errors.raise_all(compilation.field_faults(ask.fields, ask.locale))
-    quantity = ask.quantity or limits.DEFAULT_QUANTITY
-    said = (_said(ask.source), _wrong(ask.invalid))
-    anchor = ask.anchor or limits.DRAFT_ANCHOR
+        errors.raise_all(compilation.field_faults(request.fields, request.locale))
+    quantity = request.quantity or limits.DEFAULT_QUANTITY
+    stored_parts = (_source_json(request.source), _invalid_json(request.invalid))
+    anchor = request.anchor or limits.DRAFT_ANCHOR
     return compiled_plans.of_draft(
-        ask.name, ask.fields, quantity, anchor, ask.locale, own, around, ask.rows, *said, before
+        request.name,
+        request.fields,
+        quantity,
+        anchor,
+        request.locale,
+        own,
+        related,
+        request.rows,
+        *stored_parts,
+        stored_fields,
     )
 
 
-def _said(source: SourceSpec | None) -> dict[str, Any] | None:
+def _source_json(source: SourceSpec | None) -> dict[str, Any] | None:
     return None if source is None else source.model_dump(exclude_none=True)
 
 
-def _wrong(invalid: Invalid | None) -> dict[str, Any] | None:
+def _invalid_json(invalid: Invalid | None) -> dict[str, Any] | None:
     return None if invalid is None else invalid.to_json()
 
 
@@ -197,18 +212,18 @@ class Delivery:
         self._closed = True
         self._output.close()
         recipe = self._output.recipe
-        made, count = self._output.rows_made, recipe.count
-        if made >= count:
+        generated, count = self._output.rows_made, recipe.count
+        if generated >= count:
             return
         with self._app.app_context():
             try:
-                unused = count - made + recipe.records(made)
+                unused = count - generated + recipe.records(generated)
                 quotas.give_back(self._reservation, unused)
                 audit_log.record(
                     self._actor,
                     "template.generate_cut",
-                    _named(self._output.recipe),
-                    made=made,
+                    _audit_target(self._output.recipe),
+                    made=generated,
                     of=count,
                     given_back=unused,
                     entry=self._entry,
@@ -234,22 +249,22 @@ class Generation:
         return self.output.leaks
 
 
-def saved(actor: Actor, template_id: str, ask: GenerateInput, format: str | None = None) -> Generation:
+def saved(actor: Actor, template_id: str, request: GenerateInput, format: str | None = None) -> Generation:
     """Generate rows of a saved template's newest version; see `_run`. Raises not_found, forbidden, and what
     `requested` and `_run` raise."""
     found = find_template(actor, template_id, "generate")
-    return _run(actor, requested(actor, found, ask, format=format))
+    return _run(actor, requested(actor, found, request, format=format))
 
 
-def draft(actor: Actor, ask: DraftInput, format: str | None = None, own: str = "") -> Generation:
+def draft(actor: Actor, request: DraftInput, format: str | None = None, own: str = "") -> Generation:
     """Generate rows of a draft; see `draft_source` and `requested`."""
-    return _run(actor, requested_of_draft(actor, ask, format=format, own=own))
+    return _run(actor, requested_of_draft(actor, request, format=format, own=own))
 
 
 def requested(
     actor: Actor,
     found: TemplateRef,
-    ask: GenerateInput,
+    request: GenerateInput,
     *,
     format: str | None = None,
     keep: bool = False,
@@ -262,27 +277,27 @@ def requested(
     """
     errors, source = Gathered(), None
     with errors.check():
-        source = saved_source(found, ask.locale, rows_of=ask.rows)
+        source = saved_source(found, request.locale, rows_of=request.rows)
     if source is None:
         with errors.check():
             source = saved_source(found, None)
     if source is None:
         raise errors.error() or ApiError("internal_error")
-    return _requested(actor, source, ask, errors, format=format, keep=keep, fetch=fetch)
+    return _requested_rows(actor, source, request, errors, format=format, keep=keep, fetch=fetch)
 
 
 def requested_of_draft(
-    actor: Actor, ask: DraftInput, *, format: str | None = None, own: str = "", fetch: bool = True
+    actor: Actor, request: DraftInput, *, format: str | None = None, own: str = "", fetch: bool = True
 ) -> Recipe:
     """Return the rows that a request wants of a draft; see `requested` and `draft_source`."""
     errors, source = Gathered(), None
     with errors.check():
-        source = draft_source(actor, ask, own)
+        source = draft_source(actor, request, own)
     if source is None:
         with errors.check("count"):
-            quotas.check_rows(actor, ask.count or ask.quantity or 0)
-        raise errors.error(_override_faults(ask.fields, ask.overrides)) or ApiError("internal_error")
-    return _requested(actor, source, ask, errors, format=format, fetch=fetch)
+            quotas.check_rows(actor, request.count or request.quantity or 0)
+        raise errors.error(_override_faults(request.fields, request.overrides)) or ApiError("internal_error")
+    return _requested_rows(actor, source, request, errors, format=format, fetch=fetch)
 
 
 def _override_faults(fields: Any, overrides: Mapping[str, Any]) -> list[Fault]:
@@ -294,10 +309,10 @@ def _override_faults(fields: Any, overrides: Mapping[str, Any]) -> list[Fault]:
     )
 
 
-def _requested(
+def _requested_rows(
     actor: Actor,
     source: Source,
-    ask: GenerateInput,
+    request: GenerateInput,
     errors: Gathered,
     *,
     format: str | None,
@@ -306,17 +321,17 @@ def _requested(
 ) -> Recipe:
     if fetch and not errors:
         source = sources.opened(actor, source, keep=keep)
-    count = possible = source.count(ask.count)
+    count = checked_count = source.count(request.count)
     with errors.check("count"):
-        possible = 1
+        checked_count = 1
         quotas.check_rows(actor, count)
-        possible = count
+        checked_count = count
     fetch = fetch and not errors
     with errors.check():
         recipe = external_values.recipe(
             actor,
             source,
-            ask.model_copy(update={"count": possible}),
+            request.model_copy(update={"count": checked_count}),
             format=format,
             fetch=fetch,
             keep=keep and fetch,
@@ -331,38 +346,38 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
     Raises row_limit_exceeded, validation_error, quota_exceeded (with Retry-After), unavailable.
     """
     source, count = recipe.source, recipe.count
-    inside = recipe.records()
-    reservation = quotas.reserve_rows(actor, count + inside, largest=count)
+    records = recipe.records()
+    reservation = quotas.reserve_rows(actor, count + records, largest=count)
     try:
         are_few = count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS
-        with _one_by_one(_FEW_ROWS_WAIT if are_few else None):
+        with _serialized(_FEW_ROWS_WAIT if are_few else None):
             began = processor_time.spent()
             output = recipe.open()
             first_seconds = processor_time.spent() - began
-            few = (
+            is_complete = (
                 output.rows_made == count <= limits.FIRST_BLOCK_ROWS and output.primed <= limits.PREVIEW_BYTES
             )
-            small = output.whole(sys.maxsize) if few else None
-        if small is None:
+            content = output.whole(sys.maxsize) if is_complete else None
+        if content is None:
             _check_time(recipe, first_seconds / max(1, output.rows_made))
         metrics.count("rows_generated", count, format=recipe.format.name)
         entry = audit_log.record(
             actor,
             "template.generate",
-            _named(recipe),
+            _audit_target(recipe),
             rows=count,
             version=recipe.pins.version,
             seed=recipe.pins.seed,
             format=recipe.format.name,
             offset=recipe.offset,
-            **quotas.records_told(inside),
+            **quotas.records_told(records),
         )
     except BaseException:
         quotas.give_back(reservation, reservation.rows)
         raise
     db.session.remove()
-    if small is not None:
-        return Generation(recipe, small, output)
+    if content is not None:
+        return Generation(recipe, content, output)
     app = application()
     return Generation(recipe, Delivery(app, actor, output, reservation, entry), output)
 
@@ -409,7 +424,7 @@ def _further_row_seconds(recipe: Recipe, budget: Budget) -> float:
             count = few
 
 
-def _named(recipe: Recipe) -> tuple[str, str]:
+def _audit_target(recipe: Recipe) -> tuple[str, str]:
     return "template", recipe.pins.template_id or ""
 
 
@@ -432,38 +447,38 @@ class Preview:
         return self.recipe.pins.seed
 
 
-def preview(actor: Actor, template_id: str, ask: PreviewInput) -> Preview:
-    """Preview a saved template or, if `ask` has fields, an unsaved draft of it. Not counted toward the quota.
+def preview(actor: Actor, template_id: str, request: PreviewInput) -> Preview:
+    """Preview a saved template or, if `request` has fields, an unsaved draft of it. Not counted toward the quota.
 
     A draft's fields are matched with the saved ones as saving would, so saving does not change the rows.
     Raises not_found, forbidden, validation_error.
     """
     found = find_template(actor, template_id, "read")
-    source = _preview_source(actor, found, ask)
-    fetch = ask.fields is None if ask.fetch is None else ask.fetch
+    source = _preview_source(actor, found, request)
+    fetch = request.fields is None if request.fetch is None else request.fetch
     if (
-        fetch and ask.fields is not None
+        fetch and request.fields is not None
     ):  # a draft may use a connection for anything that write or generate may
         require(actor, "generate", found.team_id)
-    return _preview(source, ask, actor, fetch)
+    return _preview(source, request, actor, fetch)
 
 
-def _preview_source(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
+def _preview_source(actor: Actor, found: TemplateRef, request: PreviewInput) -> Source:
     """Raises validation_error with all faults of the template and of the request."""
     errors = Gathered()
     with errors.check():
-        if ask.fields is None:
-            return saved_source(found, ask.locale, rows_of=ask.rows)
-        return _draft_of(actor, found, ask)
-    fields = ask.fields
+        if request.fields is None:
+            return saved_source(found, request.locale, rows_of=request.rows)
+        return _draft_of_saved(actor, found, request)
+    fields = request.fields
     if fields is None:
         fields = templates.loader(found.id, found.version)()[0]["fields"]
-    raise errors.error(_override_faults(fields, ask.overrides)) or ApiError("internal_error")
+    raise errors.error(_override_faults(fields, request.overrides)) or ApiError("internal_error")
 
 
 def preview_draft(
     actor: Actor | None,
-    ask: DraftInput,
+    request: DraftInput,
     fetch: bool = False,
     own: str = "",
     count: int = limits.PREVIEW_ROWS,
@@ -472,28 +487,32 @@ def preview_draft(
     toward the quota. Raises validation_error and, for `fetch`, forbidden and errors of connections."""
     if fetch and actor is not None:
         require(actor, "generate", actor.team_id)
-    return _preview(_preview_draft_source(actor, ask, own), ask, actor, fetch, count)
+    return _preview(_preview_draft_source(actor, request, own), request, actor, fetch, count)
 
 
-def _preview_draft_source(actor: Actor | None, ask: DraftInput, own: str = "") -> Source:
+def _preview_draft_source(actor: Actor | None, request: DraftInput, own: str = "") -> Source:
     errors = Gathered()
     with errors.check():
-        return draft_source(actor, ask, own)
-    raise errors.error(_override_faults(ask.fields, ask.overrides)) or ApiError("internal_error")
+        return draft_source(actor, request, own)
+    raise errors.error(_override_faults(request.fields, request.overrides)) or ApiError("internal_error")
 
 
-def check_preview(actor: Actor, ask: PreviewInput | DraftInput, template_id: str = "") -> None:
+def check_preview(actor: Actor, request: PreviewInput | DraftInput, template_id: str = "") -> None:
     """Check a request for a preview without generating rows. Raises validation_error with all faults; not_found,
     forbidden."""
-    if isinstance(ask, DraftInput):
-        source = _preview_draft_source(actor, ask)
+    if isinstance(request, DraftInput):
+        source = _preview_draft_source(actor, request)
     else:
-        source = _preview_source(actor, find_template(actor, template_id, "read"), ask)
-    generation_rows.recipe(source, _preview_rows(ask).model_copy(update={"count": 0}), present=clock.now())
+        source = _preview_source(actor, find_template(actor, template_id, "read"), request)
+    generation_rows.recipe(
+        source, _preview_rows(request).model_copy(update={"count": 0}), present=clock.now()
+    )
 
 
-def _preview_rows(ask: PreviewInput | DraftInput, count: int = limits.PREVIEW_ROWS) -> GenerateInput:
-    return GenerateInput(count=count, seed=ask.seed, overrides=ask.overrides, now=ask.now, locale=ask.locale)
+def _preview_rows(request: PreviewInput | DraftInput, count: int = limits.PREVIEW_ROWS) -> GenerateInput:
+    return GenerateInput(
+        count=count, seed=request.seed, overrides=request.overrides, now=request.now, locale=request.locale
+    )
 
 
 def preview_version(found: TemplateRef, version: int, seed: str) -> Preview:
@@ -501,29 +520,29 @@ def preview_version(found: TemplateRef, version: int, seed: str) -> Preview:
     return _preview(saved_source(found, None, version), PreviewInput(seed=seed))
 
 
-def _draft_of(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
+def _draft_of_saved(actor: Actor, found: TemplateRef, request: PreviewInput) -> Source:
     spec, _ = templates.loader(found.id, found.version)()
-    given = _said(ask.source) if "source" in ask.model_fields_set else spec.get("source")
-    wrong = _wrong(ask.invalid) if "invalid" in ask.model_fields_set else spec.get("invalid")
-    around = related_templates.gather(
-        ask.fields,
+    source = _source_json(request.source) if "source" in request.model_fields_set else spec.get("source")
+    invalid = _invalid_json(request.invalid) if "invalid" in request.model_fields_set else spec.get("invalid")
+    referenced = related_templates.gather(
+        request.fields,
         found.id,
-        lambda wanted: related_templates.newest(actor, wanted),
-        ask.locale or spec["locale"],
+        lambda template_ids: related_templates.newest(actor, template_ids),
+        request.locale or spec["locale"],
     )
     parsed = compilation.parsed_fields(
-        ask.fields,
+        request.fields,
         name=spec["name"],
         locale=spec["locale"],
-        source=given,
-        invalid=wrong,
-        instead=ask.locale,
+        source=source,
+        invalid=invalid,
+        instead=request.locale,
     )
-    before = spec["fields"]
-    merged = groups.assign(field_ids.carry_over(parsed, before), field_ids.settled(before))
-    library = related_templates.library(around, found.id, spec["quantity"], ask.rows)
-    plan = compilation.compiled(merged, compilation.vocabulary(), ask.locale, library)
-    related = related_templates.related_of(around, library)
+    stored_fields = spec["fields"]
+    merged = groups.assign(field_ids.carry_over(parsed, stored_fields), field_ids.settled(stored_fields))
+    library = related_templates.library(referenced, found.id, spec["quantity"], request.rows)
+    plan = compilation.compiled(merged, compilation.vocabulary(), request.locale, library)
+    related = related_templates.related_of(referenced, library)
     return Source(
         plan, spec["name"], spec["quantity"], compilation.anchor_of(spec), found.id, found.version, related
     )
@@ -531,42 +550,44 @@ def _draft_of(actor: Actor, found: TemplateRef, ask: PreviewInput) -> Source:
 
 def _preview(
     source: Source,
-    ask: PreviewInput | DraftInput,
+    request: PreviewInput | DraftInput,
     actor: Actor | None = None,
     fetch: bool = False,
     count: int = limits.PREVIEW_ROWS,
 ) -> Preview:
-    wanted = _preview_rows(ask, count)
-    recipe, made = _first_rows(source, wanted, actor, fetch, few=True)
+    row_request = _preview_rows(request, count)
+    recipe, rows = _first_rows(source, row_request, actor, fetch, few=True)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
     warnings += (
-        external_values.warnings(source, recipe) + capacity_warnings(recipe) + cut_warnings(recipe, wanted)
+        external_values.warnings(source, recipe)
+        + capacity_warnings(recipe)
+        + cut_warnings(recipe, row_request)
     )
-    return Preview(recipe, made, warnings, recipe.bad_cells() if recipe.bound.bad is not None else None)
+    return Preview(recipe, rows, warnings, recipe.bad_cells() if recipe.bound.bad is not None else None)
 
 
 def _first_rows(
-    source: Source, ask: GenerateInput, actor: Actor | None, fetch: bool = False, few: bool = False
+    source: Source, request: GenerateInput, actor: Actor | None, fetch: bool = False, few: bool = False
 ) -> tuple[Recipe, bytes]:
-    """Return the first rows of a template as JSON: as many as `ask` says, or all if its parents limit them.
+    """Return the first rows of a template as JSON: as many as `request` says, or all if its parents limit them.
     `few`: the rows are displayed, so their arrays count as those of a preview."""
-    said = source.plan.spec.source
+    source_spec = source.plan.spec.source
     if fetch or (
-        said is not None and said.file is not None
+        source_spec is not None and source_spec.file is not None
     ):  # a file of the workspace is read without an explicit fetch
         source = sources.opened(actor, source, whole=False)
-    none = generation_rows.recipe(source, ask.model_copy(update={"count": 0}), present=clock.now())
-    assert ask.count is not None
-    low, high = 0, ask.count
+    empty = generation_rows.recipe(source, request.model_copy(update={"count": 0}), present=clock.now())
+    assert request.count is not None
+    low, high = 0, request.count
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if _borne(none, middle) else (low, middle - 1)
+        low, high = (middle, high) if _has_rows(empty, middle) else (low, middle - 1)
     if low == 0:
-        return none, b"[]"
+        return empty, b"[]"
     if few:
-        low, _ = shown(actor, none, low)
+        low, _ = shown(actor, empty, low)
     recipe = external_values.recipe(
-        actor, source, ask.model_copy(update={"count": low}), pins=none.pins, fetch=fetch
+        actor, source, request.model_copy(update={"count": low}), pins=empty.pins, fetch=fetch
     )
     return recipe, recipe.open().whole()
 
@@ -585,20 +606,18 @@ def shown(actor: Actor | None, recipe: Recipe, count: int, before: int = 0) -> t
     return count, records
 
 
-def cut_warnings(recipe: Recipe, ask: GenerateInput) -> list[dict[str, Any]]:
+def cut_warnings(recipe: Recipe, request: GenerateInput) -> list[dict[str, Any]]:
     """Return the warning that a preview shows fewer rows because of large arrays."""
-    if recipe.count >= (ask.count or 0) or not record_counts.charged(recipe.bound, 0, 1):
+    if recipe.count >= (request.count or 0) or not record_counts.charged(recipe.bound, 0, 1):
         return []
-    if not _borne(recipe, recipe.count + 1):
+    if not _has_rows(recipe, recipe.count + 1):
         return []
-    most = f"{limits.PREVIEW_RECORDS:,}"
-    text = (
-        f"{recipe.count:,} of {ask.count:,} rows are shown: a preview has at most {most} objects in arrays."
-    )
+    limit = f"{limits.PREVIEW_RECORDS:,}"
+    text = f"{recipe.count:,} of {request.count:,} rows are shown: a preview has at most {limit} objects in arrays."
     return [Fault("fields", "preview_cut", text, "Generate to get all rows.").as_dict()]
 
 
-def _borne(recipe: Recipe, count: int) -> bool:
+def _has_rows(recipe: Recipe, count: int) -> bool:
     """Check that the rows exist. Other errors of the request are not checked."""
     try:
         recipe.bound.check(0, count)
@@ -616,14 +635,14 @@ def capacity_warnings(recipe: Recipe) -> list[dict[str, Any]]:
     return []
 
 
-def sample(actor: Actor, ask: DraftInput, count: int, own: str = "") -> tuple[Recipe, bytes]:
+def sample(actor: Actor, request: DraftInput, count: int, own: str = "") -> tuple[Recipe, bytes]:
     """Return the first `count` rows of an unsaved template as JSON, for the distribution of their values.
     They are not delivered, and so not counted toward the quota. Raises validation_error."""
-    source = draft_source(actor, ask, own)
+    source = draft_source(actor, request, own)
     while True:
-        wanted = GenerateInput(count=count, seed=ask.seed, locale=ask.locale)
+        row_request = GenerateInput(count=count, seed=request.seed, locale=request.locale)
         try:
-            return _first_rows(source, wanted, actor)
+            return _first_rows(source, row_request, actor)
         except ApiError as error:
             wide = any(field["code"] == "row_too_large" for field in error.details.get("fields", ()))
             if not wide or count == 1:
@@ -641,15 +660,15 @@ def cost(recipe: Recipe, name: str, timer: Callable[[], float] = time.perf_count
     """Return the seconds per value of a field: the fastest of a few blocks, without the fields that it reads."""
     column = recipe.bound.layer.columns[name]
     needs = {*column.type.needs, *(column.formula.needs if column.formula is not None else ())} - {name}
-    taken = []
+    durations = []
     for _ in range(limits.COST_TRIES):
         block = recipe.bound.at(np.arange(recipe.count, dtype=np.uint64))
         for other in needs:
             block.column(other)
-        began = timer()
+        started = timer()
         block.column(name)
-        taken.append(timer() - began)
-    return min(taken) / max(1, recipe.count)
+        durations.append(timer() - started)
+    return min(durations) / max(1, recipe.count)
 
 
 # --- Estimate ---
@@ -666,19 +685,19 @@ class Estimate:
 
 
 def estimate(
-    actor: Actor, template_id: str, ask: GenerateInput, timer: Callable[[], float] = time.perf_counter
+    actor: Actor, template_id: str, request: GenerateInput, timer: Callable[[], float] = time.perf_counter
 ) -> Estimate:
     """Estimate size and time from the first rows, which are discarded and not counted toward the quota.
 
     Raises what `saved` raises, except for quota_exceeded.
     """
-    source = saved_source(find_template(actor, template_id, "generate"), ask.locale, rows_of=ask.rows)
+    source = saved_source(find_template(actor, template_id, "generate"), request.locale, rows_of=request.rows)
     source = sources.opened(actor, source)
-    count = source.count(ask.count)
+    count = source.count(request.count)
     quotas.check_rows(actor, count)
     sample = min(count, limits.ESTIMATE_ROWS)
-    recipe = external_values.recipe(actor, source, ask.model_copy(update={"count": sample}), fetch=False)
-    began = timer()
+    recipe = external_values.recipe(actor, source, request.model_copy(update={"count": sample}), fetch=False)
+    started = timer()
     length, output = 0, recipe.open()
     try:
         for piece in output:
@@ -690,5 +709,5 @@ def estimate(
         raise validation_error(error.faults) from None
     finally:
         output.close()
-    seconds = timer() - began
+    seconds = timer() - started
     return Estimate(count, sample, round(length * count / sample), seconds * count / sample)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from webapp import clock, timestamps
 from webapp.engine import ENGINE
 
-_PLAIN: Final = "".join(set(string.punctuation) - {"%"})
+_UNQUOTED_CHARS: Final = "".join(set(string.punctuation) - {"%"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Pins:
         """Return the response headers. `X-Seed` is percent-encoded UTF-8 if the seed contains a percent sign
         or anything but visible ASCII, because headers cannot contain more (RFC 9110, section 5.5)."""
         out = {
-            "X-Seed": quote(self.seed, safe=_PLAIN),
+            "X-Seed": quote(self.seed, safe=_UNQUOTED_CHARS),
             "X-Now": clock.to_text(self.now) or "",
             "X-Vocabulary": self.vocabulary,
             "X-Engine": str(self.engine),
@@ -50,17 +50,17 @@ class Pins:
         if self.version is not None:
             out["X-Template-Version"] = str(self.version)
         if self.related:
-            told = [
+            references = [
                 f"{item}@v{pinned['version']}; rows={pinned['rows']}" for item, pinned in self.related.items()
             ]
-            out["X-References"] = ", ".join(told)
+            out["X-References"] = ", ".join(references)
         if self.snapshot is not None:
             out["X-Snapshot"] = self.snapshot
         return out
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
-        kept: dict[str, Any] = {
+        stored: dict[str, Any] = {
             "seed": self.seed,
             "now": clock.to_text(self.now),
             "vocabulary": self.vocabulary,
@@ -71,9 +71,9 @@ class Pins:
             "related": {item: dict(pinned) for item, pinned in self.related.items()},
         }
         return (
-            kept
+            stored
             if self.snapshot is None
-            else {**kept, "outside": dict(self.outside), "snapshot": self.snapshot}
+            else {**stored, "outside": dict(self.outside), "snapshot": self.snapshot}
         )
 
     @classmethod
@@ -85,13 +85,13 @@ class Pins:
 def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the pins of an export for the API; `tables` are those of a dataset, in the order of the file."""
     tables = stored.get("tables", ())
-    told: dict[str, Any] = {"engine": stored["engine"], "seed": stored["seed"], "now": stored["now"]}
+    common: dict[str, Any] = {"engine": stored["engine"], "seed": stored["seed"], "now": stored["now"]}
     if not tables:
-        return {**told, **_of_table(stored), "dataset_version": None, "tables": []}
-    words = {table["vocabulary"] for table in tables}
+        return {**common, **_table_pins(stored), "dataset_version": None, "tables": []}
+    vocabularies = {table["vocabulary"] for table in tables}
     return {
-        **told,
-        "vocabulary": words.pop() if len(words) == 1 else None,
+        **common,
+        "vocabulary": vocabularies.pop() if len(vocabularies) == 1 else None,
         "template_version": None,
         "dataset_version": stored["version"],
         "locale": None,
@@ -103,19 +103,19 @@ def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
                 "rows": table["rows"],
                 "now": table["now"],
                 "note": table.get("note", ""),
-                **_of_table(table),
+                **_table_pins(table),
             }
             for table in tables
         ],
     }
 
 
-def _of_table(stored: Mapping[str, Any]) -> dict[str, Any]:
+def _table_pins(stored: Mapping[str, Any]) -> dict[str, Any]:
     related = stored.get("related", {})
-    told = {
+    pins = {
         "vocabulary": stored["vocabulary"],
         "template_version": stored["version"],
         "locale": stored["locale"],
         "references": [{"template_id": item, **pinned} for item, pinned in related.items()],
     }
-    return {**told, "snapshot": stored["snapshot"]} if "snapshot" in stored else told
+    return {**pins, "snapshot": stored["snapshot"]} if "snapshot" in stored else pins

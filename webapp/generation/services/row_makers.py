@@ -189,8 +189,8 @@ class TemplateRows(RowGenerator):
 class _TemplateView(View):
     def __init__(self, block: Block, watch: Watch | None) -> None:
         self._block, self.rows, self._watch = block, block.rows, watch
-        self._looked: set[str] = set()
-        self._real: dict[str, Any] = {}
+        self._checked: set[str] = set()
+        self._source_values: dict[str, Any] = {}
 
     def column(self, name: str) -> pa.Array:
         first, _, inner = name.partition(".")
@@ -199,20 +199,20 @@ class _TemplateView(View):
         return pc.struct_field(self._column(first), inner.split("."))
 
     def shown(self, name: str) -> pa.Array:
-        made, bad = self.column(name), self._block.bound.bad
-        return made if bad is None or not bad.has(name) else bad.column(self._block, name, made)
+        values, bad = self.column(name), self._block.bound.bad
+        return values if bad is None or not bad.has(name) else bad.column(self._block, name, values)
 
     def _column(self, name: str) -> pa.Array:
-        made = self._block.column(name)
-        if self._watch is not None and name not in self._looked:
-            self._watch.check(self.rows, {name: made}, self._real)
-            self._looked.add(name)
-        return made
+        values = self._block.column(name)
+        if self._watch is not None and name not in self._checked:
+            self._watch.check(self.rows, {name: values}, self._source_values)
+            self._checked.add(name)
+        return values
 
     def parents(self, field: str) -> tuple[np.ndarray, np.ndarray | None]:
         spec = self._block.layer.columns[field].spec
-        things = self._block.group(spec.group or RELATION, RELATION)
-        return things.rows, things.valid
+        parent_rows = self._block.group(spec.group or RELATION, RELATION)
+        return parent_rows.rows, parent_rows.valid
 
 
 def _fields_of(bound: BoundPlan) -> Iterable[Field]:
@@ -227,8 +227,8 @@ def _fields_of(bound: BoundPlan) -> Iterable[Field]:
 
 
 def _field(field: pa.Field, column: Column, label: str, *, hidden: bool = False) -> Field:
-    told = (field.metadata or {}).get(b"max_length")
-    longest = int(told) if told else None
+    max_length = (field.metadata or {}).get(b"max_length")
+    longest = int(max_length) if max_length else None
     sensitive = bool(column.spec.common.sensitive)
     dtype, mixed = clean_type(plain(field.type)), is_mixed(field.type)
     return Field(field.name, dtype, label, column, sensitive, hidden, longest, is_json_text(field), mixed)
@@ -239,9 +239,9 @@ def _members(path: str, dtype: pa.DataType, column: Column) -> Iterable[Field]:
         return
     sensitive = bool(column.spec.common.sensitive)
     for child in dtype:
-        told = (child.metadata or {}).get(b"max_length")
+        max_length = (child.metadata or {}).get(b"max_length")
         name = f"{path}.{child.name}"
-        longest = int(told) if told else None
+        longest = int(max_length) if max_length else None
         yield Field(name, plain(child.type), "", None, sensitive, False, longest, is_json_text(child))
         yield from _members(name, child.type, column)
 
@@ -281,10 +281,10 @@ class GivenRows(RowGenerator):
 class _GivenView(View):
     def __init__(self, table: pa.Table, rows: np.ndarray) -> None:
         self._table, self.rows = table, rows
-        self._places = pa.array(rows)
+        self._indices = pa.array(rows)
 
     def column(self, name: str) -> pa.Array:
-        taken = self._table.column(name).take(self._places)
+        taken = self._table.column(name).take(self._indices)
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 
@@ -300,12 +300,12 @@ def given_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     such.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    made = [_column([row.get(name) for row in rows]) for name in names]
+    arrays = [_column([row.get(name) for row in rows]) for name in names]
     fields = [
         pa.field(name, column.type, metadata=JSON_TEXT if _is_json([row.get(name) for row in rows]) else None)
-        for name, column in zip(names, made, strict=True)
+        for name, column in zip(names, arrays, strict=True)
     ]
-    return pa.table(made, schema=pa.schema(fields))
+    return pa.table(arrays, schema=pa.schema(fields))
 
 
 def _is_json(values: Sequence[Any]) -> bool:

@@ -54,13 +54,13 @@ _PIECE_BYTES: Final = limits.MB // 4
 def processes_for(recipe: Recipe) -> int:
     """Return how many processes generate the rows of a recipe: 1 if that is not worthwhile or not possible."""
     bound = recipe.bound
-    alone = (
+    is_sequential = (
         not recipe.format.continues
         or recipe.count < limits.PARALLEL_FROM_ROWS
         or bound.watch is not None  # the leak check counts what it has seen
         or bound.env.recorder is not None
     )
-    return 1 if alone else len(os.sched_getaffinity(0))
+    return 1 if is_sequential else len(os.sched_getaffinity(0))
 
 
 def part_rows(recipe: Recipe) -> int:
@@ -70,14 +70,14 @@ def part_rows(recipe: Recipe) -> int:
     on the number of processes."""
     sample = min(recipe.count, limits.FIRST_BLOCK_ROWS)
     size = sum(map(len, recipe.part(recipe.offset, sample).open()))
-    most = max(1, min(limits.PARALLEL_PART_BYTES * sample // max(size, 1), limits.PARALLEL_PART_ROWS))
+    maximum = max(1, min(limits.PARALLEL_PART_BYTES * sample // max(size, 1), limits.PARALLEL_PART_ROWS))
     blocks, statement = recipe.bound.block_rows, recipe.writer().together
-    most = most // blocks * blocks or most
-    return max(1, most // statement) * statement
+    maximum = maximum // blocks * blocks or maximum
+    return max(1, maximum // statement) * statement
 
 
-def pieces(recipe: Recipe, processes: int, made: Callable[[int], None]) -> Generator[Piece]:
-    """Yield the bytes of a recipe, and call `made` with the number of rows after each part.
+def pieces(recipe: Recipe, processes: int, report_rows: Callable[[int], None]) -> Generator[Piece]:
+    """Yield the bytes of a recipe, and call `report_rows` with the number of rows after each part.
 
     Raises the error that a process raised; RuntimeError if one ended without an error, for example because the system
     has no memory left.
@@ -103,14 +103,16 @@ def pieces(recipe: Recipe, processes: int, made: Callable[[int], None]) -> Gener
             if number not in ahead:
                 sender = senders.pop(number)
                 while (
-                    len(ahead) < _SLOTS and not sender.ready and (here := next(unassigned, None)) is not None
+                    len(ahead) < _SLOTS
+                    and not sender.ready
+                    and (next_number := next(unassigned, None)) is not None
                 ):
-                    ahead[here] = _ahead(parts[here], writer)
+                    ahead[next_number] = _ahead(parts[next_number], writer)
                 yield from sender.received(part)
                 _assign(sender, unassigned, senders)
             else:
                 yield from ahead.pop(number)
-            made(part.count)
+            report_rows(part.count)
     finally:
         for worker in workers:
             worker.stop()
@@ -126,15 +128,15 @@ def _assign(worker: _Worker, unassigned: Iterator[int], senders: dict[int, _Work
 def _ahead(part: Recipe, writer: Format) -> Iterator[Piece]:
     """Return the bytes of a part, generated now. One that is larger than expected, or has an error, is generated when
     it is its turn."""
-    made, size = [], 0
+    pieces, size = [], 0
     with suppress(ApiError, SpecError, ConnectionError):
         for piece in _bytes_of(part, writer):
-            made.append(piece)
+            pieces.append(piece)
             size += len(piece)
             if size > _SLOTS * limits.PARALLEL_PART_BYTES:
                 break
         else:
-            return iter(made)
+            return iter(pieces)
     return _bytes_of(part, writer)
 
 
@@ -148,8 +150,8 @@ class _Worker:
     def __init__(self, parts: list[Recipe], writer: Format) -> None:
         self._memory = mmap.mmap(-1, _SLOTS * limits.PARALLEL_PART_BYTES)
         self._reader, self._writer = multiprocessing.Pipe()
-        self._slot = self._used = 0
-        self._free = _SLOTS
+        self._slot = self._slot_bytes = 0
+        self._free_slots = _SLOTS
         self._numbers: deque[int] = deque()
         self._process = multiprocessing.get_context("fork").Process(
             target=self._run, args=(parts, writer), daemon=True
@@ -160,7 +162,7 @@ class _Worker:
     def generate(self, number: int) -> None:
         """Tell the process to generate a part after those that it was told before."""
         with suppress(BrokenPipeError):  # it has ended: noticed when its bytes are received
-            self._reader.send_bytes(_number(number))
+            self._reader.send_bytes(_encoded(number))
 
     @property
     def ready(self) -> bool:
@@ -199,39 +201,39 @@ class _Worker:
                     self._receive()
                 for piece in _bytes_of(parts[self._numbers.popleft()], writer):
                     self._write(memoryview(piece))
-                if self._used:
-                    self._pass_on()
-                self._writer.send_bytes(_number(0))
+                if self._slot_bytes:
+                    self._send_slot()
+                self._writer.send_bytes(_encoded(0))
 
     def _write(self, piece: memoryview) -> None:
         """Append bytes to the slot, and pass on each slot that is full."""
         while piece:
-            if not self._used:
-                self._take()
-            room = limits.PARALLEL_PART_BYTES - self._used
-            start = self._slot * limits.PARALLEL_PART_BYTES + self._used
+            if not self._slot_bytes:
+                self._wait_for_slot()
+            room = limits.PARALLEL_PART_BYTES - self._slot_bytes
+            start = self._slot * limits.PARALLEL_PART_BYTES + self._slot_bytes
             taken, piece = piece[:room], piece[room:]
             self._memory[start : start + len(taken)] = taken
-            self._used += len(taken)
-            if self._used == limits.PARALLEL_PART_BYTES:
-                self._pass_on()
+            self._slot_bytes += len(taken)
+            if self._slot_bytes == limits.PARALLEL_PART_BYTES:
+                self._send_slot()
 
-    def _take(self) -> None:
+    def _wait_for_slot(self) -> None:
         """Wait until the next slot is free."""
-        while not self._free:
+        while not self._free_slots:
             self._receive()
-        self._free -= 1
+        self._free_slots -= 1
 
     def _receive(self) -> None:
         """Wait for a message of the reader."""
         if message := self._writer.recv_bytes():
             self._numbers.append(int.from_bytes(message))
         else:
-            self._free += 1
+            self._free_slots += 1
 
-    def _pass_on(self) -> None:
-        self._writer.send_bytes(_number(self._used))
-        self._slot, self._used = (self._slot + 1) % _SLOTS, 0
+    def _send_slot(self) -> None:
+        self._writer.send_bytes(_encoded(self._slot_bytes))
+        self._slot, self._slot_bytes = (self._slot + 1) % _SLOTS, 0
 
 
 def _bytes_of(part: Recipe, writer: Format) -> Iterator[Piece]:
@@ -242,7 +244,7 @@ def _bytes_of(part: Recipe, writer: Format) -> Iterator[Piece]:
     yield from writer.finish() if part.last else writer.pause()
 
 
-def _number(size: int) -> bytes:
+def _encoded(size: int) -> bytes:
     return size.to_bytes(8)
 
 
@@ -346,7 +348,7 @@ class Recipe:
 
 def recipe(
     source: Source,
-    ask: GenerateInput,
+    request: GenerateInput,
     *,
     present: datetime,
     format: str | None = None,
@@ -359,13 +361,15 @@ def recipe(
 
     Raises validation_error for overrides, uniqueness, format options and row numbers that are too large.
     """
-    pinned = pins or pins_for(source, seed=ask.seed, now=ask.now, locale=ask.locale, present=present)
-    count = source.count(ask.count)
-    kind = FORMATS[format or ask.format]
-    options = ask.options_for(kind)
-    own = pinned.now == source.anchor if anchored is None else anchored
-    bound = bind(source, pinned, ask.overrides, ask.offset, count, own)
-    return Recipe(source, bound, pinned, ask.offset, count, kind, options)
+    pinned = pins or pins_for(
+        source, seed=request.seed, now=request.now, locale=request.locale, present=present
+    )
+    count = source.count(request.count)
+    kind = FORMATS[format or request.format]
+    options = request.options_for(kind)
+    uses_own_anchors = pinned.now == source.anchor if anchored is None else anchored
+    bound = bind(source, pinned, request.overrides, request.offset, count, uses_own_anchors)
+    return Recipe(source, bound, pinned, request.offset, count, kind, options)
 
 
 def bind(
@@ -442,8 +446,8 @@ class Stream(ABC):
         yield from writer.finish() if recipe.last else writer.pause()
         if recipe.bound.watch is not None:
             watch = recipe.bound.watch
-            looked = {"table": recipe.title, "columns": watch.report(), "unmasked": list(watch.unmasked)}
-            self.leaks = [*(self.leaks or ()), looked]
+            report = {"table": recipe.title, "columns": watch.report(), "unmasked": list(watch.unmasked)}
+            self.leaks = [*(self.leaks or ()), report]
 
     def __iter__(self) -> Iterator[Piece]:
         """Yield all pieces in order, including those of the first block."""
@@ -453,14 +457,14 @@ class Stream(ABC):
             del head
         yield from self._pieces
 
-    def whole(self, most: int = limits.PREVIEW_BYTES) -> bytes:
-        """Return all bytes, for small outputs. Raises validation_error if they exceed `most` bytes."""
+    def whole(self, max_bytes: int = limits.PREVIEW_BYTES) -> bytes:
+        """Return all bytes, for small outputs. Raises validation_error if they exceed `max_bytes` bytes."""
         pieces, size = [], 0
         try:
             for piece in self:
                 pieces.append(piece)
                 size += len(piece)
-                if size > most:
+                if size > max_bytes:
                     limit = megabytes(limits.PREVIEW_BYTES)
                     text = (
                         f"The first {self.rows_made:,} rows take at least {megabytes(size)}; the limit of a preview is "
@@ -492,11 +496,11 @@ class Output(Stream):
 
     def _make(self) -> Generator[Piece]:
         if self.processes > 1:
-            yield from pieces(self.recipe, self.processes, self._made)
+            yield from pieces(self.recipe, self.processes, self._count_rows)
         else:
             yield from self._rows(self.recipe, self.recipe.writer())
 
-    def _made(self, rows: int) -> None:
+    def _count_rows(self, rows: int) -> None:
         """Count rows whose bytes were all read."""
         self.rows_made += rows
         self.rows_sent = self.rows_made
@@ -514,15 +518,15 @@ def content_type(kind: type[Format], options: Format.Options) -> str:
 def slug(name: str, default: str = "rows") -> str:
     """Convert a name to one that is valid for tables and files: ASCII letters, digits and `_`, not starting
     with a digit."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    made = _NOT_IN_NAMES.sub("_", plain).strip("_")[:60].strip("_")
-    return f"t_{made}" if made[:1].isdigit() else made or default
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    result = _NOT_IN_NAMES.sub("_", ascii_name).strip("_")[:60].strip("_")
+    return f"t_{result}" if result[:1].isdigit() else result or default
 
 
 def file_stem(name: str) -> str:
     """Convert a name to a file name for any system: letters are kept, invalid characters become `_`."""
-    kept = "".join(ch if ch.isprintable() and ch not in '\\/:*?"<>|' else "_" for ch in name)
-    return kept.strip(" ._")[:100].strip(" .") or "rows"
+    cleaned = "".join(char if char.isprintable() and char not in '\\/:*?"<>|' else "_" for char in name)
+    return cleaned.strip(" ._")[:100].strip(" .") or "rows"
 
 
 def attachment(file_name: str) -> str:
@@ -530,9 +534,9 @@ def attachment(file_name: str) -> str:
     if file_name.isascii() and '"' not in file_name:
         return f'attachment; filename="{file_name}"'
     stem, dot, extension = file_name.rpartition(".")
-    plain = (
+    ascii_name = (
         f"{slug(stem)}.{extension}"
         if dot and extension.isalnum() and extension.isascii()
         else slug(file_name)
     )
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(file_name, safe='')}"
+    return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(file_name, safe='')}"

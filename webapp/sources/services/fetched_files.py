@@ -23,58 +23,62 @@ FOLDER: Final = "fetched"
 
 
 def _row(workspace_id: str, connection_id: str, question: str, snapshot: str, rows: int) -> dict[str, Any]:
-    moment = clock.now()
+    now = clock.now()
     return {
         "workspace_id": workspace_id,
         "connection_id": connection_id,
         "question": question,
         "snapshot": snapshot,
         "rows": rows,
-        "fetched_at": moment,
-        "expires_at": moment + timedelta(days=limits.FETCHED_DAYS),
+        "fetched_at": now,
+        "expires_at": now + timedelta(days=limits.FETCHED_DAYS),
     }
 
 
 def _insert(rows: list[dict[str, Any]]) -> list[str]:
     """Add rows of one connection in one transaction, replacing expired ones. Return the questions of rows
     that were not added, because another row exists or the connection was deleted."""
-    known = Fetched.__table__.c
-    mine = (
-        known.workspace_id == rows[0]["workspace_id"],
-        known.connection_id == rows[0]["connection_id"],
-        known.question.in_([row["question"] for row in rows]),
+    columns = Fetched.__table__.c
+    conditions = (
+        columns.workspace_id == rows[0]["workspace_id"],
+        columns.connection_id == rows[0]["connection_id"],
+        columns.question.in_([row["question"] for row in rows]),
     )
     try:
         with writing() as session:
-            for gone in session.scalars(
-                select(Fetched).where(*mine, known.expires_at <= rows[0]["fetched_at"])
+            for expired in session.scalars(
+                select(Fetched).where(*conditions, columns.expires_at <= rows[0]["fetched_at"])
             ):
-                gone.question = _forgotten(gone)
+                expired.question = _forgotten(expired)
             session.flush()
-            there = set(session.scalars(select(known.question).where(*mine)))
-            fresh = [row for row in rows if row["question"] not in there]
-            if fresh:
-                session.execute(insert(Fetched), fresh)
+            existing = set(session.scalars(select(columns.question).where(*conditions)))
+            new_rows = [row for row in rows if row["question"] not in existing]
+            if new_rows:
+                session.execute(insert(Fetched), new_rows)
     except IntegrityError:
         pass
     else:
-        return [row["question"] for row in rows if row["question"] in there]
+        return [row["question"] for row in rows if row["question"] in existing]
     # Another process was faster, between the check and the commit. Each question finds out separately.
-    return [rows[0]["question"]] if len(rows) == 1 else [lost for row in rows for lost in _insert([row])]
+    return (
+        [rows[0]["question"]] if len(rows) == 1 else [question for row in rows for question in _insert([row])]
+    )
 
 
-def keep_file(workspace_id: str, connection_id: str, name: str, storage_key: str, ends: datetime) -> None:
+def keep_file(
+    workspace_id: str, connection_id: str, name: str, storage_key: str, expires_at: datetime
+) -> None:
     """Track a file in the storage until it expires and no work pins it."""
     row = _row(workspace_id, connection_id, name, name, 0)
-    row |= {"storage_key": storage_key, "expires_at": ends}
+    row |= {"storage_key": storage_key, "expires_at": expires_at}
     if _insert([row]):
-        again = Fetched.__table__.c
+        columns = Fetched.__table__.c
         with writing() as session:
             session.execute(
                 update(Fetched)
-                .where(again.workspace_id == workspace_id, again.connection_id == connection_id)
-                .where(again.question == name)
-                .values(expires_at=ends)
+                .where(columns.workspace_id == workspace_id, columns.connection_id == connection_id)
+                .where(columns.question == name)
+                .values(expires_at=expires_at)
             )
 
 
@@ -85,17 +89,23 @@ def put_file(workspace_id: str, key: str, size: int, pieces: Iterable[bytes]) ->
         session.execute(
             select(Workspace.id).where(Workspace.id == workspace_id).with_for_update(key_share=True)
         )
-        mine = (StorageHold.workspace_id == workspace_id, StorageHold.area == FOLDER, StorageHold.key != key)
-        used = int(session.scalar(select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(*mine)) or 0)
-        most = limits.FETCHED_FILES_BYTES
-        if used + size > most:
+        conditions = (
+            StorageHold.workspace_id == workspace_id,
+            StorageHold.area == FOLDER,
+            StorageHold.key != key,
+        )
+        used = int(
+            session.scalar(select(func.coalesce(func.sum(StorageHold.bytes), 0)).where(*conditions)) or 0
+        )
+        limit = limits.FETCHED_FILES_BYTES
+        if used + size > limit:
             text = (
-                f"Cached rows and values from connections may use {most:,} bytes. {used:,} are used, and "
+                f"Cached rows and values from connections may use {limit:,} bytes. {used:,} are used, and "
                 f"{size:,} more are needed. Read fewer rows, or try again later: rows are kept for "
                 f"{limits.SOURCE_KEPT_HOURS} hours, and longer for exports and pushes that need them."
             )
             raise ApiError(
-                "quota_exceeded", text, {"limit_bytes": most, "used_bytes": used, "file_bytes": size}
+                "quota_exceeded", text, {"limit_bytes": limit, "used_bytes": used, "file_bytes": size}
             )
         session.merge(
             StorageHold(key=key, workspace_id=workspace_id, area=FOLDER, bytes=size, updated_at=clock.now())

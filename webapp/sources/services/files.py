@@ -39,7 +39,7 @@ from webapp.files import workbooks
 
 
 def too_large() -> ApiError:
-    """The error for a source beyond the limits."""
+    """Return the error for a source that exceeds the limits."""
     text = f"A source may have {limits.SOURCE_ROWS:,} rows and {limits.SOURCE_BYTES // 2**30} GB; this one has more."
     hint = "Choose among its rows: by a condition, a query, or limit."
     return ApiError("payload_too_large", text, {"max_rows": limits.SOURCE_ROWS, "hint": hint})
@@ -53,7 +53,7 @@ def unnamed() -> Iterator[IO[bytes]]:
 
 
 class Spool:
-    """A source being read into a file, and the file's bytes as long as this is open."""
+    """A temporary Arrow file that the rows of a source are written to. It exists until this is closed."""
 
     def __init__(self) -> None:
         self._file = tempfile.NamedTemporaryFile(prefix="rowsmith-source-")  # noqa: SIM115
@@ -62,26 +62,26 @@ class Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()  # and its name is gone; what is mapped stays
+        self._file.close()  # which deletes it; mapped pages stay valid
 
     def write(self, batches: Iterable[pa.RecordBatch], limit: int | None = None) -> None:
-        """Take in the batches, which share a schema. Error: payload_too_large."""
-        most, refuse = min(limit or limits.SOURCE_ROWS, limits.SOURCE_ROWS), limit is None
+        """Write batches, which share a schema. More than `limit` rows are cut off. Error: payload_too_large."""
+        max_rows, is_strict = min(limit or limits.SOURCE_ROWS, limits.SOURCE_ROWS), limit is None
         rows, writer = 0, None
         try:
             for batch in batches:
                 if writer is None:
                     writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), batch.schema)
-                if rows + batch.num_rows > most and refuse:
+                if rows + batch.num_rows > max_rows and is_strict:
                     raise too_large()
                 for start in range(0, batch.num_rows, limits.SOURCE_BLOCK_ROWS):
-                    piece = batch.slice(start, min(limits.SOURCE_BLOCK_ROWS, most - rows))
+                    piece = batch.slice(start, min(limits.SOURCE_BLOCK_ROWS, max_rows - rows))
                     if piece.num_rows:
                         writer.write_batch(piece)
                     rows += piece.num_rows
                 if self._file.tell() > limits.SOURCE_BYTES:
                     raise too_large()
-                if rows >= most and not refuse:
+                if rows >= max_rows and not is_strict:
                     break
             if writer is None:
                 raise ApiError("validation_error", "The source has no columns.", {"fields": []})
@@ -91,13 +91,13 @@ class Spool:
         self._file.flush()
 
     def fill(self, pieces: Iterable[bytes]) -> None:
-        """Take in the bytes of an Arrow file."""
+        """Write the bytes of an Arrow file."""
         for piece in pieces:
             self._file.write(piece)
         self._file.flush()
 
     def bytes(self) -> Iterator[bytes]:
-        """The number of bytes written."""
+        """Yield the bytes of the file."""
         self._file.seek(0)
         while piece := self._file.read(limits.STORAGE_CHUNK_BYTES):
             yield piece
@@ -107,7 +107,7 @@ class Spool:
         return self._file.seek(0, os.SEEK_END)
 
     def sha256(self) -> str:
-        """Of what was written, in hexadecimal."""
+        """Return the SHA-256 of the file, in hexadecimal."""
         digest = hashlib.sha256()
         for piece in self.bytes():
             digest.update(piece)
@@ -122,42 +122,42 @@ class _OpenSources:
     """Sources that are open in this process; the least recently used are closed first. Thread-safe:
     concurrent requests for one source read it once."""
 
-    def __init__(self, most: int = limits.SOURCE_CACHE_BYTES) -> None:
-        self._most, self._held = most, 0
+    def __init__(self, max_bytes: int = limits.SOURCE_CACHE_BYTES) -> None:
+        self._max_bytes, self._size = max_bytes, 0
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[SourceTable, int]] = OrderedDict()
-        self._doing: dict[str, threading.Lock] = {}
+        self._entries: OrderedDict[str, tuple[SourceTable, int]] = OrderedDict()
+        self._locks: dict[str, threading.Lock] = {}
 
     def get(self, key: str, make: Callable[[], SourceTable]) -> SourceTable:
         """Return the source with the key `key`, created by `make` if it is not open."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
-            turn = self._doing.setdefault(key, threading.Lock())
-        with turn:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key][0]
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
             with self._lock:
-                if key in self._kept:
-                    return self._kept[key][0]
+                if key in self._entries:
+                    return self._entries[key][0]
             try:
-                made = make()
+                source = make()
             finally:
                 with self._lock:
-                    self._doing.pop(key, None)
-            size = made.table.nbytes
+                    self._locks.pop(key, None)
+            size = source.table.nbytes
             with self._lock:
-                if key not in self._kept and size <= self._most:
-                    self._kept[key] = (made, size)
-                    self._held += size
-                    while self._held > self._most:
-                        self._held -= self._kept.popitem(last=False)[1][1]
-            return made
+                if key not in self._entries and size <= self._max_bytes:
+                    self._entries[key] = (source, size)
+                    self._size += size
+                    while self._size > self._max_bytes:
+                        self._size -= self._entries.popitem(last=False)[1][1]
+            return source
 
     def clear(self) -> None:
-        """Let go of all of them."""
+        """Close all sources."""
         with self._lock:
-            self._kept.clear()
-            self._held = 0
+            self._entries.clear()
+            self._size = 0
 
 
 OPEN: Final = _OpenSources()
@@ -179,10 +179,10 @@ def named(names: Sequence[Any]) -> list[str]:
         raise NotReadable("it has no header row with column names")
     if len(found) > limits.SOURCE_COLUMNS:
         raise NotReadable(f"it has more than {limits.SOURCE_COLUMNS:,} columns")
-    for place, name in enumerate(found):
+    for index, name in enumerate(found):
         if not name:
-            raise NotReadable(f"column {place + 1} has no name")
-        if name in found[:place]:
+            raise NotReadable(f"column {index + 1} has no name")
+        if name in found[:index]:
             raise NotReadable(f'two columns are called "{name}"')
     return found
 
@@ -193,7 +193,7 @@ def again(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-_SINGLE: Final = {"truth": pa.bool_(), "whole": pa.int64(), "number": pa.float64()}
+_SIMPLE_TYPES: Final = {"truth": pa.bool_(), "whole": pa.int64(), "number": pa.float64()}
 JSON_TEXT: Final = {b"json": b"1"}
 """Metadata of Arrow fields that contain JSON text."""
 
@@ -202,7 +202,7 @@ def column_kind(kinds: set[str]) -> tuple[pa.DataType, bool]:
     """Return the type of a column by the kinds of its values, and whether its text is JSON."""
     if kinds == {"whole", "number"}:
         return pa.float64(), False
-    if len(kinds) == 1 and (single := _SINGLE.get(next(iter(kinds)))) is not None:
+    if len(kinds) == 1 and (single := _SIMPLE_TYPES.get(next(iter(kinds)))) is not None:
         return single, False
     return pa.string(), bool(kinds) and kinds <= {"nested", "list", "empty"}
 
@@ -211,7 +211,7 @@ class Kinds:
     """Convert batches of a schema to types that the engine supports. Other types become text."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._found = [(field.name, *_settled(field.type)) for field in schema]
+        self._found = [(field.name, *_supported_type(field.type)) for field in schema]
         self.schema = pa.schema(
             [
                 pa.field(name, kind, metadata=JSON_TEXT if nested else None)
@@ -235,9 +235,9 @@ class Kinds:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _settled(kind: pa.DataType) -> tuple[pa.DataType, bool]:
+def _supported_type(kind: pa.DataType) -> tuple[pa.DataType, bool]:
     if pa.types.is_dictionary(kind):
-        return _settled(kind.value_type)
+        return _supported_type(kind.value_type)
     if pa.types.is_boolean(kind):
         return kind, False
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
@@ -253,7 +253,7 @@ def _settled(kind: pa.DataType) -> tuple[pa.DataType, bool]:
     return pa.string(), pa.types.is_nested(kind)
 
 
-_WHOLE: Final = range(-(2**63), 2**63)
+_INT64: Final = range(-(2**63), 2**63)
 
 
 def kind_of_value(value: Any) -> str:
@@ -262,7 +262,7 @@ def kind_of_value(value: Any) -> str:
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, int):
-        return "whole" if value in _WHOLE else "long" if abs(value) < 10**38 else "text"
+        return "whole" if value in _INT64 else "long" if abs(value) < 10**38 else "text"
     if isinstance(value, float):
         return "number"
     if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
@@ -283,7 +283,7 @@ def text_of(value: Any) -> str:
 
 
 def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
-    """The rows under the first one of a sheet; cells that are empty are blank."""
+    """Yield the rows below the header row of a sheet. Empty cells are null."""
     first = next(_cells(again(file), sheet), None)
     if first is None:
         raise NotReadable("the sheet is empty")
@@ -296,9 +296,9 @@ def workbook(file: IO[bytes], sheet: str | None) -> Iterator[pa.RecordBatch]:
     columns = {name: _cell_column(found) for name, found in kinds.items()}
     schema = pa.schema(list(columns.items()))
     rows, empty = _records(again(file), sheet), True
-    while some := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
+    while block := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
         empty = False
-        arrays = [_cell_array([row.get(name) for row in some], kind) for name, kind in columns.items()]
+        arrays = [_cell_array([row.get(name) for row in block], kind) for name, kind in columns.items()]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     if empty:
         yield pa.RecordBatch.from_pylist([], schema)
@@ -365,9 +365,9 @@ def _cell_text(value: Any) -> str:
     return isoformat() if isoformat is not None else str(value)
 
 
-_HEAD: Final = 64 * 1024
+_HEAD_BYTES: Final = 64 * 1024
 _DELIMITERS: Final = ",;\t|"
-_ENDINGS: Final = {
+_FORMATS: Final = {
     "csv": "csv", "tsv": "csv", "txt": "csv", "json": "json", "ndjson": "ndjson", "jsonl": "ndjson", "xlsx": "xlsx",
     "parquet": "parquet",
 }  # fmt: skip
@@ -375,40 +375,43 @@ _ENDINGS: Final = {
 
 def kind_of(name: str) -> str | None:
     """Return the format of a file by its name; None if it contains no rows."""
-    return _ENDINGS.get(name.rpartition(".")[2].casefold()) if "." in name else None
+    return _FORMATS.get(name.rpartition(".")[2].casefold()) if "." in name else None
 
 
 def batches(file: IO[bytes], name: str, sheet: str | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, at its beginning, in blocks of one schema; at least one block, which may have no rows.
+    """Yield the rows of a file in batches of one schema; at least one batch, which may have no rows.
 
-    Errors: validation_error, with the place in the file where something is wrong; payload_too_large.
+    Errors: validation_error, with the position in the file; payload_too_large.
     """
     kind = kind_of(name)
     if kind is None:
-        known = ", ".join(sorted(set(_ENDINGS) - {"txt"}))
+        known = ", ".join(sorted(set(_FORMATS) - {"txt"}))
         raise refused(
             f'The name of "{name}" does not have a known file extension.', f"Sources end in {known}."
         )
     if sheet is not None and kind != "xlsx":
         raise refused("Only a workbook has sheets.", "Take sheet away.")
-    most = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
+    max_bytes = max(limits.SOURCE_LEAST_BYTES, limits.SOURCE_EXPANSION * file.seek(0, io.SEEK_END))
     file.seek(0)
     try:
-        found = {"csv": _csv, "json": _json, "ndjson": _ndjson, "parquet": _parquet}.get(kind)
+        reader = {"csv": _csv, "json": _json, "ndjson": _ndjson, "parquet": _parquet}.get(kind)
         size = 0
-        for batch in workbook(file, sheet) if found is None else found(file):
+        for batch in workbook(file, sheet) if reader is None else reader(file):
             size += batch.nbytes
-            if size > most:
-                text = f'The rows of "{name}" take more than {most // limits.MB:,} MB, which is too much for its size.'
+            if size > max_bytes:
+                megabytes = f"{max_bytes // limits.MB:,} MB"
+                text = f'The rows of "{name}" take more than {megabytes}, which is too much for its size.'
                 raise refused(text, f"Rows may take {limits.SOURCE_EXPANSION} times the size of their file.")
             yield batch
     except (NotReadable, pa.ArrowException, UnicodeError, zipfile.BadZipFile) as error:
-        said = str(error).partition("\n")[0][:300]
-        raise refused(f'"{name}" cannot be read: {said}', "Correct the file and upload it again.") from None
+        message = str(error).partition("\n")[0][:300]
+        raise refused(
+            f'"{name}" cannot be read: {message}', "Correct the file and upload it again."
+        ) from None
 
 
 def refused(text: str, hint: str) -> Exception:
-    """The `validation_error` of a source."""
+    """Return a `validation_error` for a source."""
     return validation_error([Fault("source.file", "not_readable", text, hint)])
 
 
@@ -418,20 +421,20 @@ def refused(text: str, hint: str) -> Exception:
 def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
-    head = file.read(_HEAD)
+    head = file.read(_HEAD_BYTES)
     file.seek(0)
-    encoding, mark = _encoding(file, head)
+    encoding, mark_bytes = _encoding(file, head)
     text = head.decode(encoding, "replace").removeprefix("\ufeff")
     if not text.strip():
         raise NotReadable("it is empty")
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     names = named(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
-    file.seek(mark)
-    wrong: list[Any] = []
+    file.seek(mark_bytes)
+    invalid_rows: list[Any] = []
 
     def refuse(row: Any) -> str:
-        wrong.append(row)
+        invalid_rows.append(row)
         return "error"
 
     try:
@@ -454,76 +457,76 @@ def _csv(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
                 quoted_strings_can_be_null=False,
             ),
         ) as reader:
-            left = 1  # the header is read as a row, so that the reader counts rows as users do
+            skipped = 1  # the header is read as a row, so that the reader counts rows as users do
             for batch in reader:
-                if left and batch.num_rows:
-                    batch, left = batch.slice(1), 0
+                if skipped and batch.num_rows:
+                    batch, skipped = batch.slice(1), 0
                 yield batch
     except pa.ArrowInvalid:
-        if wrong:
-            one = wrong[0]
-            where = f"row {one.number}" if one.number else "a row"
+        if invalid_rows:
+            invalid_row = invalid_rows[0]
+            position = f"row {invalid_row.number}" if invalid_row.number else "a row"
             raise NotReadable(
-                f"{where} has {one.actual_columns} columns; its head has {one.expected_columns}"
+                f"{position} has {invalid_row.actual_columns} columns; its head has {invalid_row.expected_columns}"
             ) from None
         raise
 
 
 def _encoding(file: IO[bytes], head: bytes) -> tuple[str, int]:
-    """The encoding of a text, by its mark, else UTF-8, else Windows-1252; and the bytes of its mark."""
+    """Return the encoding of a text by its byte order mark, else UTF-8, else Windows-1252; and the mark's length."""
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf8")):
         if head.startswith(mark):
             return encoding, len(mark)
     if b"\0" in head:
         raise NotReadable("it is not a text file")
-    decoder, good = codecs.getincrementaldecoder("utf-8")(), True
+    decoder, is_utf8 = codecs.getincrementaldecoder("utf-8")(), True
     try:
         while piece := file.read(limits.SOURCE_CELL_BYTES):
             decoder.decode(piece)
         decoder.decode(b"", True)
     except UnicodeDecodeError:
-        good = False
+        is_utf8 = False
     file.seek(0)
-    return ("utf8" if good else "cp1252"), 0
+    return ("utf8" if is_utf8 else "cp1252"), 0
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------
 
-_PIECE: Final = 1024 * 1024
+_READ_BYTES: Final = 1024 * 1024
 
 
 def _elements(file: IO[bytes]) -> Iterator[Any]:
     """Yield the elements of an array, or consecutive values, while reading."""
     decoder, reader = json.JSONDecoder(), io.TextIOWrapper(io.BufferedReader(_SharedFile(file)), "utf-8-sig")
-    text, place, ended, first, array = "", 0, False, True, False
+    text, position, at_end, first, array = "", 0, False, True, False
     while True:
-        while place < len(text) and text[place] in " \t\r\n,":
-            place += 1
-        if place < len(text) and first:
-            first, array = False, text[place] == "["
-            place += array
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        if position < len(text) and first:
+            first, array = False, text[position] == "["
+            position += array
             continue
-        if place < len(text) and array and text[place] == "]":
+        if position < len(text) and array and text[position] == "]":
             return
         try:
-            if place >= len(text):
+            if position >= len(text):
                 raise ValueError
-            value, end = decoder.raw_decode(text, place)
-            if end == len(text) and not ended:
+            value, end = decoder.raw_decode(text, position)
+            if end == len(text) and not at_end:
                 raise ValueError  # the number may continue
         except (ValueError, RecursionError) as error:
-            if ended and place >= len(text):
+            if at_end and position >= len(text):
                 if array:
                     raise NotReadable("its array does not end") from None
                 return
-            if ended or len(text) - place > limits.SOURCE_CELL_BYTES:
+            if at_end or len(text) - position > limits.SOURCE_CELL_BYTES:
                 raise NotReadable(f"it is not valid JSON: {error}") from None
-            more = reader.read(_PIECE)
-            ended = not more
-            text, place = text[place:] + more, 0
+            more = reader.read(_READ_BYTES)
+            at_end = not more
+            text, position = text[position:] + more, 0
             continue
         yield value
-        place = end
+        position = end
 
 
 class _SharedFile(io.RawIOBase):
@@ -533,22 +536,22 @@ class _SharedFile(io.RawIOBase):
         self._file = file
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
+        """Read the next bytes into a buffer, and return their number."""
         data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
 def _json(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    yield from _of_objects(lambda: _elements(again(file)), "element")
+    yield from _batches_of_objects(lambda: _elements(again(file)), "element")
 
 
 def _ndjson(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    yield from _of_objects(lambda: _lines(again(file)), "line")
+    yield from _batches_of_objects(lambda: _lines(again(file)), "line")
 
 
 def _lines(file: IO[bytes]) -> Iterator[Any]:
@@ -569,12 +572,12 @@ def _lines(file: IO[bytes]) -> Iterator[Any]:
         yield item
 
 
-def _of_objects(read: Callable[[], Iterator[Any]], called: str) -> Iterator[pa.RecordBatch]:
-    """Objects as rows: once through them for the kinds of their values, and once more for the values."""
+def _batches_of_objects(read: Callable[[], Iterator[Any]], item_name: str) -> Iterator[pa.RecordBatch]:
+    """Yield objects as batches. Reads them twice: first the types of their values, then the values."""
     kinds: dict[str, set[str]] = {}
     for number, item in enumerate(read(), 1):
         if not isinstance(item, Mapping):
-            raise NotReadable(f"{called} {number:,} is not an object")
+            raise NotReadable(f"{item_name} {number:,} is not an object")
         if number > limits.SOURCE_ROWS:
             raise too_large()
         for name, value in item.items():
@@ -596,11 +599,11 @@ def _of_objects(read: Callable[[], Iterator[Any]], called: str) -> Iterator[pa.R
         ]
     )
     empty = True
-    while some := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
+    while block := list(islice(rows, limits.SOURCE_BLOCK_ROWS)):
         empty = False
         arrays = []
         for name, (kind, _) in columns.items():
-            values = [row.get(name) for row in some]
+            values = [row.get(name) for row in block]
             if pa.types.is_string(kind):
                 values = [None if value is None else text_of(value) for value in values]
             elif pa.types.is_floating(kind):
@@ -643,19 +646,19 @@ def _parquet(file: IO[bytes]) -> Iterator[pa.RecordBatch]:
             raise NotReadable(str(error)) from None
         if batch is None:
             break
-        for piece in _pieces(batch):
+        for piece in _slices(batch):
             empty = False
             yield kinds.settled(piece)
     if empty:
         yield kinds.settled(pa.RecordBatch.from_pylist([], schema))
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in slices that take at most SOURCE_PIECE_BYTES once they are decoded, or have one row."""
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield slices of a batch that take at most SOURCE_PIECE_BYTES when decoded, or have one row."""
     size = sum(map(budget.size_of, batch.columns))
     if size <= limits.SOURCE_PIECE_BYTES or batch.num_rows < 2:
         yield batch
         return
     half = batch.num_rows // 2
-    yield from _pieces(batch.slice(0, half))
-    yield from _pieces(batch.slice(half))
+    yield from _slices(batch.slice(0, half))
+    yield from _slices(batch.slice(half))

@@ -33,7 +33,7 @@ from webapp.files.models import StorageHold
 from webapp.sources.services import sources
 from webapp.sources.services.fetched_files import FOLDER, _forgotten, _insert, _row, put_file
 
-_SETS: Final = b"rowsmith.sets"
+_SETS_KEY: Final = b"rowsmith.sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class StoredAnswer:
 
 def hash_of(question: Question, values: Iterable[Any] = ()) -> str:
     """Return the key of a question with its values. Names of fields do not matter."""
-    said = [item for item in question.said if item[0] != "of"]
-    spelled = [[type(value).__name__, str(value)] for value in values]
-    return hashlib.sha256(orjson.dumps([question.kind, said, spelled])).hexdigest()
+    identity = [item for item in question.said if item[0] != "of"]
+    typed_values = [[type(value).__name__, str(value)] for value in values]
+    return hashlib.sha256(orjson.dumps([question.kind, identity, typed_values])).hexdigest()
 
 
 def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> dict[str, StoredAnswer]:
@@ -66,22 +66,22 @@ def stored(workspace_id: str, connection_id: str, hashes: Collection[str]) -> di
     )
     with reading() as session:
         found = session.execute(statement).all()
-    kept: dict[str, StoredAnswer] = {}
+    answers: dict[str, StoredAnswer] = {}
     for row in found:
         if row.value is not None:
-            table = _read(base64.b64decode(row.value["arrow"]))
+            table = _table_from(base64.b64decode(row.value["arrow"]))
         else:
             assert row.storage_key is not None
             table = load(row.storage_key.removeprefix(f"{FOLDER}/").removesuffix(".arrow")).table
-        kept[row.question] = StoredAnswer(table, row.snapshot, row.rows)
-    return kept
+        answers[row.question] = StoredAnswer(table, row.snapshot, row.rows)
+    return answers
 
 
-def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -> dict[str, StoredAnswer]:
+def save(workspace_id: str, connection_id: str, tables: Mapping[str, pa.Table]) -> dict[str, StoredAnswer]:
     """Store responses by the hash of their question, many per transaction. Return what is stored now: of two
     concurrent requests, both get the response that was stored first."""
-    made, found = dict[str, StoredAnswer](), list[dict[str, Any]]()
-    for question, table in fresh.items():
+    answers, rows = dict[str, StoredAnswer](), list[dict[str, Any]]()
+    for question, table in tables.items():
         raw = packed(table)
         snapshot = hashlib.sha256(raw).hexdigest()
         row = _row(workspace_id, connection_id, question, snapshot, table.num_rows)
@@ -89,24 +89,24 @@ def save(workspace_id: str, connection_id: str, fresh: Mapping[str, pa.Table]) -
             row["storage_key"] = _put(workspace_id, snapshot, raw)
         else:
             row["value"] = {"arrow": base64.b64encode(raw).decode()}
-        made[question] = StoredAnswer(table, snapshot, table.num_rows)
-        found.append(row)
-    for start in range(0, len(found), limits.FETCHED_SAVED):
-        lost = _insert(found[start : start + limits.FETCHED_SAVED])
-        theirs = stored(workspace_id, connection_id, lost)
-        if len(theirs) < len(lost):
+        answers[question] = StoredAnswer(table, snapshot, table.num_rows)
+        rows.append(row)
+    for start in range(0, len(rows), limits.FETCHED_SAVED):
+        rejected = _insert(rows[start : start + limits.FETCHED_SAVED])
+        existing = stored(workspace_id, connection_id, rejected)
+        if len(existing) < len(rejected):
             raise ApiError("unavailable", "The connection or its answers were just removed.")
-        made |= theirs
-    return made
+        answers |= existing
+    return answers
 
 
 def forget(actor: Actor, connection: Connection) -> int:
     """Stop using responses of a connection, except for work that pins them, and commit. Return their number."""
-    moment = clock.now()
-    mine = (Fetched.workspace_id == actor.workspace_id, Fetched.connection_id == connection.id)
-    found = db.session.scalars(select(Fetched).where(*mine, Fetched.expires_at > moment)).all()
+    now = clock.now()
+    conditions = (Fetched.workspace_id == actor.workspace_id, Fetched.connection_id == connection.id)
+    found = db.session.scalars(select(Fetched).where(*conditions, Fetched.expires_at > now)).all()
     for row in found:
-        row.question, row.expires_at = _forgotten(row), moment
+        row.question, row.expires_at = _forgotten(row), now
     audit_log.record(actor, "connection.refresh_fetched", connection, join=True, forgotten=len(found))
     db.session.commit()
     return len(found)
@@ -124,13 +124,13 @@ def packed(table: pa.Table) -> bytes:
     return packed
 
 
-def _read(raw: bytes) -> pa.Table:
+def _table_from(raw: bytes) -> pa.Table:
     return pa.ipc.open_file(pa.BufferReader(raw)).read_all()
 
 
-def answer_of(kept: StoredAnswer) -> Answer:
+def answer_of(entry: StoredAnswer) -> Answer:
     """Return the response to a question without parameters."""
-    return Answer(kept.table, kept.snapshot)
+    return Answer(entry.table, entry.snapshot)
 
 
 def joined(sets: Mapping[str, StoredAnswer]) -> Answer:
@@ -139,8 +139,8 @@ def joined(sets: Mapping[str, StoredAnswer]) -> Answer:
     tables = [sets[key].table for key in keys]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     starts = np.concatenate([[0], np.cumsum([item.num_rows for item in tables])]).astype(np.int64)
-    told = hashlib.sha256("\n".join(f"{key}\0{sets[key].snapshot}" for key in keys).encode())
-    return Answer(table, told.hexdigest(), pa.array(keys, pa.string()), starts)
+    digest = hashlib.sha256("\n".join(f"{key}\0{sets[key].snapshot}" for key in keys).encode())
+    return Answer(table, digest.hexdigest(), pa.array(keys, pa.string()), starts)
 
 
 def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
@@ -152,19 +152,19 @@ def keep(workspace_id: str, connection_id: str, answer: Answer) -> str:
             "keys": answer.keys.to_pylist(),
             "starts": answer.starts.tolist(),
         }
-        table = table.replace_schema_metadata({_SETS: orjson.dumps(sets)})
+        table = table.replace_schema_metadata({_SETS_KEY: orjson.dumps(sets)})
     raw = packed(table)
     name = hashlib.sha256(raw).hexdigest()
     key = _put(workspace_id, name, raw)
     row = _row(workspace_id, connection_id, name, answer.snapshot, table.num_rows)
     row["storage_key"] = key
     if _insert([row]):
-        again = Fetched.__table__.c
+        columns = Fetched.__table__.c
         with writing() as session:
             session.execute(
                 update(Fetched)
-                .where(again.workspace_id == workspace_id, again.connection_id == connection_id)
-                .where(again.question == name)
+                .where(columns.workspace_id == workspace_id, columns.connection_id == connection_id)
+                .where(columns.question == name)
                 .values(expires_at=row["expires_at"])
             )
     return f"{workspace_id}/{name}"
@@ -179,85 +179,87 @@ def _put(workspace_id: str, name: str, raw: bytes) -> str:
     return key
 
 
-def load(where: str) -> Answer:
+def load(location: str) -> Answer:
     """Load what `keep` stored, or a source. Raises unavailable if it was deleted, and what `sources.load`
     raises."""
-    if where.startswith(sources.PREFIX):
-        return sources.load(where)
-    found = _MEMORY.get(where)
+    if location.startswith(sources.PREFIX):
+        return sources.load(location)
+    found = _MEMORY.get(location)
     if found is not None:
         return found
     try:
-        raw = b"".join(storage.of(current_app).get(f"{FOLDER}/{where}.arrow"))
+        raw = b"".join(storage.of(current_app).get(f"{FOLDER}/{location}.arrow"))
     except storage.MissingError:
         text = "The external values of this work are no longer stored."
-        raise ApiError("unavailable", text, {"snapshot": where.rpartition("/")[2]}) from None
-    table = _read(raw)
-    told = (table.schema.metadata or {}).get(_SETS)
-    if told is None:
-        found = Answer(table, where.rpartition("/")[2])
+        raise ApiError("unavailable", text, {"snapshot": location.rpartition("/")[2]}) from None
+    table = _table_from(raw)
+    metadata = (table.schema.metadata or {}).get(_SETS_KEY)
+    if metadata is None:
+        found = Answer(table, location.rpartition("/")[2])
     else:
-        sets = orjson.loads(told)
+        sets = orjson.loads(metadata)
         keys, starts = pa.array(sets["keys"], pa.string()), np.array(sets["starts"], np.int64)
         found = Answer(table, sets["snapshot"], keys, starts)
-    _MEMORY.put(where, found)
+    _MEMORY.put(location, found)
     return found
 
 
-class _Memory:
+class _AnswerCache:
     """Responses from the storage, cached in this process; the least recently used are dropped first.
     Thread-safe."""
 
-    def __init__(self, most: int = limits.FETCHED_MEMORY_BYTES) -> None:
-        self._most, self._held = most, 0
+    def __init__(self, max_bytes: int = limits.FETCHED_MEMORY_BYTES) -> None:
+        self._max_bytes, self._size = max_bytes, 0
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, Answer] = OrderedDict()
 
-    def get(self, where: str) -> Answer | None:
+    def get(self, location: str) -> Answer | None:
         with self._lock:
-            if where in self._kept:
-                self._kept.move_to_end(where)
-            return self._kept.get(where)
+            if location in self._kept:
+                self._kept.move_to_end(location)
+            return self._kept.get(location)
 
-    def put(self, where: str, answer: Answer) -> None:
+    def put(self, location: str, answer: Answer) -> None:
         with self._lock:
-            if where in self._kept or answer.table.nbytes > self._most:
+            if location in self._kept or answer.table.nbytes > self._max_bytes:
                 return
-            self._kept[where] = answer
-            self._held += answer.table.nbytes
-            while self._held > self._most:
-                self._held -= self._kept.popitem(last=False)[1].table.nbytes
+            self._kept[location] = answer
+            self._size += answer.table.nbytes
+            while self._size > self._max_bytes:
+                self._size -= self._kept.popitem(last=False)[1].table.nbytes
 
 
-_MEMORY: Final = _Memory()
+_MEMORY: Final = _AnswerCache()
 
 
 # --- Expiry ---
 
 
 def purge(now: datetime, pinned: Callable[[Any], set[str]]) -> int:
-    """Remove answers that have expired and that no work needs, files before their rows. Returns how many.
+    """Remove responses that have expired and that no job needs, files before their rows. Returns their number.
 
-    `pinned` reads from a session the files that exports and pushes still need.
+    `pinned` returns the files that exports and pushes still need, read with the given session.
     """
     columns = (Fetched.id, Fetched.storage_key)
     with reading() as session:
-        ended = session.execute(select(*columns).where(Fetched.expires_at <= now)).all()
-        files = {row.storage_key for row in ended if row.storage_key}
+        expired = session.execute(select(*columns).where(Fetched.expires_at <= now)).all()
+        files = {row.storage_key for row in expired if row.storage_key}
         used = set()
         if files:
             used = pinned(session) & files
             live = select(Fetched.storage_key).where(Fetched.storage_key.in_(files), Fetched.expires_at > now)
             shared = set(session.scalars(live))
-    if not ended:
+    if not expired:
         return 0
     store = storage.of(current_app)
     unused = files - used - (shared if files else set())
     for key in unused:
         store.delete(key)
-    gone = [row.id for row in ended if row.storage_key not in used]
+    row_ids = [row.id for row in expired if row.storage_key not in used]
     with writing() as session:
         session.execute(delete(StorageHold).where(StorageHold.area == FOLDER, StorageHold.key.in_(unused)))
-        for start in range(0, len(gone), limits.SWEEP_BATCH):
-            session.execute(delete(Fetched).where(Fetched.id.in_(gone[start : start + limits.SWEEP_BATCH])))
-    return len(gone)
+        for start in range(0, len(row_ids), limits.SWEEP_BATCH):
+            session.execute(
+                delete(Fetched).where(Fetched.id.in_(row_ids[start : start + limits.SWEEP_BATCH]))
+            )
+    return len(row_ids)

@@ -29,10 +29,10 @@ from webapp.security.sealing import VaultError
 def ring(workspace_id: str) -> Keys:
     """Return the keys of a workspace. The first one is created in a separate transaction, so call this before
     you write. Raises unavailable if they cannot be decrypted."""
-    found = _opened(workspace_id)
+    found = _decrypted_keys(workspace_id)
     if not found:
         _add(workspace_id, 1, None)
-        found = _opened(workspace_id)
+        found = _decrypted_keys(workspace_id)
     return Keys(max(found), found)
 
 
@@ -40,7 +40,7 @@ def rotate(actor: Actor) -> MaskingKey:
     """Rotate: create a new version and commit. Older versions are kept. Raises unavailable, too_many."""
     require(actor, "secrets")
     with reading() as session:
-        newest = max((item.version for item in session.scalars(_mine(actor.workspace_id))), default=0)
+        newest = max((item.version for item in session.scalars(_select_keys(actor.workspace_id))), default=0)
     if newest >= limits.MAX_MASKING_KEYS:
         message = f"A workspace has at most {limits.MAX_MASKING_KEYS:,} versions of its masking key."
         raise ApiError("conflict", message)
@@ -48,23 +48,23 @@ def rotate(actor: Actor) -> MaskingKey:
         raise ApiError(
             "conflict", "Another user rotated the key at the same time. Check the versions, then try again."
         )
-    newest_of = _mine(actor.workspace_id).order_by(MaskingKey.version.desc()).limit(1)
-    made = db.session.scalars(newest_of).one()
-    audit_log.record(actor, "masking_key.rotate", made, join=True, version=made.version)
+    newest_of = _select_keys(actor.workspace_id).order_by(MaskingKey.version.desc()).limit(1)
+    key = db.session.scalars(newest_of).one()
+    audit_log.record(actor, "masking_key.rotate", key, join=True, version=key.version)
     db.session.commit()
-    return made
+    return key
 
 
 def listing(actor: Actor) -> list[MaskingKey]:
     """Return the versions, newest first."""
     require(actor, "secrets")
-    return list(db.session.scalars(_mine(actor.workspace_id).order_by(MaskingKey.version.desc())))
+    return list(db.session.scalars(_select_keys(actor.workspace_id).order_by(MaskingKey.version.desc())))
 
 
 def makers(keys: Sequence[MaskingKey]) -> dict[str, str]:
     """Return the names of their creators by user id."""
-    wanted = {key.created_by for key in keys if key.created_by}
-    found = db.session.scalars(select(User).where(User.id.in_(wanted))) if wanted else ()
+    user_ids = {key.created_by for key in keys if key.created_by}
+    found = db.session.scalars(select(User).where(User.id.in_(user_ids))) if user_ids else ()
     return {item.id: item.name or item.email for item in found}
 
 
@@ -76,7 +76,7 @@ def as_json(key: MaskingKey) -> dict[str, Any]:
 def reseal() -> tuple[int, int]:
     """Encrypt every key with the newest vault key and commit. Return how many were re-encrypted and how many
     there are. Raises unavailable if some cannot be decrypted."""
-    vault, renewed, total, lost, last = app_vault.vault(), 0, 0, 0, ""
+    vault, resealed, total, lost, last = app_vault.vault(), 0, 0, 0, ""
     while True:
         statement = select(MaskingKey).where(MaskingKey.id > last).order_by(MaskingKey.id)
         batch = db.session.scalars(statement.limit(limits.VAULT_BATCH).with_for_update()).all()
@@ -88,7 +88,7 @@ def reseal() -> tuple[int, int]:
                 continue
             if sealed is not None:
                 key.sealed = sealed
-                renewed += 1
+                resealed += 1
         total += len(batch)
         db.session.commit()
         if len(batch) < limits.VAULT_BATCH:
@@ -98,7 +98,7 @@ def reseal() -> tuple[int, int]:
         raise ApiError(
             "unavailable", f"{lost} masking key(s) cannot be decrypted with any key in VAULT_KEYS."
         )
-    return renewed, total
+    return resealed, total
 
 
 def count() -> int:
@@ -106,13 +106,13 @@ def count() -> int:
     return db.session.scalar(select(func.count()).select_from(MaskingKey)) or 0
 
 
-def _mine(workspace_id: str) -> Select[MaskingKey]:
+def _select_keys(workspace_id: str) -> Select[MaskingKey]:
     return select(MaskingKey).where(MaskingKey.workspace_id == workspace_id)
 
 
-def _opened(workspace_id: str) -> dict[int, bytes]:
+def _decrypted_keys(workspace_id: str) -> dict[int, bytes]:
     with reading() as session:
-        stored = {item.version: item.sealed for item in session.scalars(_mine(workspace_id))}
+        stored = {item.version: item.sealed for item in session.scalars(_select_keys(workspace_id))}
     try:
         return {
             version: base64.b64decode(app_vault.vault().open(sealed)) for version, sealed in stored.items()

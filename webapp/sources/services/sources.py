@@ -49,7 +49,7 @@ def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iter
     """Convert batches to types that the engine supports and that fit all values. All batches are written to
     disk before the first one is returned. Raises `ConnectorError`; payload_too_large."""
     with tempfile.TemporaryFile() as file:
-        widest = _Widest()
+        widest = _WidestTypes()
         rows = 0
         for batch in batches:
             widest.see(batch)
@@ -73,11 +73,11 @@ def settled(batches: Iterable[pa.RecordBatch], limit: int | None = None) -> Iter
         file.seek(0)
         while size := file.read(8):
             for batch in pa.ipc.open_stream(pa.py_buffer(file.read(int.from_bytes(size, "little")))):
-                yield kinds.settled(_like(batch, schema))
+                yield kinds.settled(_widened(batch, schema))
 
 
-def _like(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch with the widest types: numbers are cast, what is to be text stays for `Kinds` to spell."""
+def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the widest types. Numbers are cast; `Kinds` converts values that become text."""
     arrays, fields = [], []
     for column, field in zip(batch.columns, schema, strict=True):
         kind = field.type
@@ -88,8 +88,8 @@ def _like(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-class _Widest:
-    """The types that hold the values of every block seen."""
+class _WidestTypes:
+    """Collects the types of columns, and finds a type for each column that fits the values of all batches."""
 
     def __init__(self) -> None:
         self.columns: list[str] = []
@@ -97,45 +97,45 @@ class _Widest:
         self._large: set[int] = set()
 
     def see(self, batch: pa.RecordBatch) -> None:
-        """Take a block into account."""
+        """Add the types of a batch."""
         if not self.columns:
             found = [str(name) for name in batch.schema.names]
-            twice = next((name for at, name in enumerate(found) if name in found[:at]), None)
-            if twice is not None:
-                message = f'Two columns are called "{twice}".'
+            duplicate = next((name for index, name in enumerate(found) if name in found[:index]), None)
+            if duplicate is not None:
+                message = f'Two columns are called "{duplicate}".'
                 raise ConnectorError(message, reason="no_column", hint="Give each its own name with AS.")
             if len(found) > limits.SOURCE_COLUMNS:
                 text = f"There are more than {limits.SOURCE_COLUMNS:,} columns."
                 raise ConnectorError(text, reason="too_large")
             self.columns = found
             self._kinds = [set() for _ in self.columns]
-        for at, column in enumerate(batch.columns):
+        for index, column in enumerate(batch.columns):
             if column.null_count < len(column):
-                self._kinds[at].add(column.type)
+                self._kinds[index].add(column.type)
             if pa.types.is_decimal(column.type):
                 # Calculations need decimals that are small with the most decimal places of any block.
-                most = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
-                if most.scaleb(max(column.type.scale, 0)) >= 10**15:
-                    self._large.add(at)
+                largest = max(abs(Decimal(end.as_py() or 0)) for end in pc.min_max(column).values())
+                if largest.scaleb(max(column.type.scale, 0)) >= 10**15:
+                    self._large.add(index)
 
     def schema(self) -> pa.Schema:
-        """Them."""
+        """Return the schema with the widest types."""
         return pa.schema(
             [
-                pa.field(name, self._one(at, kinds))
+                pa.field(name, self._common_type(at, kinds))
                 for at, (name, kinds) in enumerate(zip(self.columns, self._kinds, strict=True))
             ]
         )
 
-    def _one(self, at: int, kinds: set[pa.DataType]) -> pa.DataType:
+    def _common_type(self, index: int, kinds: set[pa.DataType]) -> pa.DataType:
         if not kinds:
             return pa.string()
-        numbers = all(pa.types.is_integer(kind) or pa.types.is_decimal(kind) for kind in kinds)
+        are_exact = all(pa.types.is_integer(kind) or pa.types.is_decimal(kind) for kind in kinds)
         scales = [kind.scale for kind in kinds if pa.types.is_decimal(kind)]
-        if numbers and scales:
-            fits = at not in self._large and min(scales) >= 0 and max(scales) <= limits.MAX_DECIMALS
-            room = not any(pa.types.is_integer(kind) for kind in kinds)
-            return pa.decimal128(18, max(scales)) if fits and room else pa.string()
+        if are_exact and scales:
+            is_small = index not in self._large and min(scales) >= 0 and max(scales) <= limits.MAX_DECIMALS
+            has_no_integers = not any(pa.types.is_integer(kind) for kind in kinds)
+            return pa.decimal128(18, max(scales)) if is_small and has_no_integers else pa.string()
         if len(kinds) == 1:
             return next(iter(kinds))
         if all(pa.types.is_integer(kind) for kind in kinds):
@@ -149,9 +149,9 @@ PREFIX: Final = "source:"
 """Return the prefix of the location of a source among the stored responses."""
 FOLDER: Final = "sources"
 """Storage folder of rows from connections: by workspace and SHA-256."""
-_UNORDERED: Final = frozenset({"json", "array", "binary", "other"})
+_UNORDERED_TYPES: Final = frozenset({"json", "array", "binary", "other"})
 """Types of columns that not every target can order rows by."""
-_SPELLING: Final = "Check its spelling: the connection's metadata lists its tables."
+_SPELLING_HINT: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
 def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bool = True) -> Source:
@@ -165,10 +165,12 @@ def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bo
     if spec is None or actor is None or source.plan.taken is not None:
         return source
     if spec.file is not None:
-        taken = _of_file(actor, spec, _ring(actor.workspace_id, source), _project_of(actor, source))
+        source_rows = _open_file(
+            actor, spec, _masking_keys(actor.workspace_id, source), _project_of(actor, source)
+        )
     else:
-        taken = _of_connection(actor, spec, _ring(actor.workspace_id, source), keep, whole)
-    answer = Answer(pa.table({}), taken.real.snapshot, taken=taken)
+        source_rows = _open_connection(actor, spec, _masking_keys(actor.workspace_id, source), keep, whole)
+    answer = Answer(pa.table({}), source_rows.real.snapshot, taken=source_rows)
     try:
         return replace(source, plan=source.plan.answered({spec.question().key: answer}))
     except SpecError as error:
@@ -176,7 +178,7 @@ def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bo
 
 
 def _project_of(actor: Actor, source: Source) -> str | None:
-    """The project whose files a template reads: its own, or of a draft the actor's."""
+    """Return the project whose files a template reads: its own, or for a draft that of the actor."""
     if source.template_id is None:
         return actor.project_id
     return db.session.scalar(select(Template.project_id).where(Template.id == source.template_id))
@@ -185,83 +187,90 @@ def _project_of(actor: Actor, source: Source) -> str | None:
 def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
     """Return the first rows of a source, with real values: of a file up to its end, of a connection no more
     than a preview shows. Raises what `opened` raises."""
-    nothing = Keys(0, {})
+    no_keys = Keys(0, {})
     if spec.file is not None:
-        taken = _of_file(actor, spec, nothing)
+        taken = _open_file(actor, spec, no_keys)
     else:
-        few = min(spec.limit or rows, rows)
-        taken = _of_connection(actor, spec.model_copy(update={"limit": few}), nothing, False, False)
+        limit = min(spec.limit or rows, rows)
+        taken = _open_connection(actor, spec.model_copy(update={"limit": limit}), no_keys, False, False)
     return taken.real.table.slice(0, rows)
 
 
-def rows_of(actor: Actor, spec: SourceSpec, most: int) -> int:
-    """Return the number of rows of a source, at most `most`. Those of a connection are counted for FETCH_SECONDS; of a
+def rows_of(actor: Actor, spec: SourceSpec, limit: int) -> int:
+    """Return the number of rows of a source, at most `limit`. Those of a connection are counted for FETCH_SECONDS; of a
     larger source the number is what was counted by then. Raises what `opened` raises."""
-    most = min(most, spec.limit or most)
+    limit = min(limit, spec.limit or limit)
     if spec.file is not None:
-        found: int = _of_file(actor, spec, Keys(0, {})).real.table.num_rows
-        return min(found, most)
-    connection, rows = _connection(actor, spec), 0
+        found: int = _open_file(actor, spec, Keys(0, {})).real.table.num_rows
+        return min(found, limit)
+    connection, rows = _find_connection(actor, spec), 0
     try:
         with access.open_reader(connection, limits.FETCH_SECONDS) as session:
-            db.session.remove()  # nothing is held while the target is read
+            db.session.remove()  # release the database connection while the target is read
             with limited(session, limits.FETCH_SECONDS, limits.FETCH_SECONDS):
-                for batch in _batches(session, spec, few=True):
+                for batch in _batches(session, spec, is_counting=True):
                     rows += batch.num_rows
-                    if rows >= most:
+                    if rows >= limit:
                         break
     except ConnectorError as error:
         if error.code != "target_timeout":
-            raise _told(error) from None
-    return min(rows, most)
+            raise _api_error(error) from None
+    return min(rows, limit)
 
 
-def file_beside(actor: Actor, one: ExternalRequest, source: Source) -> Answer:
-    """A workspace file that a field of a template reads. Errors: validation_error at its option, those of `opened`."""
-    spec = SourceSpec(file=one.question["file"], sheet=one.question["sheet"])
+def file_beside(actor: Actor, request: ExternalRequest, source: Source) -> Answer:
+    """Return the rows of a workspace file that a field reads.
+
+    Errors: validation_error at its option, those of `opened`.
+    """
+    spec = SourceSpec(file=request.question["file"], sheet=request.question["sheet"])
     try:
-        taken = _of_file(actor, spec, Keys(0, {}), _project_of(actor, source))
+        taken = _open_file(actor, spec, Keys(0, {}), _project_of(actor, source))
     except ApiError as error:
         if error.code != "validation_error":
             raise
-        found = [
-            Fault(f"{one.path}.options.file", field["code"], field["message"], field.get("hint"))
+        faults = [
+            Fault(f"{request.path}.options.file", field["code"], field["message"], field.get("hint"))
             for field in error.details["fields"]
         ]
-        raise validation_error(found) from None
+        raise validation_error(faults) from None
     return Answer(pa.table({}), taken.real.snapshot, taken=taken)
 
 
 def load(place: str) -> Answer:
     """Return the pinned source. Errors: conflict if its file has changed since, unavailable if it no longer exists."""
-    said = _Place.read(place)
-    real = files.OPEN.get(said.key, lambda: _file_again(said) if said.file else _rows_again(said))
-    if not said.version:
-        return Answer(pa.table({}), real.snapshot, taken=ReadSource(real, Keys(0, {}), place))
-    ring = masking_keys.ring(said.workspace)
-    if said.version not in ring.keys:
-        raise ApiError("unavailable", f"Masking key {said.version} of this job no longer exists.")
-    return Answer(pa.table({}), real.snapshot, taken=ReadSource(real, Keys(said.version, ring.keys), place))
+    location = _SourceLocation.read(place)
+    table = files.OPEN.get(
+        location.key, lambda: _reopen_file(location) if location.file else _reopen_rows(location)
+    )
+    if not location.version:
+        return Answer(pa.table({}), table.snapshot, taken=ReadSource(table, Keys(0, {}), place))
+    ring = masking_keys.ring(location.workspace)
+    if location.version not in ring.keys:
+        raise ApiError("unavailable", f"Masking key {location.version} of this job no longer exists.")
+    return Answer(
+        pa.table({}), table.snapshot, taken=ReadSource(table, Keys(location.version, ring.keys), place)
+    )
 
 
 def stored_at(place: str) -> str | None:
     """Return the storage key of a connection's rows; None for other sources."""
     if not place.startswith(PREFIX):
         return None
-    said = _Place.read(place)
-    return None if said.file else said.stored
+    location = _SourceLocation.read(place)
+    return None if location.file else location.stored
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Return the location of a source."""
+class _SourceLocation:
+    """The location of a source, as it is stored in pins."""
 
     workspace: str
     sha256: str
     version: int
-    """Of the masking key."""
+    """The version of the masking key."""
     file: str = ""
-    """Id of a workspace file; else it is a connection's."""
+    """The id of a workspace file; "" for the rows of a connection."""
     name: str = ""
     sheet: str = ""
     limit: int = 0
@@ -273,23 +282,25 @@ class _Place:
 
     @property
     def stored(self) -> str:
-        """The storage's key of a connection's rows."""
+        """The storage key of a connection's rows."""
         return f"{FOLDER}/{self.workspace}/{self.sha256}.arrow"
 
     def text(self) -> str:
         """Return the form in the pins."""
-        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return PREFIX + urlencode({name: value for name, value in said.items() if value})
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return PREFIX + urlencode({name: value for name, value in values.items() if value})
 
     @classmethod
-    def read(cls, text: str) -> _Place:
+    def read(cls, text: str) -> _SourceLocation:
         """Parse the form in the pins."""
-        said: dict[str, Any] = dict(parse_qsl(text.removeprefix(PREFIX)))
-        return cls(**{**said, "version": int(said.get("version", 0)), "limit": int(said.get("limit", 0))})
+        values: dict[str, Any] = dict(parse_qsl(text.removeprefix(PREFIX)))
+        return cls(
+            **{**values, "version": int(values.get("version", 0)), "limit": int(values.get("limit", 0))}
+        )
 
 
-def _ring(workspace_id: str, source: Source) -> Keys:
-    """The workspace's masking keys, where something is to be masked."""
+def _masking_keys(workspace_id: str, source: Source) -> Keys:
+    """Return the masking keys of the workspace; no keys if the template masks nothing."""
     if not any(field.common.sensitive for field in source.plan.spec.walk()):
         return Keys(0, {})
     db.session.remove()  # the first key is written in a separate transaction, which would wait for this one
@@ -299,7 +310,7 @@ def _ring(workspace_id: str, source: Source) -> Keys:
 # --- Files --------------------------------------------------------------------------------------------------
 
 
-def _of_file(actor: Actor, spec: SourceSpec, ring: Keys, project_id: str | None = None) -> ReadSource:
+def _open_file(actor: Actor, spec: SourceSpec, keys: Keys, project_id: str | None = None) -> ReadSource:
     assert spec.file is not None
     try:
         file = files_services.find(actor, spec.file, project_id=project_id)
@@ -309,52 +320,52 @@ def _of_file(actor: Actor, spec: SourceSpec, ring: Keys, project_id: str | None 
         text = f'There is no file "{spec.file}" in this project.'
         hint = "Upload it, or name another one: GET /workspace/files lists them."
         raise validation_error([Fault("source.file", "unknown_file", text, hint)]) from None
-    place = _Place(
-        actor.workspace_id, file.sha256, ring.current, file.id, file.name, spec.sheet or "", spec.limit or 0
+    location = _SourceLocation(
+        actor.workspace_id, file.sha256, keys.current, file.id, file.name, spec.sheet or "", spec.limit or 0
     )
-    return ReadSource(files.OPEN.get(place.key, lambda: _read(file, place)), ring, place.text())
+    return ReadSource(files.OPEN.get(location.key, lambda: _read(file, location)), keys, location.text())
 
 
-def _file_again(place: _Place) -> SourceTable:
+def _reopen_file(location: _SourceLocation) -> SourceTable:
     with reading() as session:
         file = session.scalar(
             select(WorkspaceFile).where(
-                WorkspaceFile.id == place.file,
-                WorkspaceFile.workspace_id == place.workspace,
+                WorkspaceFile.id == location.file,
+                WorkspaceFile.workspace_id == location.workspace,
                 WorkspaceFile.deleted_at.is_(None),
             )
         )
-    details = {"file": place.name, "sha256": place.sha256}
+    details = {"file": location.name, "sha256": location.sha256}
     if file is None:
-        text = f'The file "{place.name}" that these rows are taken from was deleted.'
+        text = f'The file "{location.name}" that these rows are taken from was deleted.'
         raise ApiError("conflict", text, {**details, "hint": "Restore it, or request the rows again."})
-    if file.sha256 != place.sha256:
-        text = f'The file "{place.name}" has changed since these rows were requested.'
+    if file.sha256 != location.sha256:
+        text = f'The file "{location.name}" has changed since these rows were requested.'
         raise ApiError(
             "conflict", text, {**details, "present": file.sha256, "hint": "Request the rows again."}
         )
-    return _read(file, place)
+    return _read(file, location)
 
 
-def _read(file: WorkspaceFile, place: _Place) -> SourceTable:
+def _read(file: WorkspaceFile, location: _SourceLocation) -> SourceTable:
     try:
         with files.unnamed() as copy, files.Spool() as spool:
             for piece in files_services.pieces(file.storage_key):
                 copy.write(piece)
             copy.seek(0)
-            limit = place.limit or None
-            spool.write(files.batches(copy, place.name, place.sheet or None), limit)
-            return spool.real(place.sha256)
+            limit = location.limit or None
+            spool.write(files.batches(copy, location.name, location.sheet or None), limit)
+            return spool.real(location.sha256)
     except storage.MissingError:
-        raise ApiError("conflict", f'The file "{place.name}" was just replaced. Try again.') from None
+        raise ApiError("conflict", f'The file "{location.name}" was just replaced. Try again.') from None
 
 
 # --- Connections --------------------------------------------------------------------------------------------
 
 
-def _connection(actor: Actor, spec: SourceSpec) -> Connection:
-    mine = (Connection.id == spec.connection_id, Connection.workspace_id == actor.workspace_id)
-    found = db.session.scalar(select(Connection).where(*mine, Connection.deleted_at.is_(None)))
+def _find_connection(actor: Actor, spec: SourceSpec) -> Connection:
+    conditions = (Connection.id == spec.connection_id, Connection.workspace_id == actor.workspace_id)
+    found = db.session.scalar(select(Connection).where(*conditions, Connection.deleted_at.is_(None)))
     if found is None or actor.role_in(found.team_id) is None:
         text = f'There is no connection "{(spec.connection_id or "")[:100]}" here.'
         hint = "It may have been deleted: restore it, or choose another one."
@@ -362,51 +373,59 @@ def _connection(actor: Actor, spec: SourceSpec) -> Connection:
     return found
 
 
-def _of_connection(actor: Actor, spec: SourceSpec, ring: Keys, keep: bool, whole: bool) -> ReadSource:
-    found = _connection(actor, spec)
-    limit = spec.limit if whole else min(spec.limit or limits.PREVIEW_SOURCE_ROWS, limits.PREVIEW_SOURCE_ROWS)
-    until = time.monotonic() + limits.SOURCE_SECONDS
+def _open_connection(actor: Actor, spec: SourceSpec, keys: Keys, keep: bool, is_complete: bool) -> ReadSource:
+    connection = _find_connection(actor, spec)
+    limit = (
+        spec.limit
+        if is_complete
+        else min(spec.limit or limits.PREVIEW_SOURCE_ROWS, limits.PREVIEW_SOURCE_ROWS)
+    )
+    deadline = time.monotonic() + limits.SOURCE_SECONDS
     try:
         with (
-            access.open_reader(found, limits.SOURCE_SECONDS) as session,
+            access.open_reader(connection, limits.SOURCE_SECONDS) as session,
             files.Spool() as spool,
         ):
-            db.session.remove()  # nothing is held while the target is read
-            with limited(session, until - time.monotonic(), limits.SOURCE_SECONDS):
+            db.session.remove()  # release the database connection while the target is read
+            with limited(session, deadline - time.monotonic(), limits.SOURCE_SECONDS):
                 spool.write(settled(_batches(session, spec), limit), limit)
             sha256 = spool.sha256()
-            place = _Place(actor.workspace_id, sha256, ring.current)
+            location = _SourceLocation(actor.workspace_id, sha256, keys.current)
             if keep:
                 # Store the rows for a worker.
-                fetched_files.put_file(place.workspace, place.stored, spool.size(), spool.bytes())
-                ends = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
-                fetched_files.keep_file(place.workspace, found.id, place.sha256, place.stored, ends)
-            return ReadSource(spool.real(sha256), ring, place.text())
+                fetched_files.put_file(location.workspace, location.stored, spool.size(), spool.bytes())
+                expires_at = clock.now() + timedelta(hours=limits.SOURCE_KEPT_HOURS)
+                fetched_files.keep_file(
+                    location.workspace, connection.id, location.sha256, location.stored, expires_at
+                )
+            return ReadSource(spool.real(sha256), keys, location.text())
     except ConnectorError as error:
-        raise _told(error) from None
+        raise _api_error(error) from None
 
 
-def _told(error: ConnectorError) -> ApiError:
+def _api_error(error: ConnectorError) -> ApiError:
     path = "source.table" if error.reason in ("no_table", "no_column") else "source"
-    found = access.told(error)
-    found.details.setdefault("path", path)
-    return found
+    api_error = access.told(error)
+    api_error.details.setdefault("path", path)
+    return api_error
 
 
-def _batches(session: TableReader, spec: SourceSpec, *, few: bool = False) -> Iterator[pa.RecordBatch]:
-    """The rows of a source. `few`: with as few columns as possible."""
+def _batches(
+    session: TableReader, spec: SourceSpec, *, is_counting: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a source. `is_counting`: with as few columns as possible."""
     if spec.query is not None:
         yield from session.stream(spec.query)
         return
     assert spec.table is not None
     entity = session.entity(spec.table)
     if entity is None:
-        raise ConnectorError(f'There is no table "{spec.table}".', reason="no_table", hint=_SPELLING)
+        raise ConnectorError(f'There is no table "{spec.table}".', reason="no_table", hint=_SPELLING_HINT)
     names = [field.name for field in entity.fields]
     if not names:
         raise ConnectorError(f'"{entity.name}" has no columns.', reason="no_column")
-    order = entity.keys or [field.name for field in entity.fields if field.type not in _UNORDERED]
-    if few:
+    order = entity.keys or [field.name for field in entity.fields if field.type not in _UNORDERED_TYPES]
+    if is_counting:
         names = list(order or names)[:1]
         order = names
     empty = True
@@ -417,11 +436,11 @@ def _batches(session: TableReader, spec: SourceSpec, *, few: bool = False) -> It
         yield pa.RecordBatch.from_arrays([pa.array([], pa.string())] * len(names), names)
 
 
-def _rows_again(place: _Place) -> SourceTable:
+def _reopen_rows(location: _SourceLocation) -> SourceTable:
     try:
         with files.Spool() as spool:
-            spool.fill(storage.of(current_app).get(place.stored))
-            return spool.real(place.sha256)
+            spool.fill(storage.of(current_app).get(location.stored))
+            return spool.real(location.sha256)
     except storage.MissingError:
         text = "The source rows of this work are no longer stored."
-        raise ApiError("unavailable", text, {"snapshot": place.sha256}) from None
+        raise ApiError("unavailable", text, {"snapshot": location.sha256}) from None
