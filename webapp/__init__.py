@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 def create_app(settings: Settings, *, routes: bool = True) -> Flask:
-    """The Flask application for these settings: wiring only, nothing is opened or connected yet. Without
-    `routes` it serves no requests: for commands that only call services and need no pages."""
+    """Create the Flask application for these settings. Connections are opened at first use.
+
+    Without `routes` it serves no requests, for commands that only call services.
+    """
     from flask import Flask
 
     from webapp import extensions, limits, models, storage

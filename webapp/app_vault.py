@@ -1,4 +1,4 @@
-"""The key ring of the application: how services seal secrets for the database."""
+"""The key ring of the application, with which services encrypt secrets for the database."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from flask import current_app
 from webapp.errors import ApiError
 from webapp.security.sealing import Vault, VaultError
 
-_VAULT: Final = "rowsmith.vault"
+_VAULT_KEY: Final = "rowsmith.vault"
 
 
 def vault() -> Vault:
-    """The application's key ring."""
+    """Return the key ring of the application."""
     extensions = current_app.extensions
-    if _VAULT not in extensions:
-        own, file = (
+    if _VAULT_KEY not in extensions:
+        configured, file = (
             current_app.config["SETTINGS"].vault_keys,
             current_app.config["SETTINGS"].data_dir / "keys.env",
         )
 
-        def again() -> list[str]:
+        def read_keys() -> list[str]:
             found = keys_in(file)
-            return found if set(own) <= set(found) else list(own)  # a ring set by hand is not the folder's
+            # Keys that the operator configured may not be those of the folder.
+            return found if set(configured) <= set(found) else list(configured)
 
-        extensions[_VAULT] = Vault(own, again)
-    vault: Vault = extensions[_VAULT]
+        extensions[_VAULT_KEY] = Vault(configured, read_keys)
+    vault: Vault = extensions[_VAULT_KEY]
     return vault
 
 
@@ -42,7 +43,7 @@ def keys_in(file: Path) -> list[str]:
 
 
 def seal(text: str) -> bytes:
-    """Sealed for the database. Error: unavailable, without a key."""
+    """Encrypt a text for the database. Error: unavailable, without a key."""
     try:
         return vault().seal(text)
     except VaultError as error:

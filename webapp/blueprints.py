@@ -1,4 +1,4 @@
-"""Views: one file per resource, two faces each. `reply` tells how a resource is added."""
+"""Register the views of all resources. `webapp.web.responses` describes how to add a resource."""
 
 from __future__ import annotations
 
@@ -109,13 +109,13 @@ BLUEPRINTS: Final[tuple[Blueprint, ...]] = (
 
 
 class PartBeforeAt(BaseConverter):
-    """A part of an address. It holds no `@`, which sets a version apart: `/templates/{id}@v3` is no template."""
+    """A part of a path without `@`, which separates a version: `/templates/{id}@v3` is not the path of a template."""
 
     regex = "[^/@]+"
 
 
 def init_app(app: Flask, settings: Settings) -> None:
-    """Hang the pipeline and every resource onto the application."""
+    """Add the request pipeline and every resource to the application."""
     app.request_class = multipart.Request
     hooks.init_app(app, settings, authenticate=authentication.authenticate)
     app.session_interface = authentication.CookieSessions()

@@ -53,17 +53,17 @@ class State(Enum):
 
 
 class MinimumRate:
-    """The least speed of a transfer: `least` bytes in each window of `seconds`."""
+    """The minimum speed of a transfer: `min_bytes` in each window of `seconds`."""
 
-    def __init__(self, least: int, seconds: float) -> None:
-        self._least, self._seconds = least, seconds
+    def __init__(self, min_bytes: int, seconds: float) -> None:
+        self._min_bytes, self._seconds = min_bytes, seconds
         self._count = 0
         self.deadline = time.monotonic() + seconds
 
     def add(self, count: int) -> None:
         """Count transferred bytes. Enough of them start a new window."""
         self._count += count
-        if self._count >= self._least:
+        if self._count >= self._min_bytes:
             self._count = 0
             self.deadline = time.monotonic() + self._seconds
 
@@ -105,7 +105,7 @@ class Channel:
         return State.READY
 
     def receive(self, size: int = _RECEIVE_BYTES) -> bytes | None:
-        """Return what has arrived; None when nothing has, and b"" when the client has closed."""
+        """Return data that has arrived; None if there is none, and b"" if the client has closed its side."""
         try:
             return self._sock.recv(size)
         except _WOULD_BLOCK:
@@ -128,7 +128,7 @@ class Channel:
             return 0
 
     def sendall(self, data: bytes) -> None:
-        """Send `data`, or keep what is left of it while `holds` is set."""
+        """Send `data`. While `holds` is set, buffer what the socket does not accept."""
         if self._is_corked:
             self.outgoing += data
             return
@@ -138,7 +138,7 @@ class Channel:
         with memoryview(data) as view:
             self.outgoing += view[sent:]
         if not self.holds:
-            self._flush_at_pace()
+            self._flush_while_fast()
 
     @contextmanager
     def corked(self) -> Iterator[None]:
@@ -150,7 +150,7 @@ class Channel:
             self._is_corked = False
         self.flush()
         if self.outgoing and not self.holds:
-            self._flush_at_pace()
+            self._flush_while_fast()
 
     def flush(self) -> int:
         """Send buffered data as far as the socket accepts it. Return the number of bytes."""
@@ -164,18 +164,18 @@ class Channel:
             count += sent
         return count
 
-    def _flush_at_pace(self) -> None:
-        pace = MinimumRate(limits.WEB_SEND_WINDOW_BYTES, limits.WEB_SEND_WINDOW_SECONDS)
+    def _flush_while_fast(self) -> None:
+        rate = MinimumRate(limits.WEB_SEND_WINDOW_BYTES, limits.WEB_SEND_WINDOW_SECONDS)
         while True:
-            pace.add(self.flush())
+            rate.add(self.flush())
             if not self.outgoing:
                 return
-            left = pace.deadline - time.monotonic()
+            left = rate.deadline - time.monotonic()
             if left <= 0 or not self.wait(select.POLLOUT, left):
                 raise ClientTooSlow
 
     def end(self) -> bool:
-        """Say that nothing more will be sent. Return False when the connection is gone."""
+        """Tell the client that nothing more will be sent. Return False if the connection is closed."""
         try:
             self._sock.shutdown(socket.SHUT_WR)
         except OSError:
@@ -298,7 +298,7 @@ class Connection:
         self._restart()
 
     def _begin(self) -> None:
-        """Start the time of a request if some of it has arrived."""
+        """Start the time limit of a request if a part of it has arrived."""
         self.started = None
         if self.incoming.received:
             self.started = time.monotonic()
@@ -307,7 +307,7 @@ class Connection:
     def _restart(self) -> None:
         self._searched = 0
         self._end: int | ChunkedEnd = 0
-        self._looked = False
+        self._is_head_checked = False
         self.is_large = False
 
     @property
@@ -321,7 +321,7 @@ class Connection:
         return len(self.incoming.received) + len(self.sock.outgoing)
 
     def flush(self) -> bool:
-        """Send what is kept for the client. Return False while some of it is left."""
+        """Send buffered data to the client. Return False while some of it is left."""
         if not self.sock.outgoing:
             return True
         if self.sending is None:
@@ -381,7 +381,7 @@ class Connection:
         received = self.incoming.received
         if not received:
             return False
-        if not self._looked and not self._finds_head():
+        if not self._is_head_checked and not self._finds_head():
             return False
         if not self.incoming.head_end:
             return True  # rejected
@@ -407,11 +407,11 @@ class Connection:
             rejected = bool(_BARE_LF.search(received, start)) or (
                 len(received) > line and received.find(b"\n", 0, line) < 0
             )
-            self._looked = rejected
+            self._is_head_checked = rejected
             return rejected
         if found > limits.MAX_HEADERS_BYTES:
             raise LimitRequestHeaders("all headers together")
-        self._looked = True
+        self._is_head_checked = True
         self.incoming.head_end = found + 4
         self._read_framing()
         return True
@@ -453,9 +453,9 @@ class Connection:
             self.is_large = True
         elif head.partition(b"\r\n")[0].endswith(b"http/1.1"):
             del incoming.received[line.start() : line.end()]
-            gone = line.end() - line.start()
-            incoming.head_end -= gone
-            self._end = self._end - gone if isinstance(self._end, int) else ChunkedEnd(incoming.head_end)
+            length = line.end() - line.start()
+            incoming.head_end -= length
+            self._end = self._end - length if isinstance(self._end, int) else ChunkedEnd(incoming.head_end)
             if (
                 len(incoming.received) == incoming.head_end
             ):  # RFC 9110, 10.1.1: unneeded once the body arrives

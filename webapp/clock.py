@@ -1,6 +1,6 @@
-"""Time, in one form: aware UTC datetimes inside, RFC 3339 ending in `Z` outside.
+"""The time: aware UTC datetimes internally, RFC 3339 ending in `Z` in input and output.
 
-`now` is the only place that asks the machine; what needs another time takes one as an argument, and tests
+Only `now` and `epoch` read the clock of the machine. Code that needs another time takes it as an argument, and tests
 replace `source`.
 """
 
@@ -14,17 +14,17 @@ source: Callable[[], float] = time.time
 
 
 def now() -> datetime:
-    """The present, aware, UTC, microseconds."""
+    """Return the current time as an aware UTC datetime with microseconds."""
     return datetime.fromtimestamp(source(), UTC)
 
 
 def epoch() -> float:
-    """Seconds since 1970."""
+    """Return the seconds since 1970."""
     return source()
 
 
 def to_text(moment: datetime | None) -> str | None:
-    """RFC 3339 in UTC with `Z`: `2026-11-21T03:20:00.123456Z`; microseconds only where there are any."""
+    """Return a time as RFC 3339 in UTC with `Z`, such as `2026-11-21T03:20:00.123456Z`; without microseconds if 0."""
     if moment is None:
         return None
     if moment.tzinfo is None:

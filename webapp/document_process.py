@@ -48,10 +48,10 @@ _STATUS: Final = struct.Struct("<i")  # how the worker ended
 _JSON, _BYTES, _LIMIT, _REJECTED, _BUG = b"j", b"b", b"l", b"r", b"x"  # kinds of a worker's response
 _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 _server: Final = ForkServer("webapp.document_process")
-_REMEMBERED: Final = 512
-_REMEMBERED_BYTES: Final = 4_096
-_remembered: Final[OrderedDict[tuple[str, bytes], Any]] = OrderedDict()
-_remembering: Final = threading.Lock()
+_CACHED_RESULTS: Final = 512
+_CACHED_RESULT_BYTES: Final = 4_096
+_result_cache: Final[OrderedDict[tuple[str, bytes], Any]] = OrderedDict()
+_result_cache_lock: Final = threading.Lock()
 _TICK_SECONDS: Final = 0.5
 
 
@@ -90,8 +90,8 @@ def run(
         raise ApiError("unavailable", text, headers={"Retry-After": str(limits.DOCUMENT_RETRY_SECONDS)})
     try:
         with contextlib.ExitStack() as stack:
-            descriptor = stack.enter_context(_on_disk(document))
-            return _result(function, *_exchanged(module, request, descriptor, elapsed, tick), seconds)
+            descriptor = stack.enter_context(_file_descriptor(document))
+            return _result(function, *_exchange(module, request, descriptor, elapsed, tick), seconds)
     finally:
         _turns.release()
 
@@ -102,21 +102,21 @@ def run_once(function: str, document: bytes, seconds: int = limits.DOCUMENT_CPU_
     The function must depend on the document only.
     """
     key = function, hashlib.sha256(document).digest()
-    with _remembering:
-        if key in _remembered:
-            _remembered.move_to_end(key)
-            return _remembered[key]
+    with _result_cache_lock:
+        if key in _result_cache:
+            _result_cache.move_to_end(key)
+            return _result_cache[key]
     found = run(function, document, seconds=seconds)
-    if len(orjson.dumps(found)) <= _REMEMBERED_BYTES:
-        with _remembering:
-            _remembered[key] = found
-            while len(_remembered) > _REMEMBERED:
-                _remembered.popitem(last=False)
+    if len(orjson.dumps(found)) <= _CACHED_RESULT_BYTES:
+        with _result_cache_lock:
+            _result_cache[key] = found
+            while len(_result_cache) > _CACHED_RESULTS:
+                _result_cache.popitem(last=False)
     return found
 
 
 @contextlib.contextmanager
-def _on_disk(document: bytes | IO[bytes]) -> Iterator[int]:
+def _file_descriptor(document: bytes | IO[bytes]) -> Iterator[int]:
     """Yield the descriptor of a document, or of a temporary copy if it is in memory."""
     if not isinstance(document, bytes | bytearray):
         try:
@@ -136,13 +136,13 @@ def _on_disk(document: bytes | IO[bytes]) -> Iterator[int]:
         yield copy.fileno()
 
 
-def check_depth(value: Any, most: int = limits.DOCUMENT_LEVELS) -> None:
-    """Raise `DocumentError` if arrays and objects are nested more than `most` levels deep.
+def check_depth(value: Any, max_levels: int = limits.DOCUMENT_LEVELS) -> None:
+    """Raise `DocumentError` if arrays and objects are nested more than `max_levels` levels deep.
 
     Walks level by level instead of recursively, so any depth is safe.
     """
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(most):
+    for _ in range(max_levels):
         if not level:
             return
         level = [
@@ -152,41 +152,41 @@ def check_depth(value: Any, most: int = limits.DOCUMENT_LEVELS) -> None:
             if isinstance(inner, dict | list)
         ]
     if level:
-        raise too_deep(most)
+        raise too_deep(max_levels)
 
 
-def too_deep(most: int = limits.DOCUMENT_LEVELS) -> DocumentError:
-    """Return the error for a document that is nested more than `most` levels deep."""
-    return DocumentError(f"The document is nested more than {most} levels deep.", "Flatten it.")
+def too_deep(max_levels: int = limits.DOCUMENT_LEVELS) -> DocumentError:
+    """Return the error for a document that is nested more than `max_levels` levels deep."""
+    return DocumentError(f"The document is nested more than {max_levels} levels deep.", "Flatten it.")
 
 
 # --- In the calling process ---------------------------------------------------------------------------------
 
 
-def _exchanged(
+def _exchange(
     module: str, request: bytes, document: int, elapsed: float, tick: Callable[[], None] | None
 ) -> tuple[bytes, int]:
     """Send a request to a worker, and return its response and its wait status. Raises `DocumentError` at the
     time limit."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        ours.settimeout(elapsed)
-        with theirs:
-            if not _server.ask(module, [theirs.fileno(), document]):
+    connection, worker_end = socket.socketpair()
+    with connection:
+        connection.settimeout(elapsed)
+        with worker_end:
+            if not _server.ask(module, [worker_end.fileno(), document]):
                 text = "The process that reads documents could not be started."
                 raise ApiError("unavailable", text, headers={"Retry-After": "5"})
         answer = bytearray()
-        until = time.monotonic() + elapsed
+        deadline = time.monotonic() + elapsed
         try:
-            ours.sendall(request)
-            ours.shutdown(socket.SHUT_WR)
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
             while True:
-                left = until - time.monotonic()
+                left = deadline - time.monotonic()
                 if left <= 0:
                     raise TimeoutError
-                ours.settimeout(min(left, _TICK_SECONDS) if tick else left)
+                connection.settimeout(min(left, _TICK_SECONDS) if tick else left)
                 try:
-                    piece = ours.recv(limits.MB)
+                    piece = connection.recv(limits.MB)
                 except TimeoutError:
                     if tick:
                         tick()
@@ -209,13 +209,13 @@ def _exchanged(
     return bytes(answer), status
 
 
-def _forget() -> None:
+def _reset_turns() -> None:
     """Reset the semaphore in a forked process: its slots belong to the parent."""
     global _turns
     _turns = threading.BoundedSemaphore(limits.DOCUMENTS_AT_ONCE)
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_reset_turns)
 
 
 def _result(function: str, answer: bytes, status: int, seconds: int) -> Any:
@@ -229,16 +229,16 @@ def _result(function: str, answer: bytes, status: int, seconds: int) -> Any:
         raise DocumentError(
             text, "It may be nested too deeply or need too much memory. Split or simplify it."
         )
-    kind, told = answer[:1], answer[1:]
+    kind, content = answer[:1], answer[1:]
     if kind == _BYTES:
-        return told
+        return content
     if kind == _JSON:
-        return orjson.loads(told)
+        return orjson.loads(content)
     if kind == _LIMIT:
-        raise DocumentError(*orjson.loads(told))
+        raise DocumentError(*orjson.loads(content))
     if kind == _REJECTED:
-        raise ApiError(**orjson.loads(told))
-    log.error("document: %s failed\n%s", function, told.decode("utf-8", "replace"))
+        raise ApiError(**orjson.loads(content))
+    log.error("document: %s failed\n%s", function, content.decode("utf-8", "replace"))
     text = "The document could not be read because of an internal error, which has been logged."
     raise DocumentError(text, "Report it to your administrator.")
 
@@ -279,26 +279,26 @@ def _work(connection: int, document: int) -> NoReturn:
     request = bytearray()
     while piece := reply.recv(limits.MB):
         request += piece
-    asked = orjson.loads(request)
-    function = getattr(importlib.import_module(asked["module"]), asked["name"])
-    _limit(asked["seconds"])
+    parameters = orjson.loads(request)
+    function = getattr(importlib.import_module(parameters["module"]), parameters["name"])
+    _set_limits(parameters["seconds"])
     with contextlib.suppress(BrokenPipeError):  # the caller is no longer waiting
-        reply.sendall(_answer(function, document, asked["arguments"]))
+        reply.sendall(_response(function, document, parameters["arguments"]))
     os._exit(0)
 
 
-def _limit(seconds: int) -> None:
+def _set_limits(seconds: int) -> None:
     """Limit this process. The address space may grow by the memory limit from its current size."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
     if sys.platform.startswith("linux"):
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
-        most = used + limits.DOCUMENT_MEMORY_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        max_bytes = used + limits.DOCUMENT_MEMORY_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
 
 
-def _answer(function: Any, document: int, arguments: Mapping[str, Any]) -> bytes:
+def _response(function: Any, document: int, arguments: Mapping[str, Any]) -> bytes:
     """Return the kind of a response, and its content."""
     try:
         with open(document, "rb") as file:
@@ -309,24 +309,24 @@ def _answer(function: Any, document: int, arguments: Mapping[str, Any]) -> bytes
             text = (
                 f"The content of the document is larger than {limits.DOCUMENT_RESULT_BYTES // limits.MB} MB."
             )
-            return _limited(text, "Split it into smaller documents.")
+            return _limit_response(text, "Split it into smaller documents.")
         return answer
     except DocumentError as error:
-        return _limited(error.message, error.hint)
+        return _limit_response(error.message, error.hint)
     except ApiError as error:
-        told = {name: getattr(error, name) for name in ("code", "message", "details", "status", "headers")}
-        return _REJECTED + orjson.dumps(told)
+        fields = {name: getattr(error, name) for name in ("code", "message", "details", "status", "headers")}
+        return _REJECTED + orjson.dumps(fields)
     except MemoryError:
         pass  # leave this block first, so that the frames release their memory
     except RecursionError:
-        return _limited("The document is nested too deeply to read.", "Flatten it.")
+        return _limit_response("The document is nested too deeply to read.", "Flatten it.")
     except Exception:
         return _BUG + traceback.format_exc()[-limits.LOG_TRACE_CHARS :].encode("utf-8", "replace")
     text = f"Reading the document takes more than {limits.DOCUMENT_MEMORY_BYTES // limits.MB} MB of memory."
-    return _limited(text, "Split it into smaller documents.")
+    return _limit_response(text, "Split it into smaller documents.")
 
 
-def _limited(message: str, hint: str) -> bytes:
+def _limit_response(message: str, hint: str) -> bytes:
     return _LIMIT + orjson.dumps([message, hint])
 
 

@@ -55,7 +55,7 @@ CODES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
 )
 
 
-_WORD_CHARS: Final = 200  # chosen: of a word that is compared with known ones; names are no longer
+_MAX_NAME_CHARS: Final = 200  # chosen: maximum length of a name that gets a hint; known names are shorter
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +79,23 @@ class Fault:
         return out
 
 
-def path_in(item: Mapping[str, Any], value: Any, front: str = "") -> str:
+def path_in(item: Mapping[str, Any], value: Any, prefix: str = "") -> str:
     """Return the path of an error of pydantic in the input `value`, such as `settings.retry.retry_on[0]`.
 
     Names that pydantic adds to the location, such as those of alternatives of a value, are left out.
     """
-    path, here, steps = front, value, item["loc"]
-    for place, step in enumerate(steps):
+    path, current, steps = prefix, value, item["loc"]
+    for index, step in enumerate(steps):
         known = (
-            here.keys() if isinstance(here, Mapping) else range(len(here)) if isinstance(here, list) else ()
+            current.keys()
+            if isinstance(current, Mapping)
+            else range(len(current))
+            if isinstance(current, list)
+            else ()
         )
         if step in known:
-            here = here[step]
-        elif item["type"] != "missing" or place < len(steps) - 1:
+            current = current[step]
+        elif item["type"] != "missing" or index < len(steps) - 1:
             continue
         path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
     return path
@@ -100,17 +104,17 @@ def path_in(item: Mapping[str, Any], value: Any, front: str = "") -> str:
 def meant(faults: Sequence[Fault]) -> list[Fault]:
     """Return errors of pydantic without those of alternatives that a value was not meant for: it reports the errors
     of all of them."""
-    return [fault for fault in faults if not _of_other_alternative(fault, faults)]
+    return [fault for fault in faults if not _is_of_other_alternative(fault, faults)]
 
 
-def _of_other_alternative(fault: Fault, found: Sequence[Fault]) -> bool:
-    def of_type(one: Fault) -> bool:
-        return one.code.endswith("_type")
+def _is_of_other_alternative(fault: Fault, found: Sequence[Fault]) -> bool:
+    def of_type(other: Fault) -> bool:
+        return other.code.endswith("_type")
 
     return of_type(fault) and any(
-        (one.path == fault.path and not of_type(one))
-        or one.path.startswith((f"{fault.path}.", f"{fault.path}["))
-        for one in found
+        (candidate.path == fault.path and not of_type(candidate))
+        or candidate.path.startswith((f"{fault.path}.", f"{fault.path}["))
+        for candidate in found
     )
 
 
@@ -160,7 +164,9 @@ def validation_error(faults: Iterable[Any], message: str | None = None) -> ApiEr
     return ApiError("validation_error", message, {"fields": fields})
 
 
-_GATHERED: Final = frozenset({"validation_error", "not_found", "row_limit_exceeded", "read_only_connection"})
+_GATHERED_CODES: Final = frozenset(
+    {"validation_error", "not_found", "row_limit_exceeded", "read_only_connection"}
+)
 
 
 class Gathered:
@@ -172,10 +178,10 @@ class Gathered:
 
     def __init__(self) -> None:
         self._errors: list[ApiError] = []
-        self._of_target: ApiError | None = None
+        self._target_error: ApiError | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._errors) or self._of_target is not None
+        return bool(self._errors) or self._target_error is not None
 
     @contextmanager
     def check(self, path: str = "") -> Iterator[None]:
@@ -183,11 +189,11 @@ class Gathered:
         try:
             yield
         except ApiError as error:
-            if error.code in _GATHERED:
+            if error.code in _GATHERED_CODES:
                 error.path = path
                 self._errors.append(error)
             elif error.status >= 500 or error.code in ("target_not_allowed", "driver_missing"):
-                self._of_target = self._of_target or error
+                self._target_error = self._target_error or error
             else:
                 raise
 
@@ -202,8 +208,8 @@ class Gathered:
         if len(self._errors) == 1:
             return self._errors[0]
         if not self._errors:
-            return self._of_target
-        return validation_error(dict.fromkeys(one for error in self._errors for one in faults_of(error)))
+            return self._target_error
+        return validation_error(dict.fromkeys(fault for error in self._errors for fault in faults_of(error)))
 
     def raise_all(self, more: Iterable[Fault] = ()) -> None:
         """Raise `error`, if there is one."""
@@ -214,18 +220,18 @@ class Gathered:
 def faults_of(error: ApiError) -> list[Fault]:
     """Return an error as faults of the request."""
     if error.code == "validation_error":
-        return [Fault(**one) for one in error.details["fields"]]
+        return [Fault(**field) for field in error.details["fields"]]
     code = f"unknown_{error.path.removesuffix('_id')}" if error.code == "not_found" else error.code
     return [Fault(error.path, code, error.message, error.details.get("hint"))]
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Return the question "Did you mean `x`?" if a known word is similar, else None. Ignores case.
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Return the question "Did you mean `x`?" if a known name is similar, else None. Ignores case.
 
-    Takes quadratic time in the length of the word, so long words get no hint.
+    Takes quadratic time in the length of the name, so long names get no hint.
     """
-    if len(word) > _WORD_CHARS:
+    if len(name) > _MAX_NAME_CHARS:
         return None
     by_fold = {k.casefold(): k for k in known}
-    close = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
-    return f"Did you mean `{by_fold[close[0]]}`?" if close else None
+    matches = get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.6)
+    return f"Did you mean `{by_fold[matches[0]]}`?" if matches else None

@@ -38,13 +38,13 @@ def application() -> Flask:
 
 
 def redis_client() -> redis.Redis:
-    """The application's Redis (bytes in and out). One pool a process, safe over threads and forks."""
+    """Return the Redis client of the application, for bytes. One pool per process, safe for threads and forks."""
     client: redis.Redis = current_app.extensions["rowsmith.redis"]
     return client
 
 
 def make_redis(url: str) -> redis.Redis:
-    """A client on `url` with our timeouts; connects when first used."""
+    """Return a Redis client for `url` with the timeouts of the service. It connects at first use."""
     return redis.Redis.from_url(
         url,
         socket_timeout=limits.REDIS_TIMEOUT_SECONDS,
@@ -60,7 +60,7 @@ def init_app(app: Flask) -> None:
 
 
 def engine_options(url: str) -> dict[str, Any]:
-    """Pool and driver options for a database URL."""
+    """Return the pool and driver options for a database URL."""
     options: dict[str, Any] = {
         "pool_size": limits.DB_POOL,
         "max_overflow": limits.DB_POOL_OVERFLOW,
@@ -96,23 +96,23 @@ def changed_rows(result: Result[*tuple[Any, ...]]) -> int:
 
 
 def after_fork(app: Flask) -> None:
-    """Leave the parent's database connections to the parent. Call it first thing in a forked child."""
+    """Detach from the parent's database connections. Call this first in a forked child."""
     with app.app_context():
         db.engine.dispose(close=False)
 
 
 def only_reads() -> None:
-    """Say that the rest of this request reads only.
+    """Declare that the rest of this request only reads.
 
     On SQLite its transactions then begin without the writers' lock. A transaction that would write begins
     IMMEDIATE instead, because one that reads first and writes later fails immediately (SQLITE_BUSY_SNAPSHOT) when
-    another writer came between, however long the busy timeout.
+    another writer has committed in between, regardless of the busy timeout.
     """
     g.rowsmith_only_reads = True
 
 
 def may_write() -> None:
-    """Take `only_reads` back: transactions begun from here on may write."""
+    """Undo `only_reads`: transactions that begin from now on may write."""
     g.rowsmith_only_reads = False
 
 
@@ -164,29 +164,29 @@ class WriteQueue:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Wait for the turn, at most as long as SQLite waits for its lock; then go without it."""
-        mine = self._enter()
+        """Wait for this thread's turn, at most as long as SQLite waits for its lock; then continue without it."""
+        has_turn = self._enter()
         try:
             yield
         finally:
-            if mine:
+            if has_turn:
                 self._leave()
 
     def _enter(self) -> bool:
-        gate = threading.Lock()
+        turn = threading.Lock()
         with self._mutex:
             if not self._taken:
                 self._taken = True
                 return True
-            gate.acquire()
-            self._queue.append(gate)
-        if gate.acquire(timeout=limits.SQLITE_BUSY_MS / 1000):
+            turn.acquire()
+            self._queue.append(turn)
+        if turn.acquire(timeout=limits.SQLITE_BUSY_MS / 1000):
             return True
         with self._mutex:
-            if gate in self._queue:
-                self._queue.remove(gate)
+            if turn in self._queue:
+                self._queue.remove(turn)
                 return False
-        return True  # it came at the last moment
+        return True  # the turn came after the timeout
 
     def _leave(self) -> None:
         with self._mutex:
@@ -196,14 +196,14 @@ class WriteQueue:
                 self._taken = False
 
 
-_turns: WeakKeyDictionary[Engine, WriteQueue] = WeakKeyDictionary()
+_write_queues: WeakKeyDictionary[Engine, WriteQueue] = WeakKeyDictionary()
 
 
 def write_turns(engine: Engine) -> WriteQueue:
-    """The turns of those who write through an engine."""
-    turns = _turns.get(engine)
-    return turns if turns is not None else _turns.setdefault(engine, WriteQueue())
+    """Return the write queue of an engine."""
+    queue = _write_queues.get(engine)
+    return queue if queue is not None else _write_queues.setdefault(engine, WriteQueue())
 
 
-# A forked child has none of the threads that wait or have the turn.
-os.register_at_fork(after_in_child=_turns.clear)
+# A forked child has none of the threads in the queues.
+os.register_at_fork(after_in_child=_write_queues.clear)

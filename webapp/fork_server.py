@@ -25,7 +25,7 @@ from webapp import limits
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Environment variables that the server inherits: for Python, libraries, temporary files and certificate
 # authorities. No secrets.
-_PASSED_ON: Final = (
+_INHERITED_VARIABLES: Final = (
     "PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 # One thread, few arenas and no separate Arrow pool, because memory that they reserve counts toward memory
@@ -46,7 +46,7 @@ class ForkServer:
         self._channel: socket.socket | None = None
         self.process: subprocess.Popen[bytes] | None = None
         atexit.register(self.stop)
-        os.register_at_fork(after_in_child=self._forget)
+        os.register_at_fork(after_in_child=self._close_in_child)
 
     def ask(self, module: str, descriptors: list[int]) -> bool:
         """Make the server import `module` and fork a process that gets the descriptors. Returns False if it
@@ -54,7 +54,7 @@ class ForkServer:
         with self._lock:
             for _ in range(2):  # a server that was killed is replaced
                 try:
-                    channel = self._started()
+                    channel = self._start_if_needed()
                     socket.send_fds(channel, [module.encode()], descriptors)
                     if channel.recv(1):
                         return True
@@ -63,20 +63,23 @@ class ForkServer:
                 self.stop()
         return False
 
-    def _started(self) -> socket.socket:
+    def _start_if_needed(self) -> socket.socket:
         if self._channel is None:
-            ours, theirs = socket.socketpair()
-            ours.settimeout(limits.DOCUMENT_START_SECONDS)
-            with theirs:
+            channel, server_end = socket.socketpair()
+            channel.settimeout(limits.DOCUMENT_START_SECONDS)
+            with server_end:
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", self._module],
-                    stdin=theirs.fileno(),
+                    stdin=server_end.fileno(),
                     stdout=subprocess.DEVNULL,
                     cwd=_ROOT,
-                    env={**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **SETTINGS},
+                    env={
+                        **{name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ},
+                        **SETTINGS,
+                    },
                     start_new_session=True,
                 )
-            self._channel = ours
+            self._channel = channel
         return self._channel
 
     def stop(self) -> None:
@@ -88,7 +91,7 @@ class ForkServer:
             process.kill()
             process.wait()
 
-    def _forget(self) -> None:
+    def _close_in_child(self) -> None:
         """Close the server's channel in a forked process: the server belongs to the parent."""
         if self._channel is not None:
             self._channel.close()

@@ -20,11 +20,11 @@ PREFIXES: Final = frozenset(
         "ses inv lnk mem idm req mky idn rec mai whk dlv lim cmp drf imp"
     ).split()
 )
-_FORM = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")
+_ID_FORMAT = re.compile(r"^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$")
 
 
 def ulid(milliseconds: int, randomness: bytes) -> str:
-    """26 characters from a time (ms since 1970, 48 bits) and 10 random bytes."""
+    """Return 26 characters for a time (ms since 1970, 48 bits) and 10 random bytes."""
     return _text(_number(milliseconds, randomness))
 
 
@@ -40,45 +40,48 @@ _last: Final = [0]  # the number of the newest id of this process
 _lock: Final = [threading.Lock()]
 
 
-def _begin() -> None:
+def _reset_in_child() -> None:
     """Forget the newest id in a forked child, so that it does not continue like its parent."""
     _last[0], _lock[0] = 0, threading.Lock()
 
 
-os.register_at_fork(after_in_child=_begin)
+os.register_at_fork(after_in_child=_reset_in_child)
 
 
 def new(prefix: str) -> str:
-    """A fresh id, for example `new("tpl")` -> `tpl_01KAK3...`. The prefix must be a known one.
+    """Return a new id, for example `new("tpl")` -> `tpl_01KAK3...`. The prefix must be a known one.
 
-    Ids of a process sort in the order in which they were made, also within a millisecond.
+    Ids of a process sort in the order in which they were created, also within a millisecond.
     """
     if prefix not in PREFIXES:
         raise ValueError(f"unknown id prefix {prefix!r}")
-    drawn = _random()
-    number = _number(time.time_ns() // 1_000_000, drawn)
+    random_bytes = _take_random()
+    number = _number(time.time_ns() // 1_000_000, random_bytes)
     with _lock[0]:
         if number <= _last[0]:
-            number = _last[0] + 1 + int.from_bytes(drawn[:4], "big")
+            number = _last[0] + 1 + int.from_bytes(random_bytes[:4], "big")
         _last[0] = number
     return f"{prefix}_{_text(number)}"
 
 
-_RANDOM: Final = 10  # bytes in an id
+_RANDOM_BYTES: Final = 10  # bytes in an id
 _spare: deque[bytes] = deque()  # read from the kernel for many ids together
 os.register_at_fork(after_in_child=_spare.clear)
 
 
-def _random() -> bytes:
+def _take_random() -> bytes:
     try:
         return _spare.pop()
     except IndexError:
-        drawn = os.urandom(_RANDOM * 128)
-        _spare.extend(drawn[at : at + _RANDOM] for at in range(_RANDOM, len(drawn), _RANDOM))
-        return drawn[:_RANDOM]
+        random_bytes = os.urandom(_RANDOM_BYTES * 128)
+        _spare.extend(
+            random_bytes[start : start + _RANDOM_BYTES]
+            for start in range(_RANDOM_BYTES, len(random_bytes), _RANDOM_BYTES)
+        )
+        return random_bytes[:_RANDOM_BYTES]
 
 
 def is_id(text: str, prefix: str | None = None) -> bool:
-    """Whether `text` has the form of an id (of that prefix). Anything else need not be looked up."""
-    match = _FORM.match(text)
+    """Return whether `text` has the form of an id, with this prefix if given. Other texts need no lookup."""
+    match = _ID_FORMAT.match(text)
     return match is not None and match[1] in PREFIXES and prefix in (None, match[1])

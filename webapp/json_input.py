@@ -5,8 +5,8 @@ validation, 6.1.1); programs in languages that only have doubles write 5.0. pyda
 is validated by models derived from `Model`: `5` and `5.0` are the same integer, `5.5`, `"5"` and `true` are not
 integers. Arrays in these models also have a maximum length: `limits.MAX_JSON_ELEMENTS`, unless a model sets its own.
 
-`canonical` spells the words of enumerations as the model does. A word that is not of the enumeration, however it is
-spelled, stays as it is: the model that checks the input rejects it and names the nearest one.
+`canonical` replaces the words of enumerations by the spelling of the model. A word that is not in the enumeration is
+left unchanged: the model that validates the input rejects it and names the closest one.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def alone(value: Any) -> Any:
 _NOT_VALIDATED: Final = frozenset({"metadata", "serialization", "default"})
 
 
-def _rewritten(source: Any, handler: GetCoreSchemaHandler, read: Any) -> CoreSchema:
+def _patched_schema(source: Any, handler: GetCoreSchemaHandler, read: Any) -> CoreSchema:
     schema = handler(source)
-    _walk(handler.resolve_ref_schema(schema), read)
+    _patch_integers(handler.resolve_ref_schema(schema), read)
     return schema
 
 
-def _walk(node: Any, read: Any) -> None:
-    """Puts `read` before every integer below a node of pydantic's schema, once, and bounds its arrays."""
+def _patch_integers(node: Any, read: Any) -> None:
+    """Insert the validator `read` before every integer below a node of pydantic's schema, and limit its arrays."""
     items: list[tuple[Any, Any]] = []
     if isinstance(node, dict):
         if node.get("type") in ("list", "set") and node.get("max_length") is None:
@@ -60,7 +60,7 @@ def _walk(node: Any, read: Any) -> None:
         if isinstance(item, dict) and item.get("type") == "int":
             node[key] = core_schema.no_info_before_validator_function(read, item)
         else:
-            _walk(item, read)
+            _patch_integers(item, read)
 
 
 class Model(BaseModel):
@@ -68,7 +68,7 @@ class Model(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _rewritten(source, handler, joined)
+        return _patched_schema(source, handler, joined)
 
 
 class ExactModel(BaseModel):
@@ -76,18 +76,18 @@ class ExactModel(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _rewritten(source, handler, alone)
+        return _patched_schema(source, handler, alone)
 
 
 # --- Words of enumerations ----------------------------------------------------------------------------------
 
-_BETWEEN: Final = re.compile(r"[-_ ]+")
-_CHARS: Final = 100  # no word of an enumeration is longer
+_SEPARATORS: Final = re.compile(r"[-_ ]+")
+_MAX_WORD_CHARS: Final = 100  # no word of an enumeration is longer
 
 
 def plain(word: str) -> str:
     """Return a word without case, hyphens, underscores and spaces."""
-    return _BETWEEN.sub("", word.casefold())
+    return _SEPARATORS.sub("", word.casefold())
 
 
 @dataclass(slots=True)
@@ -106,28 +106,29 @@ class _Words:
             self.words[key] = word if self.words.get(key, word) == word else None
 
 
-def canonical(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+def canonical(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return an input of `model` with the words of its enumerations as the model spells them, at any depth.
 
     An enumeration is a `Literal` of texts. In a union of models (kinds of authentication) a key takes the words of all.
     """
-    return _spelled(_words(model), given)
+    return _canonical_object(_words(model), values)
 
 
-def _spelled(known: _Words, given: Mapping[str, Any]) -> dict[str, Any]:
+def _canonical_object(known: _Words, values: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _value(known.below[key], value) if key in known.below else value for key, value in given.items()
+        key: _canonical_value(known.below[key], value) if key in known.below else value
+        for key, value in values.items()
     }
 
 
-def _value(known: _Words, value: Any) -> Any:
+def _canonical_value(known: _Words, value: Any) -> Any:
     if isinstance(value, str):
-        short = known.words and len(value) <= _CHARS and value not in known.words.values()
-        return (known.words.get(plain(value)) or value) if short else value
+        is_candidate = known.words and len(value) <= _MAX_WORD_CHARS and value not in known.words.values()
+        return (known.words.get(plain(value)) or value) if is_candidate else value
     if isinstance(value, Mapping):
-        return _spelled(known, value)
+        return _canonical_object(known, value)
     if isinstance(value, list):
-        return [_value(known, item) for item in value]
+        return [_canonical_value(known, item) for item in value]
     return value
 
 
@@ -135,26 +136,26 @@ def _value(known: _Words, value: Any) -> Any:
 def _words(model: type[BaseModel]) -> _Words:
     known = _Words()
     for name, info in model.model_fields.items():
-        here = known.below.setdefault(info.alias or name, _Words())
-        _gather(info.annotation, here)
-        if not here.words and not here.below:
+        words = known.below.setdefault(info.alias or name, _Words())
+        _gather(info.annotation, words)
+        if not words.words and not words.below:
             del known.below[info.alias or name]
     return known
 
 
-def _gather(annotation: Any, into: _Words) -> None:
+def _gather(annotation: Any, target: _Words) -> None:
     """Add the allowed values of an annotation: the words of a `Literal`, the keys of models, at any depth."""
     if get_origin(annotation) is Literal:
-        into.add(word for word in get_args(annotation) if isinstance(word, str))
+        target.add(word for word in get_args(annotation) if isinstance(word, str))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for key, inner in _words(annotation).below.items():
-            _merge(into.below.setdefault(key, _Words()), inner)
+            _merge(target.below.setdefault(key, _Words()), inner)
     else:
         for part in get_args(annotation):
-            _gather(part, into)
+            _gather(part, target)
 
 
-def _merge(into: _Words, other: _Words) -> None:
-    into.add(word for word in other.words.values() if word is not None)
+def _merge(target: _Words, other: _Words) -> None:
+    target.add(word for word in other.words.values() if word is not None)
     for key, inner in other.below.items():
-        _merge(into.below.setdefault(key, _Words()), inner)
+        _merge(target.below.setdefault(key, _Words()), inner)

@@ -56,8 +56,10 @@ def trim_if_grown() -> None:
     """
     global _lowest, _trimmed, _trimmed_at
     resident, now = _resident(), time.monotonic()
-    grown = resident > _trimmed + limits.TRIM_GROWN_BYTES
-    if grown or (resident > _lowest + limits.TRIM_GROWN_BYTES and now > _trimmed_at + limits.TRIM_SECONDS):
+    has_grown = resident > _trimmed + limits.TRIM_GROWN_BYTES
+    if has_grown or (
+        resident > _lowest + limits.TRIM_GROWN_BYTES and now > _trimmed_at + limits.TRIM_SECONDS
+    ):
         library = _glibc()
         if library is not None:
             library.malloc_trim(0)

@@ -27,7 +27,7 @@ class UtcTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To the driver."""
+        """Convert a value for the driver. Raises ValueError for a naive time."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -36,7 +36,7 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """From the driver."""
+        """Convert a value from the driver to aware UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -60,14 +60,14 @@ class Base(DeclarativeBase):
 
 
 def identity(prefix: str) -> Mapped[str]:
-    """A primary key that fills itself with a fresh id of that prefix."""
+    """Return a primary key column whose default is a new id with this prefix."""
     return mapped_column(String(ID_CHARS), primary_key=True, default=lambda: ids.new(prefix))
 
 
 def reference(
     target: str, *, nullable: bool = False, ondelete: str = "RESTRICT", index: bool = True
 ) -> MappedColumn[Any]:
-    """A foreign key column to `table.column`."""
+    """Return a foreign key column to `table.column`."""
     return mapped_column(
         String(ID_CHARS), ForeignKey(target, ondelete=ondelete), nullable=nullable, index=index
     )

@@ -33,7 +33,7 @@ from webapp.extensions import db
 from webapp.security import sealing
 
 T = TypeVar("T")
-_KEY: Final = "rowsmith.cursor_key"
+_SIGN_KEY: Final = "rowsmith.cursor_key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Page(Generic[T]):
     size: int = 0
 
     def as_dict(self, item: Callable[[T], Any]) -> dict[str, Any]:
-        """The JSON form, each item by `item`."""
+        """Return the JSON form, with each item converted by `item`."""
         return {"items": [item(x) for x in self.items], "next_cursor": self.next_cursor, "total": self.total}
 
 
@@ -84,43 +84,45 @@ def page(
         statement = statement.where(contains(search[1], text))
     total = db.session.scalar(select(func.count()).select_from(statement.order_by(None).subquery())) or 0
     column = order if order is not None else identity
-    kind = [name, context, text, column.key, descending]
+    list_identity = [name, context, text, column.key, descending]
     if cursor:
-        statement = statement.where(_after(_read(cursor, kind), column, identity, descending))
-    ends = [column.desc() if descending else column.asc()]
+        statement = statement.where(
+            _after(_read_position(cursor, list_identity), column, identity, descending)
+        )
+    ordering = [column.desc() if descending else column.asc()]
     if column is not identity:
-        ends.append(identity.desc() if descending else identity.asc())
-    statement = statement.order_by(*ends)
+        ordering.append(identity.desc() if descending else identity.asc())
+    statement = statement.order_by(*ordering)
     size = 0
     if sizes:
         limit, size = _fitting(statement, sizes, limit)
     rows = list(db.session.scalars(statement.limit(limit + 1)))
-    following = None
+    next_cursor = None
     if len(rows) > limit:
         last = rows[limit - 1]
-        ended = of(last) if of is not None else getattr(last, column.key)
-        ended = {"time": ended.isoformat()} if isinstance(ended, datetime) else ended
-        at = [ended, getattr(last, identity.key)]
-        following = sealing.sign(_sign_key(), [kind, at])
-    return Page(rows[:limit], following, total, size)
+        value = of(last) if of is not None else getattr(last, column.key)
+        value = {"time": value.isoformat()} if isinstance(value, datetime) else value
+        position = [value, getattr(last, identity.key)]
+        next_cursor = sealing.sign(_sign_key(), [list_identity, position])
+    return Page(rows[:limit], next_cursor, total, size)
 
 
 def _fitting(
     statement: Select[Any], sizes: Sequence[SQLColumnExpression[Any]], limit: int
 ) -> tuple[int, int]:
     """Return how many of the first `limit` rows fit into `PAGE_BYTES`, at least one, and their size."""
-    of_row = sum((func.coalesce(func.length(cast(column, Text)), 0) for column in sizes), start=literal(0))
+    row_size = sum((func.coalesce(func.length(cast(column, Text)), 0) for column in sizes), start=literal(0))
     total = 0
-    statement = statement.with_only_columns(of_row, maintain_column_froms=True).limit(limit)
-    for number, one in enumerate(db.session.scalars(statement).all()):
-        if number and total + one > limits.PAGE_BYTES:
+    statement = statement.with_only_columns(row_size, maintain_column_froms=True).limit(limit)
+    for number, size in enumerate(db.session.scalars(statement).all()):
+        if number and total + size > limits.PAGE_BYTES:
             return number, total
-        total += one
+        total += size
     return limit, total
 
 
 def of_list(
-    found: Sequence[T], *, name: str, cursor: str | None = None, limit: int | None = None, context: str = ""
+    items: Sequence[T], *, name: str, cursor: str | None = None, limit: int | None = None, context: str = ""
 ) -> Page[T]:
     """Return one page of a list in memory, in its order; all of it without a `limit`.
 
@@ -130,23 +132,23 @@ def of_list(
         raise ApiError(
             "invalid_request", f"limit must be from 1 to {limits.PAGE_LIMIT_MAX}.", {"limit": limit}
         )
-    kind = [name, context]
-    start = int(_read(cursor, kind)[0]) if cursor else 0
-    end = len(found) if limit is None else start + limit
-    following = sealing.sign(_sign_key(), [kind, [end]]) if end < len(found) else None
-    return Page(list(found[start:end]), following, len(found))
+    list_identity = [name, context]
+    start = int(_read_position(cursor, list_identity)[0]) if cursor else 0
+    end = len(items) if limit is None else start + limit
+    next_cursor = sealing.sign(_sign_key(), [list_identity, [end]]) if end < len(items) else None
+    return Page(list(items[start:end]), next_cursor, len(items))
 
 
-def cursor_of(name: str, context: str, at: list[Any]) -> str:
+def cursor_of(name: str, context: str, position: list[Any]) -> str:
     """Return a cursor for a list that implements its own paging: the position where the last page ended. See
     `read_cursor`."""
-    return sealing.sign(_sign_key(), [[name, context], at])
+    return sealing.sign(_sign_key(), [[name, context], position])
 
 
 def read_cursor(name: str, context: str, cursor: str) -> list[Any]:
     """Return the position in a cursor that `cursor_of` created for the same list: two values. Error:
     invalid_request."""
-    return _read(cursor, [name, context])
+    return _read_position(cursor, [name, context])
 
 
 def contains(column: SQLColumnExpression[str | None], text: str) -> ColumnElement[bool]:
@@ -156,28 +158,31 @@ def contains(column: SQLColumnExpression[str | None], text: str) -> ColumnElemen
 
 
 def _after(
-    at: list[Any], column: InstrumentedAttribute[Any], identity: InstrumentedAttribute[Any], descending: bool
+    position: list[Any],
+    column: InstrumentedAttribute[Any],
+    identity: InstrumentedAttribute[Any],
+    descending: bool,
 ) -> ColumnElement[bool]:
-    value: Any = at[0]
+    value: Any = position[0]
     if isinstance(value, dict):
         value = datetime.fromisoformat(value["time"])
-    beyond: Callable[[Any, Any], ColumnElement[bool]] = operator.lt if descending else operator.gt
+    compare: Callable[[Any, Any], ColumnElement[bool]] = operator.lt if descending else operator.gt
     if column is identity:
-        return beyond(identity, value)
-    return or_(beyond(column, value), and_(column == value, beyond(identity, at[1])))
+        return compare(identity, value)
+    return or_(compare(column, value), and_(column == value, compare(identity, position[1])))
 
 
-def _read(cursor: str, kind: list[Any]) -> list[Any]:
+def _read_position(cursor: str, list_identity: list[Any]) -> list[Any]:
     value = sealing.unsign(_sign_key(), cursor)
-    if not isinstance(value, list) or len(value) != 2 or value[0] != kind:
+    if not isinstance(value, list) or len(value) != 2 or value[0] != list_identity:
         raise ApiError("invalid_request", "This cursor is not one of this list.", {"cursor": cursor[:100]})
-    at: list[Any] = value[1]
-    return at
+    position: list[Any] = value[1]
+    return position
 
 
 def _sign_key() -> bytes:
-    found: bytes | None = current_app.extensions.get(_KEY)
+    found: bytes | None = current_app.extensions.get(_SIGN_KEY)
     if found is None:
         found = sealing.derive(str(current_app.secret_key), "cursor")
-        current_app.extensions[_KEY] = found
+        current_app.extensions[_SIGN_KEY] = found
     return found

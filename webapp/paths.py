@@ -13,6 +13,6 @@ STATIC_COPY = Path(sys.prefix) / "share" / "rowsmith" / "static"
 
 
 def static_folder() -> Path:
-    """static/ of the clone, or the launcher's copy where only that has the browser code."""
+    """Return static/ of the clone, or the launcher's copy if only that has the browser code."""
     own = ROOT / "static"
     return STATIC_COPY if STATIC_COPY.is_dir() and not (own / "vendor").is_dir() else own

@@ -31,12 +31,12 @@ class Reservation:
 
 def check_rows(actor: Actor, rows: int) -> None:
     """Raise `row_limit_exceeded` if one call requests more rows than the workspace's plan allows."""
-    most = actor.limits.rows_per_generation
-    if rows > most:
+    limit = actor.limits.rows_per_generation
+    if rows > limit:
         raise ApiError(
             "row_limit_exceeded",
-            f"A request can have at most {most:,} rows, not {rows:,}.",
-            {"limit": most, "requested": rows},
+            f"A request can have at most {limit:,} rows, not {rows:,}.",
+            {"limit": limit, "requested": rows},
         )
 
 
@@ -48,15 +48,15 @@ def reserve_rows(actor: Actor, rows: int, *, largest: int | None = None) -> Rese
     """
     check_rows(actor, rows if largest is None else largest)
     limit = actor.limits.rows_per_hour
-    answer = _reserve(actor.workspace_id, rows, limit)
-    if answer.state == "reserved":
-        limit_warnings.check_rows(actor, rows, answer.used)
-        return Reservation(actor.workspace_id, rows, answer.second)
-    wait = max(1, math.ceil(answer.second - clock.epoch()))
+    result = _reserve(actor.workspace_id, rows, limit)
+    if result.state == "reserved":
+        limit_warnings.check_rows(actor, rows, result.used)
+        return Reservation(actor.workspace_id, rows, result.second)
+    wait = max(1, math.ceil(result.second - clock.epoch()))
     raise ApiError(
         "quota_exceeded",
-        f"The quota is {limit:,} rows per hour; {answer.used:,} are used.",
-        {"limit": limit, "used": answer.used, "requested": rows, "retry_after": wait},
+        f"The quota is {limit:,} rows per hour; {result.used:,} are used.",
+        {"limit": limit, "used": result.used, "requested": rows, "retry_after": wait},
         headers={"Retry-After": str(wait)},
     )
 
@@ -65,18 +65,18 @@ def take_preview_records(actor: Actor, records: int) -> None:
     """Count the objects in arrays of a preview. Previews do not count toward the row quota, but an array can have
     10,000 objects, so their number per hour is limited by the same quota. Error: quota_exceeded with Retry-After."""
     limit, name = actor.limits.rows_per_hour, f"rowsmith:{{{actor.workspace_id}}}:previews"
-    answer = rate_limiter().reserve_rows(name, records, limit)
-    if answer.state == "unknown":
+    result = rate_limiter().reserve_rows(name, records, limit)
+    if result.state == "unknown":
         rate_limiter().restore_rows(name, [])
-        answer = rate_limiter().reserve_rows(name, records, limit)
-    if answer.state == "reserved":
+        result = rate_limiter().reserve_rows(name, records, limit)
+    if result.state == "reserved":
         return
-    wait = max(1, math.ceil(answer.second - clock.epoch()))
+    wait = max(1, math.ceil(result.second - clock.epoch()))
     raise ApiError(
         "quota_exceeded",
-        f"Previews show up to {limit:,} objects in arrays per hour; {answer.used:,} have been shown. "
+        f"Previews show up to {limit:,} objects in arrays per hour; {result.used:,} have been shown. "
         "Lower the number of elements.",
-        {"limit": limit, "used": answer.used, "requested": records, "retry_after": wait},
+        {"limit": limit, "used": result.used, "requested": records, "retry_after": wait},
         headers={"Retry-After": str(wait)},
     )
 
@@ -91,7 +91,7 @@ def give_back(reservation: Reservation, rows: int) -> Reservation:
     rows = min(rows, reservation.rows)
     if rows <= 0:
         return reservation
-    rate_limiter().return_rows(_name(reservation.workspace_id), reservation.second, rows)
+    rate_limiter().return_rows(_rows_key(reservation.workspace_id), reservation.second, rows)
     return replace(reservation, rows=reservation.rows - rows)
 
 
@@ -124,7 +124,7 @@ class Gauge:
 
 def gauges(actor: Actor, rate_limit: RateLimitResult) -> dict[str, Gauge]:
     """Return the usage of `requests` per minute and `rows` per hour. `rate_limit`: the result of this request."""
-    plan_limits, name = actor.limits, _name(actor.workspace_id)
+    plan_limits, name = actor.limits, _rows_key(actor.workspace_id)
     used = rows_used(actor.workspace_id, plan_limits.rows_per_hour)
     all_requests, first_rows, all_rows = identity.rate_limit_resets(actor.workspace_id, name)
     first_rows, all_rows = (first_rows, all_rows) if used else (None, None)
@@ -134,37 +134,37 @@ def gauges(actor: Actor, rate_limit: RateLimitResult) -> dict[str, Gauge]:
             plan_limits.requests_per_minute,
             requests,
             limits.RATE_WINDOW_SECONDS,
-            _moment(rate_limit.reset if requests else None),
-            _moment(all_requests if requests else None),
+            _time_or_none(rate_limit.reset if requests else None),
+            _time_or_none(all_requests if requests else None),
         ),
         "rows": Gauge(
             plan_limits.rows_per_hour,
             used,
             limits.ROWS_WINDOW_SECONDS,
-            _moment(first_rows),
-            _moment(all_rows),
+            _time_or_none(first_rows),
+            _time_or_none(all_rows),
         ),
     }
 
 
-def _moment(seconds: float | None) -> datetime | None:
+def _time_or_none(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
-def _name(workspace_id: str) -> str:
+def _rows_key(workspace_id: str) -> str:
     return f"rowsmith:{{{workspace_id}}}:rows"
 
 
 def _reserve(workspace_id: str, rows: int, limit: int) -> RowsResult:
-    name = _name(workspace_id)
+    name = _rows_key(workspace_id)
     result = rate_limiter().reserve_rows(name, rows, limit)
     if result.state == "unknown":
-        rate_limiter().restore_rows(name, _from_audit(workspace_id))
+        rate_limiter().restore_rows(name, _rows_in_audit_log(workspace_id))
         result = rate_limiter().reserve_rows(name, rows, limit)
     return result
 
 
-def _from_audit(workspace_id: str) -> list[tuple[int, int]]:
+def _rows_in_audit_log(workspace_id: str) -> list[tuple[int, int]]:
     """Return the rows of the last hour by second from the audit log, to restore the counts after Redis was emptied.
 
     Rows that were returned to the quota are included, so the quota is never exceeded but might not be used up.

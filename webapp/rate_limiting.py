@@ -193,11 +193,11 @@ class RateLimiter:
             pipeline.lindex(seconds, -1)
             pipeline.lindex(seconds, 0)
             newest, oldest_row, newest_row = pipeline.execute()
-        left = limits.ROWS_WINDOW_SECONDS + 1  # a second leaves the window when all of it is old
+        window_seconds = limits.ROWS_WINDOW_SECONDS + 1  # a second leaves the window when all of it is old
         return (
             int(newest) / 1e6 + window if newest else None,
-            float(int(oldest_row) + left) if oldest_row else None,
-            float(int(newest_row) + left) if newest_row else None,
+            float(int(oldest_row) + window_seconds) if oldest_row else None,
+            float(int(newest_row) + window_seconds) if newest_row else None,
         )
 
     def return_rows(self, name: str, second: int, rows: int) -> int:
@@ -206,8 +206,8 @@ class RateLimiter:
 
     def restore_rows(self, name: str, by_second: list[tuple[int, int]]) -> None:
         """Restore the rows of the last hour after Redis was emptied: `(second, rows)`, oldest first."""
-        flat = [number for pair in by_second for number in pair]
-        _run(self._restore_rows, _rows_keys(name), [limits.ROWS_WINDOW_SECONDS, *flat])
+        arguments = [number for pair in by_second for number in pair]
+        _run(self._restore_rows, _rows_keys(name), [limits.ROWS_WINDOW_SECONDS, *arguments])
 
 
 _STATES: Final = {b"1": "reserved", b"0": "exceeded", b"-1": "unknown"}

@@ -34,28 +34,28 @@ from webapp.errors import ApiError
 from webapp.net import addresses
 from webapp.web import hooks, routing
 
-_CHUNK: Final = "A chunk of the body is malformed."
-_SENTENCES: Final[tuple[tuple[type[Exception], str], ...]] = (
+_CHUNK_MESSAGE: Final = "A chunk of the body is malformed."
+_PARSER_MESSAGES: Final[tuple[tuple[type[Exception], str], ...]] = (
     (errors.InvalidRequestMethod, "The request method is invalid."),
     (errors.InvalidHTTPVersion, "This version of HTTP is not supported."),
     (errors.InvalidRequestLine, "The request line is malformed."),
     (errors.InvalidHeaderName, "A header of the request has a name that HTTP does not allow."),
     (errors.ObsoleteFolding, "A header of the request runs over several lines."),
     (errors.InvalidHeader, "A header of the request is malformed, or two of them contradict each other."),
-    (errors.InvalidChunkSize, _CHUNK),
-    (errors.InvalidChunkExtension, _CHUNK),
-    (errors.ChunkMissingTerminator, _CHUNK),
+    (errors.InvalidChunkSize, _CHUNK_MESSAGE),
+    (errors.InvalidChunkExtension, _CHUNK_MESSAGE),
+    (errors.ChunkMissingTerminator, _CHUNK_MESSAGE),
 )
 
 
-_CUT_OFF: Final = "The body is incomplete."
+_INCOMPLETE_MESSAGE: Final = "The body is incomplete."
 
 
 class Logger(glogging.Logger):
     """gunicorn's log, through the log of the service: one format, and no secrets."""
 
     def setup(self, cfg: Any) -> None:
-        """Hand everything to the root logger, which `journal.configure` has set up."""
+        """Pass all records to the root logger, which `process_log.configure` has set up."""
         super().setup(cfg)
         self.error_log.handlers.clear()
         self.error_log.propagate = True
@@ -82,13 +82,13 @@ class Worker(ThreadWorker):
         self.accept_failed = 0.0
 
     def load_wsgi(self) -> None:
-        """Load the application, and learn which proxies it trusts."""
+        """Load the application, and read which proxies it trusts."""
         super().load_wsgi()
         application: Any = self.wsgi
         self.proxies = addresses.Proxies(application.config["SETTINGS"].trusted_proxies)
 
     def handle_request(self, req: Any, conn: Connection) -> bool:
-        """Answer one request. Return whether the connection can stay open.
+        """Respond to one request. Return whether the connection can stay open.
 
         Errors: OSError, StopIteration, ClientTooSlow."""
         response, environ = gunicorn_wsgi.create(
@@ -143,12 +143,12 @@ class Worker(ThreadWorker):
         self.enqueue_req(Connection(self.cfg, sock, client, listener.getsockname()))
 
     def handle(self, conn: Connection) -> None:
-        """Answer the requests of a connection that have arrived, and say in `conn.state` what it needs next. Runs in a
-        thread.
+        """Respond to the requests of a connection that have arrived, and set `conn.state` to what it needs next.
+        Runs in a thread.
 
-        gunicorn hands a connection back to its main thread after each answer, which waits for the next request and
-        hands it to a thread again: two turns of the interpreter's lock for every call of a program that calls again and
-        again. The thread therefore waits a moment itself, while there are threads for all connections.
+        gunicorn returns a connection to its main thread after each response, which waits for the next request and
+        passes it to a thread again: the interpreter's lock changes hands twice for each request of a client that sends
+        many. The thread therefore waits a moment itself, while there are threads for all connections.
         """
         req, stays = None, False
         try:
@@ -195,7 +195,7 @@ class Worker(ThreadWorker):
         return bool(self.alive and self.nr_conns - waiting < self.cfg.threads)
 
     def can_read(self, conn: Connection) -> bool:
-        """Take a slot for the rest of a body that is too large to be read ahead. Return False when none is free."""
+        """Acquire a slot for the rest of a body that is too large to be read ahead. Return False if none is free."""
         if not conn.is_large:
             return True
         if not conn.has_slot and not self.slots.take(conn.address, limited=self.is_limited(conn)):
@@ -207,7 +207,7 @@ class Worker(ThreadWorker):
         return True
 
     def leave_slot(self, conn: Connection) -> None:
-        """Give the slot of a connection back, if it has one."""
+        """Release the slot of a connection, if it has one."""
         if conn.has_slot:
             conn.has_slot = False
             self.slots.leave(conn.address)
@@ -218,7 +218,7 @@ class Worker(ThreadWorker):
         return bool(conn.address) and not self.proxies.trusts(conn.client[0])
 
     def finish_request(self, conn: Connection, fs: Any) -> None:
-        """Take a connection back from a thread, as its state says. Runs in the main thread."""
+        """Continue a connection that a thread has returned, depending on its state. Runs in the main thread."""
         if fs.cancelled() or fs.exception() is not None:
             self.drop(conn)
         elif conn.state is State.IDLE:
@@ -324,7 +324,7 @@ class Worker(ThreadWorker):
         if now < self.next_sweep:
             return
         self.next_sweep = now + limits.WEB_SWEEP_SECONDS
-        late, waiting, held = [], defaultdict(list), 0
+        late, waiting, total_bytes = [], defaultdict(list), 0
         for conn in self.parked:
             stopping = (
                 not self.alive and not conn.has_begun and now - (conn.started or 0) > STOP_KEEPALIVE_LINGER
@@ -333,7 +333,7 @@ class Worker(ThreadWorker):
                 late.append(conn)
             elif not conn.lingers:
                 waiting[conn.address].append(conn)
-                held += conn.held_bytes
+                total_bytes += conn.held_bytes
         excess = [
             conn for conns in waiting.values() if self.is_limited(conns[0]) for conn in _excess(conns, now)
         ]
@@ -346,11 +346,13 @@ class Worker(ThreadWorker):
                 "Unfinished requests closed: %d too late, %d too many of an address.", len(late), len(excess)
             )
         for conn in (
-            sorted(self.parked, key=lambda conn: -conn.held_bytes) if held > limits.WEB_HELD_BYTES else ()
+            sorted(self.parked, key=lambda conn: -conn.held_bytes)
+            if total_bytes > limits.WEB_HELD_BYTES
+            else ()
         ):
-            held -= conn.held_bytes
+            total_bytes -= conn.held_bytes
             self.refuse(conn, _too_many_large())
-            if held <= limits.WEB_HELD_BYTES:
+            if total_bytes <= limits.WEB_HELD_BYTES:
                 break
 
     def make_room(self) -> None:
@@ -366,22 +368,22 @@ class Worker(ThreadWorker):
             self.drop(conn)
 
     def handle_error(self, req: Any, client: Channel, addr: Any, exc: BaseException) -> None:
-        """Answer for a request that the application never saw, or that broke outside it; the connection closes."""
+        """Respond to a request that the application never received, or that failed outside it, then close."""
         error = refusal(exc, self.cfg.limit_request_fields, self.cfg.limit_request_field_size)
         request_id = _request_id(req or getattr(exc, "req", None))
         if error.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.exception("request %s failed outside the application", request_id)
         else:
             # Only by kind: the line or header may contain a secret.
-            where = addr[0] if isinstance(addr, tuple) and addr else "a socket"
-            self.log.warning("request %s of %s refused: %s", request_id, where, type(exc).__name__)
-        told = answer(error, request_id, secure=self.cfg.is_ssl)
+            address = addr[0] if isinstance(addr, tuple) and addr else "a socket"
+            self.log.warning("request %s of %s refused: %s", request_id, address, type(exc).__name__)
+        response = answer(error, request_id, secure=self.cfg.is_ssl)
         try:
             if client.handshaking:
-                client.send_without_tls(told)
+                client.send_without_tls(response)
             else:
                 client.holds = True
-                client.sendall(told)
+                client.sendall(response)
         except OSError:
             self.log.debug("request %s: the refusal could not be sent", request_id)
 
@@ -394,7 +396,7 @@ class BodySlots:
         self._lock = threading.Lock()
 
     def take(self, address: str, *, limited: bool) -> bool:
-        """Take a slot for an address. Return False when none is free."""
+        """Acquire a slot for an address. Return False if none is free."""
         with self._lock:
             if self._taken.total() >= limits.WEB_BODY_SLOTS:
                 return False
@@ -404,7 +406,7 @@ class BodySlots:
             return True
 
     def leave(self, address: str) -> None:
-        """Give a slot back."""
+        """Release a slot."""
         with self._lock:
             self._taken[address] -= 1
             if not self._taken[address]:
@@ -439,11 +441,11 @@ def _too_many_large() -> ApiError:
 
 
 def _too_many() -> ApiError:
-    most, wait = limits.WEB_UNFINISHED_PER_ADDRESS, limits.WEB_SLOT_RETRY_SECONDS
+    limit, wait = limits.WEB_UNFINISHED_PER_ADDRESS, limits.WEB_SLOT_RETRY_SECONDS
     return ApiError(
         "rate_limited",
-        f"Your address has more than {most} unfinished requests. Send each request completely, then try again.",
-        {"limit": most, "retry_after": wait},
+        f"Your address has more than {limit} unfinished requests. Send each request completely, then try again.",
+        {"limit": limit, "retry_after": wait},
         headers={"Retry-After": str(wait)},
     )
 
@@ -486,34 +488,34 @@ class Response(gunicorn_wsgi.Response):
 class Body(io.RawIOBase):
     """The body of a request, which informs the application if it is malformed or shorter than announced.
 
-    `source` is gunicorn's body; `announced` the Content-Length, None for chunked bodies; `told` are the arguments of
-    `refusal`.
+    `source` is gunicorn's body; `announced` the Content-Length, None for chunked bodies; `header_limits` are the
+    maximum number and size of headers, for `refusal`.
     """
 
-    def __init__(self, source: Any, announced: str | None, told: tuple[int, int]) -> None:
+    def __init__(self, source: Any, announced: str | None, header_limits: tuple[int, int]) -> None:
         self._source = source
         self._missing = int(announced or 0)
-        self._told = told
+        self._header_limits = header_limits
         self._announced = announced is not None
         self.is_read = False
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The next bytes. Errors: ApiError `invalid_request`, or what else `refusal` says."""
+        """Read the next bytes into a buffer, and return their number. Errors: ApiError, as `refusal` returns it."""
         try:
             data = self._source.read(len(buffer))
         except errors.ParseException as exc:
-            raise refusal(exc, *self._told) from None
+            raise refusal(exc, *self._header_limits) from None
         except errors.NoMoreData:
-            raise ApiError("invalid_request", _CUT_OFF) from None
+            raise ApiError("invalid_request", _INCOMPLETE_MESSAGE) from None
         except ClientTooSlow:
             raise ApiError("request_timeout") from None
         self._missing -= len(data)
         if not data and self._missing > 0:
-            raise ApiError("invalid_request", _CUT_OFF)
+            raise ApiError("invalid_request", _INCOMPLETE_MESSAGE)
         self.is_read = not data or (self._announced and self._missing <= 0)
         buffer[: len(data)] = data
         return len(data)
@@ -521,7 +523,11 @@ class Body(io.RawIOBase):
 
 def refusal(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiError:
     """Convert an error of gunicorn to one of our errors. Errors that the client has not caused are `internal_error`."""
-    ours = (errors.InvalidResponseHeader, errors.InvalidResponseHeaderName, errors.ConfigurationProblem)
+    service_errors = (
+        errors.InvalidResponseHeader,
+        errors.InvalidResponseHeaderName,
+        errors.ConfigurationProblem,
+    )
     if isinstance(exc, errors.LimitRequestLine):
         return ApiError("uri_too_long", details={"max_bytes": limits.MAX_REQUEST_LINE_BYTES})
     if isinstance(exc, errors.LimitRequestHeaders):
@@ -533,9 +539,9 @@ def refusal(exc: BaseException, max_headers: int, max_header_bytes: int) -> ApiE
         return ApiError("expectation_failed")
     if isinstance(exc, SSLError):
         return ApiError("https_required")
-    if isinstance(exc, errors.ParseException) and not isinstance(exc, ours):
+    if isinstance(exc, errors.ParseException) and not isinstance(exc, service_errors):
         return ApiError(
-            "invalid_request", next((text for kind, text in _SENTENCES if isinstance(exc, kind)), None)
+            "invalid_request", next((text for kind, text in _PARSER_MESSAGES if isinstance(exc, kind)), None)
         )
     return ApiError("internal_error")
 

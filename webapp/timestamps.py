@@ -1,4 +1,4 @@
-"""Times that callers send: RFC 3339, kept as aware UTC."""
+"""Times in requests: RFC 3339, converted to aware UTC."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from webapp import clock, limits
 
-_FORM: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+_TIME_FORMAT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 
 PRESENT: Final = "present"
 
 
 def parse(value: Any) -> datetime:
-    """An RFC 3339 date-time as aware UTC, microseconds. ValueError for anything else, a naive time included."""
+    """Parse an RFC 3339 date-time as aware UTC with microseconds. Raises ValueError, also for a naive time."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC)
-    if not isinstance(value, str) or not _FORM.fullmatch(value):
+    if not isinstance(value, str) or not _TIME_FORMAT.fullmatch(value):
         raise ValueError("a time as 2026-11-21T12:00:00Z, with its zone")
     try:
         moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
@@ -39,7 +39,7 @@ Moment = Annotated[
 
 
 def _moment_or_present(value: Any) -> datetime:
-    """A time, or `present` as the time of the clock in whole seconds. What is kept of a request is that time."""
+    """Parse a time, or `present` as the current time in whole seconds, which is stored instead of the word."""
     return clock.now().replace(microsecond=0) if value == PRESENT else parse(value)
 
 

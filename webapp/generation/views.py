@@ -131,7 +131,7 @@ def context(
         "placeholder": data["quantity"],
     }
     locale.render_kw = {**locale.render_kw, "placeholder": data["locale"] or "the template's"}
-    wrong = [(item.anchor, item.label.text, " ".join(item.errors)) for item in form.wrong]
+    form_faults = [(item.anchor, item.label.text, " ".join(item.errors)) for item in form.wrong]
     section_faults = [
         (item.id, item.label.text, faults[item.name])
         for _, section in sections
@@ -143,7 +143,7 @@ def context(
         "form": form,
         "sections": sections,
         "faults": faults,
-        "places": [*wrong, *section_faults],
+        "places": [*form_faults, *section_faults],
         "texts": list(form.form_errors),
     }
 

@@ -94,7 +94,7 @@ class Gate:
     def allows(self, address: Address) -> bool:
         """Return whether connections to an address are allowed."""
         address = getattr(address, "ipv4_mapped", None) or address  # the kernel treats both the same
-        matching = [
+        allowed_networks = [
             network for network in self.allowed if address.version == network.version and address in network
         ]
         metadata_network = next(
@@ -106,8 +106,8 @@ class Gate:
             None,
         )
         if metadata_network is not None:
-            return any(network.prefixlen >= metadata_network.prefixlen for network in matching)
-        return bool(matching) or _is_public(address)
+            return any(network.prefixlen >= metadata_network.prefixlen for network in allowed_networks)
+        return bool(allowed_networks) or _is_public(address)
 
     def connect(self, host: str, port: int, timeout: float) -> socket.socket:
         """Return a socket to the first of the host's addresses that accepts a connection.

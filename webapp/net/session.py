@@ -100,9 +100,9 @@ def flying(flight: Flight) -> Iterator[None]:
         _flight.reset(token)
 
 
-def _connect_aborted_by(flight: Flight, host: str, port: int) -> socket.socket:
+def _connect(flight: Flight, host: str, port: int) -> socket.socket:
     """Connect in a separate thread, because a resolver or an unresponsive host cannot be aborted otherwise."""
-    made: Future[socket.socket] = Future()
+    future: Future[socket.socket] = Future()
     left = flight.left()
 
     def dial() -> None:
@@ -111,23 +111,23 @@ def _connect_aborted_by(flight: Flight, host: str, port: int) -> socket.socket:
             sock = flight.gate.connect(host, port, left)
         except BaseException as error:
             failed = error
-        if not made.set_running_or_notify_cancel():
+        if not future.set_running_or_notify_cancel():
             if sock is not None:
                 sock.close()
         elif sock is not None:
-            made.set_result(sock)
+            future.set_result(sock)
         else:
-            made.set_exception(failed)
+            future.set_exception(failed)
 
-    flight.hold(made.cancel)
+    flight.hold(future.cancel)
     threading.Thread(target=dial, name="dial", daemon=True).start()
     try:
-        return made.result(flight.left())
+        return future.result(flight.left())
     except CancelledError:
         raise ConnectionAbortedError from None
     except TimeoutError:
-        if not made.cancel() and made.exception() is None:
-            made.result().close()
+        if not future.cancel() and future.exception() is None:
+            future.result().close()
         raise GateError("timeout", f"{host}:{port} did not respond in time.") from None
 
 
@@ -176,7 +176,7 @@ class _Guarded(HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         flight = _flight.get()
-        sock = _Timed(fileno=_connect_aborted_by(flight, self._dns_host, self.port).detach())
+        sock = _Timed(fileno=_connect(flight, self._dns_host, self.port).detach())
         try:
             flight.hold(sock.cut)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -196,9 +196,9 @@ class Names:
     """First and last names of every locale of a vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        known = vocabulary.names()
-        self._first = self._all(vocabulary, known, "first_name_female", "first_name_male")
-        self._last = self._all(vocabulary, known, "last_name_female", "last_name_male")
+        locales_by_list = vocabulary.names()
+        self._first = self._all(vocabulary, locales_by_list, "first_name_female", "first_name_male")
+        self._last = self._all(vocabulary, locales_by_list, "last_name_female", "last_name_male")
 
     @staticmethod
     def _all(
@@ -243,7 +243,7 @@ _TEXT_PATTERNS: Final = (
 
 def personal_data_in_text(value: str) -> str | None:
     """Return the kind of personal data that a longer text contains, or None."""
-    return next((what for what, pattern in _TEXT_PATTERNS if pattern.search(value)), None)
+    return next((kind for kind, pattern in _TEXT_PATTERNS if pattern.search(value)), None)
 
 
 _BOTH, _CHECKED, _SHAPED, _LISTED, _NAMED, _DOUBTED, _NOBODY = 0.99, 0.95, 0.9, 0.75, 0.7, 0.55, 0.4
@@ -363,13 +363,13 @@ def classify(
         ]
     # Postal codes together with cities are replaced, so that the two match.
     with_city = any(item.kind == "city" and item.sensitive for item in detected)
-    for at, item in enumerate(detected):
+    for index, item in enumerate(detected):
         if item.kind == "zip_code" and item.sensitive and with_city:
-            detected[at] = replace(item, masking={"strategy": _REPLACE})
+            detected[index] = replace(item, masking={"strategy": _REPLACE})
         elif item.masking is not None and item.masking["strategy"] == "shift":
             person = _person_of(columns, item.name)
             masking = {"strategy": "shift", "person": person} if person else {"strategy": _REPLACE}
-            detected[at] = replace(item, masking=masking)
+            detected[index] = replace(item, masking=masking)
     return detected
 
 

@@ -122,11 +122,11 @@ def strategies(type_name: str) -> tuple[str, ...]:
 
 def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
     """Return the field definitions of the selected columns. Error: validation_error if none is selected."""
-    taken = [item for item in chosen if item.taken]
-    if not taken:
+    included = [item for item in chosen if item.taken]
+    if not included:
         text = "No column is taken."
         raise validation_error([Fault("fields", "too_few", text, "Tick the ones that the copy is to have.")])
-    return [_masked_field(item) for item in taken]
+    return [_masked_field(item) for item in included]
 
 
 def _masked_field(chosen: Choice) -> dict[str, Any]:

@@ -309,10 +309,10 @@ def _page(
     """Render the page; for htmx only its result."""
     chosen = chosen or []
     preview = _preview(actor, source, chosen) if proposals and not error else None
-    before: dict[str, Any] = {}  # the cells of the source's first rows by column
+    source_cells: dict[str, Any] = {}  # the cells of the source's first rows by column
     if preview and preview.get("columns"):
         source_preview = _preview(actor, source, [replace(choice, sensitive=False) for choice in chosen])
-        before = {column["path"]: column["cells"] for column in source_preview.get("columns", ())}
+        source_cells = {column["path"]: column["cells"] for column in source_preview.get("columns", ())}
     context = {
         "proposals": list(zip(proposals or (), chosen, strict=False)),
         "given": source or {},
@@ -323,7 +323,7 @@ def _page(
         "types": services.types(),
         "strategies": services.strategies,
         "preview": preview,
-        "before": before,
+        "before": source_cells,
     }
     status = 200 if error is None or "HX-Request" in request.headers else error.status
     if "HX-Request" in request.headers:
@@ -335,11 +335,11 @@ def _page(
 
 def _faults_by_column(error: ApiError | None, chosen: list[Choice]) -> dict[str, str]:
     """Return the errors by column; "" for all others."""
-    taken = [choice.name for choice in chosen if choice.taken]
+    included = [choice.name for choice in chosen if choice.taken]
     found: dict[str, str] = {}
     for fault in (error.details.get("fields") or ()) if error is not None else ():
         match = _FIELD_PATH.match(fault["path"])
-        name = taken[int(match[1])] if match and int(match[1]) < len(taken) else ""
+        name = included[int(match[1])] if match and int(match[1]) < len(included) else ""
         message = " ".join(filter(None, (fault["message"], fault.get("hint"))))
         found[name] = f"{found[name]} {message}" if name in found else message
     return found

@@ -41,7 +41,7 @@ from webapp.work.log_lines import Piece
 
 log = logging.getLogger(__name__)
 
-_SLOTS: Final = "rowsmith.stream_slots"
+_SLOTS_KEY: Final = "rowsmith.stream_slots"
 STOPPING: Final = "rowsmith.stopping"  # an extension: returns whether this web process is stopping
 # Linux reports a client that has disconnected; elsewhere the next write fails.
 _DISCONNECTED: Final = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
@@ -71,11 +71,11 @@ class StreamSlots:
 
 def of_process(app: Flask) -> StreamSlots:
     """Return the slots of this web process."""
-    slots = app.extensions.get(_SLOTS)
+    slots = app.extensions.get(_SLOTS_KEY)
     if slots is None:
         threads = app.config["SETTINGS"].web_threads
         maximum = max(threads - limits.WEB_FREE_THREADS, threads // 2, 1)
-        slots = app.extensions.setdefault(_SLOTS, StreamSlots(maximum))
+        slots = app.extensions.setdefault(_SLOTS_KEY, StreamSlots(maximum))
     return cast(StreamSlots, slots)
 
 
@@ -174,7 +174,7 @@ class State(Protocol):
 
 
 def event(name: str, mark: str, data: Mapping[str, Any]) -> bytes:
-    """One event."""
+    """Return one event as bytes."""
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (mark.encode(), name.encode(), orjson.dumps(data))
 
 
@@ -186,26 +186,26 @@ def progress(
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[bytes]:
     """Yield the events of a job until it ends or is deleted, or SSE_MAX_SECONDS have passed."""
-    began = spoke = clock()
+    started = last_sent = clock()
     while (state := look()) is not None:
         now = clock()
         if state.ended:
             yield event("end", state.mark, state.end())
             return
         if state.mark != last_seen:
-            last_seen, spoke = state.mark, now
+            last_seen, last_sent = state.mark, now
             yield event("progress", state.mark, state.counts())
-        elif now - spoke >= limits.SSE_COMMENT_SECONDS:
-            spoke = now
+        elif now - last_sent >= limits.SSE_COMMENT_SECONDS:
+            last_sent = now
             yield b": still here\n\n"
-        if now - began >= limits.SSE_MAX_SECONDS:
+        if now - started >= limits.SSE_MAX_SECONDS:
             return
         wait(limits.SSE_POLL_SECONDS)
 
 
 def follow(look: Callable[[], State | None]) -> Response:
-    """A stream of `progress` as an answer. `look` is called with an application at hand and must hold no session.
-    Error: unavailable, when as many follow as may."""
+    """Return a response that streams `progress`. `look` is called in an application context, and must not keep a
+    session open. Error: unavailable, if no slot is free."""
     app = application()
 
     def looked() -> State | None:
@@ -220,13 +220,13 @@ def follow(look: Callable[[], State | None]) -> Response:
 
 # --- Log lines ----------------------------------------------------------------------------------------------
 
-_HUB: Final = "rowsmith.log_hub"
-_LISTEN_SECONDS: Final = 0.1  # chosen: a new follower's word is listened to after this at most
-_ROUNDS: Final = 16  # chosen: reads of one log before the others get their turn
+_HUB_KEY: Final = "rowsmith.log_hub"
+_LISTEN_SECONDS: Final = 0.1  # chosen: the maximum delay until messages for a new follower are received
+_MAX_READS: Final = 16  # chosen: reads of one log before the others get their turn
 
 
 class Source(Protocol):
-    """A run with a log, read by short transactions within an application context."""
+    """A job with a log, read in short transactions within an application context."""
 
     @property
     def key(self) -> str:
@@ -237,18 +237,18 @@ class Source(Protocol):
         """The Redis channel of notifications about new lines; None: poll every SSE_POLL_SECONDS."""
 
     def pieces(self, after: int) -> Sequence[Piece]:
-        """The next lines above a number; none when there are no more now."""
+        """Return the next lines after a number; none if there are no more yet."""
 
     def state(self) -> State | None:
-        """The state; None when the work is gone."""
+        """Return the current state; None if the job was deleted."""
 
     def last(self, state: State) -> int:
-        """The last line of the log that is certainly written, by a state; 0 if unknown."""
+        """Return the number of the last line that has certainly been written at a state; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What a new follower gets first: lines as events, up to number `last`."""
+    """Consecutive log lines as events, from number `first` to `last`."""
 
     first: int
     last: int
@@ -256,18 +256,18 @@ class Backlog:
     bytes: bytes
 
     def after(self, number: int) -> builtins.bytes:
-        """The events of those lines that are above a number."""
+        """Return the events of the lines after a number."""
         if number < self.first:
             return self.bytes
         return told(Piece(number + 1, self.last, self.lines[number + 1 - self.first :])).bytes
 
 
 def told(piece: Piece) -> Backlog:
-    """Lines as events, each under its number."""
-    made = "".join(
+    """Return log lines as events, each with its number as id."""
+    text = "".join(
         f"id: {number}\nevent: log\ndata: {line}\n\n" for number, line in enumerate(piece.lines, piece.first)
     )
-    return Backlog(piece.first, piece.last, piece.lines, made.encode("utf-8", "replace"))
+    return Backlog(piece.first, piece.last, piece.lines, text.encode("utf-8", "replace"))
 
 
 class Feed:
@@ -296,7 +296,7 @@ class Feed:
                 self.changed.wait(wait)
             if after < self.base:
                 return [], True
-            return [one for one in self.window if one.last > after], False
+            return [lines for lines in self.window if lines.last > after], False
 
     def apply(self, state: State | None, found: Sequence[Backlog], *, over: bool, read: bool) -> None:
         """Store the latest state; `read`: and the lines."""
@@ -304,25 +304,25 @@ class Feed:
             self.gone = state is None
             if state is not None:
                 self.state = state
-            for one in found:
-                self.window.append(one)
-                self.reached = one.last
-                self._size += len(one.bytes)
+            for lines in found:
+                self.window.append(lines)
+                self.reached = lines.last
+                self._size += len(lines.bytes)
             while self._size > limits.FOLLOW_WINDOW_BYTES and len(self.window) > 1:
-                left = self.window.popleft()
-                self.base, self._size = left.last, self._size - len(left.bytes)
+                oldest = self.window.popleft()
+                self.base, self._size = oldest.last, self._size - len(oldest.bytes)
             self.over = over and (read or self.readers == 0)  # a reader may have arrived in the meantime
             self.changed.notify_all()
 
-    def begin(self, at: int) -> None:
-        """Hold the lines from here on."""
+    def begin(self, number: int) -> None:
+        """Clear the window, and cache the lines after a number from now on."""
         self.window.clear()
         self._size = 0
-        self.base = self.reached = at
+        self.base = self.reached = number
 
 
 class Hub:
-    """The reader of one process."""
+    """Reads the logs and states of all followed jobs of one process, in one thread."""
 
     def __init__(self, app: Flask) -> None:
         self._app = app
@@ -331,8 +331,8 @@ class Hub:
         self._thread: threading.Thread | None = None
 
     def attach(self, source: Source, *, lines: bool) -> Feed:
-        """The feed of a work, kept going until `detach`. `lines`: of its log too. Call it with an application at
-        hand."""
+        """Return the feed of a job, which is updated until `detach`. `lines`: also read its log. Call it in an
+        application context."""
         state = source.state()
         with self._lock:
             feed = self._feeds.setdefault(source.key, Feed(source))
@@ -351,7 +351,7 @@ class Hub:
         return feed
 
     def detach(self, feed: Feed, *, lines: bool) -> None:
-        """End what `attach` with the same `lines` has started."""
+        """Undo one call of `attach` with the same `lines`."""
         with self._lock:
             feed.users -= 1
             feed.readers -= lines
@@ -359,7 +359,7 @@ class Hub:
                 self._feeds.pop(feed.source.key, None)
 
     def _run(self) -> None:
-        with _Subscription(self._app.config["REDIS_URL"]) as ear:
+        with _Subscription(self._app.config["REDIS_URL"]) as subscription:
             while True:
                 with self._lock:
                     feeds = list(self._feeds.values())
@@ -367,7 +367,7 @@ class Hub:
                         self._thread = None
                         return
                 channels = {feed.source.channel: feed for feed in feeds if feed.source.channel}
-                for channel in ear.heard(set(channels), _LISTEN_SECONDS):
+                for channel in subscription.heard(set(channels), _LISTEN_SECONDS):
                     if (feed := channels.get(channel)) is not None:
                         feed.due = min(feed.due, feed.looked + limits.FOLLOW_WAKE_SECONDS)
                 for feed in feeds:
@@ -375,30 +375,30 @@ class Hub:
                         self.look(feed)
 
     def look(self, feed: Feed) -> None:
-        """Read what is new."""
+        """Read the state of a feed and, if a client reads them, its new lines."""
         read = feed.readers > 0
         try:
             with self._app.app_context():
                 state = feed.source.state()
-                found, more = self._lines(feed) if read else ([], False)
+                found, more = self._new_lines(feed) if read else ([], False)
         except SQLAlchemyError as error:
             log.warning("%s cannot be read: %s", feed.source.key, type(error).__name__)
             feed.due = time.monotonic() + limits.RUN_POLLED_SECONDS
             return
         ended = state is not None and state.ended
         # A run may write its last line right after its final state, so the log is read once more.
-        again = feed.source.channel is None and not (feed.state is not None and feed.state.ended)
-        feed.apply(state, found, over=ended and not found and not more and not again, read=read)
+        reads_again = feed.source.channel is None and not (feed.state is not None and feed.state.ended)
+        feed.apply(state, found, over=ended and not found and not more and not reads_again, read=read)
         feed.looked = time.monotonic()
-        quick = limits.SSE_POLL_SECONDS if feed.source.channel is None else limits.RUN_POLLED_SECONDS
-        hurry = more or (ended and not feed.over)
-        feed.due = feed.looked + (limits.FOLLOW_WAKE_SECONDS if hurry else quick)
+        interval = limits.SSE_POLL_SECONDS if feed.source.channel is None else limits.RUN_POLLED_SECONDS
+        is_urgent = more or (ended and not feed.over)
+        feed.due = feed.looked + (limits.FOLLOW_WAKE_SECONDS if is_urgent else interval)
 
-    def _lines(self, feed: Feed) -> tuple[list[Backlog], bool]:
-        """New lines of a feed, and whether there may be more."""
+    def _new_lines(self, feed: Feed) -> tuple[list[Backlog], bool]:
+        """Return the new lines of a feed, and whether there may be more."""
         found: list[Backlog] = []
         reached = feed.reached
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_READS):
             pieces = feed.source.pieces(reached)
             if not pieces:
                 return found, False
@@ -408,10 +408,10 @@ class Hub:
 
 
 def of(app: Flask) -> Hub:
-    """The reader of this process."""
-    found = app.extensions.get(_HUB)
+    """Return the log hub of this process."""
+    found = app.extensions.get(_HUB_KEY)
     if found is None:
-        found = app.extensions.setdefault(_HUB, Hub(app))
+        found = app.extensions.setdefault(_HUB_KEY, Hub(app))
     return cast(Hub, found)
 
 
@@ -420,7 +420,7 @@ class _Subscription:
 
     def __init__(self, url: str) -> None:
         self._client = make_redis(url)
-        self._held: Any = None
+        self._pubsub: Any = None
         self._channels: set[str] = set()
         self._silent_until = 0.0
 
@@ -428,7 +428,7 @@ class _Subscription:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._drop()
+        self._disconnect()
         self._client.close()
 
     def heard(self, channels: set[str], seconds: float) -> set[str]:
@@ -440,45 +440,45 @@ class _Subscription:
             return self._listen(channels, seconds)
         except (redis.RedisError, OSError) as error:
             log.debug("Redis does not answer: %s", error)
-            self._drop()
+            self._disconnect()
             self._silent_until = time.monotonic() + limits.RUN_POLLED_SECONDS
             return set()
 
     def _listen(self, channels: set[str], seconds: float) -> set[str]:
-        if self._held is None:
-            self._held = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py does not annotate it
+        if self._pubsub is None:
+            self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py does not annotate it
         if new := channels - self._channels:
-            self._held.subscribe(*new)
+            self._pubsub.subscribe(*new)
         if old := self._channels - channels:
-            self._held.unsubscribe(*old)
+            self._pubsub.unsubscribe(*old)
         self._channels = set(channels)
         found: set[str] = set()
         wait = seconds
-        while (message := self._held.get_message(timeout=wait)) is not None or wait == seconds:
+        while (message := self._pubsub.get_message(timeout=wait)) is not None or wait == seconds:
             wait = 0.0
             if message is not None:
                 found.add(message["channel"].decode())
         return found
 
-    def _drop(self) -> None:
-        held, self._held = self._held, None
+    def _disconnect(self) -> None:
+        pubsub, self._pubsub = self._pubsub, None
         self._channels = set()
-        if held is not None:
+        if pubsub is not None:
             try:
-                held.close()
+                pubsub.close()
             except (redis.RedisError, OSError):
-                pass  # it is gone already
+                pass  # it is closed already
 
 
-_MOST_ID: Final = 15  # digits of a line's number
+_MAX_ID_DIGITS: Final = 15  # digits of a line's number
 
 
 def follow_log(source: Source, after: int = 0) -> Response:
-    """The lines of a log as an answer, those above number `after` for who comes the first time. Error: unavailable,
-    when as many follow as may."""
+    """Return a response that streams the lines of a log, for a new client those after number `after`. Error:
+    unavailable, if no slot is free."""
     app = application()
     seen = request.headers.get("Last-Event-ID", "")
-    after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= _MOST_ID else after
+    after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) <= _MAX_ID_DIGITS else after
     db.session.remove()
     hub = of(app)
     feed = hub.attach(source, lines=True)
@@ -487,15 +487,15 @@ def follow_log(source: Source, after: int = 0) -> Response:
 
 
 def log_progress(source: Source) -> Response:
-    """The counts of a work as an answer, whenever they change. Error: unavailable, when as many follow as may."""
+    """Return a response that streams the counts of a job when they change. Error: unavailable, if no slot is free."""
     app = application()
     db.session.remove()
     hub = of(app)
     feed = hub.attach(source, lines=False)
-    present = connection_check()
+    is_connected = connection_check()
 
     def look() -> State | None:
-        return None if feed.gone or not present() else feed.state
+        return None if feed.gone or not is_connected() else feed.state
 
     pieces = progress(look, request.headers.get("Last-Event-ID", ""))
     return stream(pieces, lambda: hub.detach(feed, lines=False))
@@ -513,13 +513,13 @@ def await_end(source: Source, seconds: float) -> bool:
         return False
     hub = of(app)
     feed = hub.attach(source, lines=False)
-    present = connection_check()
-    until = time.monotonic() + seconds
+    is_connected = connection_check()
+    deadline = time.monotonic() + seconds
     try:
         with feed.changed:
             while not (feed.gone or (feed.state is not None and feed.state.ended)):
-                left = until - time.monotonic()
-                if left <= 0 or not present():
+                left = deadline - time.monotonic()
+                if left <= 0 or not is_connected():
                     break
                 feed.changed.wait(min(left, limits.FOLLOW_GONE_SECONDS))
     finally:
@@ -538,7 +538,7 @@ def following(
 ) -> Iterator[bytes]:
     """Yield the events of a log after line `after` until its job has ended or is deleted, the follower has
     disconnected, or SSE_MAX_SECONDS have passed."""
-    began = spoke = clock()
+    started = last_sent = clock()
     while True:
         found, behind = feed.next(after, limits.FOLLOW_GONE_SECONDS)
         with feed.changed:
@@ -548,8 +548,12 @@ def following(
                 pieces = feed.source.pieces(after)
             found = [told(piece) for piece in pieces]
         if found:
-            made, after, spoke = b"".join([one.after(after) for one in found]), found[-1].last, clock()
-            yield made
+            events, after, last_sent = (
+                b"".join([lines.after(after) for lines in found]),
+                found[-1].last,
+                clock(),
+            )
+            yield events
             continue
         if behind:
             after = feed.base  # missing lines will not arrive any more
@@ -558,8 +562,8 @@ def following(
             yield event("end", str(after), state.end())
             return
         now = clock()
-        if gone or not present() or now - began >= limits.SSE_MAX_SECONDS:
+        if gone or not present() or now - started >= limits.SSE_MAX_SECONDS:
             return
-        if now - spoke >= limits.SSE_COMMENT_SECONDS:
-            spoke = now
+        if now - last_sent >= limits.SSE_COMMENT_SECONDS:
+            last_sent = now
             yield b": still here\n\n"

@@ -214,8 +214,8 @@ def as_api_error(error: Exception) -> ApiError:
     elif isinstance(error, RequestEntityTooLarge):
         api_error = ApiError("payload_too_large", details={"max_bytes": limits.MAX_BODY_BYTES})
     elif isinstance(error, HTTPException) and (error.code or 500) in _HTTP_CODES:
-        lost = error.code == 404 and g.get("face", "program") == "program"
-        api_error = ApiError(_HTTP_CODES[error.code or 500], _NO_ROUTE if lost else None)
+        is_unknown_route = error.code == 404 and g.get("face", "program") == "program"
+        api_error = ApiError(_HTTP_CODES[error.code or 500], _NO_ROUTE if is_unknown_route else None)
     elif isinstance(error, SpecError):
         api_error = validation_error(error.faults)
     elif isinstance(error, MemoryError | RecursionError | pa.ArrowCapacityError):

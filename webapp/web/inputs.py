@@ -62,11 +62,11 @@ class ListQuery(Query):
     q: Annotated[str, Field(max_length=limits.MAX_QUERY_TEXT)] | None = None
 
 
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_TIME_FORMAT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def _moment(value: Any) -> datetime:
-    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
+def _parse_time(value: Any) -> datetime:
+    if not isinstance(value, str) or not _TIME_FORMAT.fullmatch(value):
         raise ValueError("This is not a time with its zone, such as 2026-11-21T12:00:00Z")
     try:
         return datetime.fromisoformat(value).astimezone(UTC)
@@ -76,7 +76,7 @@ def _moment(value: Any) -> datetime:
 
 # A time of RFC 3339, always with its zone.
 Moment = Annotated[
-    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+    datetime, BeforeValidator(_parse_time), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 
 
@@ -85,7 +85,7 @@ class Nothing(Input):
 
 
 def read_body(request: Request, model: type[M], max_bytes: int, *, forms: Collection[str] = FORM_TYPES) -> M:
-    """The request's body as `model`: JSON, or a form of one of the media types `forms`.
+    """Return the body of the request as `model`: JSON, or a form of one of the media types `forms`.
 
     Errors: payload_too_large, unsupported_media_type, invalid_request (no JSON), validation_error.
     """
@@ -151,12 +151,14 @@ _JSON_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.S)
 
 
 def _check_shape(value: Any) -> None:
-    """No body may be nested without end, and no object in it may have keys without end. Walks level by level."""
+    """Raise `invalid_request` if a body is nested too deeply or has an object with too many keys."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(limits.MAX_JSON_DEPTH):
         if not level:
             return
-        if any(isinstance(one, dict) and len(one) > limits.MAX_JSON_ELEMENTS for one in level):
+        if any(
+            isinstance(container, dict) and len(container) > limits.MAX_JSON_ELEMENTS for container in level
+        ):
             text = f"An object of the body has more than {limits.MAX_JSON_ELEMENTS:,} keys."
             raise ApiError("invalid_request", text)
         level = [
@@ -170,7 +172,7 @@ def _check_shape(value: Any) -> None:
 
 
 def _check_texts(value: Any) -> None:
-    """No text of a body may hold U+0000, which PostgreSQL cannot keep."""
+    """Raise `invalid_request` if a text in a body contains U+0000, which PostgreSQL cannot store."""
     if isinstance(value, str):
         if "\0" in value:
             raise ApiError("invalid_request", "The body holds the character U+0000.")
@@ -185,7 +187,7 @@ def _check_texts(value: Any) -> None:
 
 
 def parse(model: type[M], value: Any, *, strict: bool | None = None) -> M:
-    """A value as `model`, or one `validation_error` with every fault and its path."""
+    """Return a value as `model`. Raises one `validation_error` with all faults and their paths."""
     if not isinstance(value, Mapping):
         raise validation_error([Fault("", "wrong_type", "The body must be a JSON object.")])
     drop = _read_only(model) - model.model_fields.keys()
@@ -214,13 +216,13 @@ def _check_keys(model: type[BaseModel], value: Mapping[str, Any]) -> None:
 
 
 def _read_only(model: type[BaseModel]) -> frozenset[str]:
-    """The keys that a model takes back and ignores."""
+    """Return the keys that a model accepts and ignores."""
     names: frozenset[str] = getattr(model, "read_only", frozenset())
     return names
 
 
 def _unknown_keys(model: type[BaseModel], value: Any, path: str) -> Iterator[str]:
-    """The paths of keys that a model does not declare, and the models of its keys, as far as these are of one model."""
+    """Yield the paths of keys that a model or its nested models do not declare. Skips unions of several models."""
     if not isinstance(value, Mapping) or model.model_config.get("extra") != "forbid":
         return
     by_key = {info.alias or name: info for name, info in model.model_fields.items()}
@@ -231,15 +233,18 @@ def _unknown_keys(model: type[BaseModel], value: Any, path: str) -> Iterator[str
             if key not in read_only:
                 yield f"{path}{key}"[: limits.MAX_FAULT_PATH_CHARS]
             continue
-        models = [part for part in _parts(info.annotation) if _is_model(part)]
+        models = [part for part in _nested_annotations(info.annotation) if _is_model(part)]
         if len(models) == 1:
-            for place, inner in enumerate(item) if isinstance(item, list) else ((None, item),):
-                where = f"{path}{key}." if place is None else f"{path}{key}[{place}]."
-                yield from _unknown_keys(models[0], inner, where)
+            for index, inner in enumerate(item) if isinstance(item, list) else ((None, item),):
+                prefix = f"{path}{key}." if index is None else f"{path}{key}[{index}]."
+                yield from _unknown_keys(models[0], inner, prefix)
 
 
 def read_query(request: Request, model: type[M], *, lenient: bool) -> M:
-    """The query as `model`; a bad or unknown parameter is `invalid_request`. `lenient` drops unknown ones."""
+    """Return the query as `model`. Error: invalid_request, for invalid or unknown parameters.
+
+    `lenient` drops unknown parameters instead.
+    """
     values = {key: request.args.getlist(key) for key in request.args}
     flat = {key: items if _is_list(model, key) else items[-1] for key, items in values.items()}
     if any("\0" in item for items in values.values() for item in items):
@@ -264,9 +269,9 @@ _STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 def form_values(form: MultiDict[str, str]) -> dict[str, Any]:
-    """A form's names as nested values: `fields[0].name` -> {"fields": [{"name": ...}]}.
+    """Return the values of a form nested by their names: `fields[0].name` -> {"fields": [{"name": ...}]}.
 
-    A name sent more than once is a list. Empty texts stay; a model says what "" means to it.
+    A name that was sent more than once is a list. Empty texts are kept; the model decides what they mean.
     """
     root: dict[str, Any] = {}
     for name in form:
@@ -280,12 +285,12 @@ def form_values(form: MultiDict[str, str]) -> dict[str, Any]:
             steps = [m[1] if m[1] is not None else int(m[2]) for m in _STEP.finditer(name)]
         if not steps or len(steps) > limits.MAX_JSON_DEPTH:
             raise ApiError("invalid_request", f"The form has a name that cannot be read: {name[:80]!r}.")
-        _put(root, steps, texts if len(texts) > 1 else texts[0])
-    tree: dict[str, Any] = _lists(root)
+        _set_at(root, steps, texts if len(texts) > 1 else texts[0])
+    tree: dict[str, Any] = _lists_from(root)
     return tree
 
 
-def _put(root: dict[Any, Any], steps: list[str | int], value: Any) -> None:
+def _set_at(root: dict[Any, Any], steps: list[str | int], value: Any) -> None:
     for step in steps[:-1]:
         inner = root.setdefault(step, {})
         if not isinstance(inner, dict):
@@ -294,10 +299,10 @@ def _put(root: dict[Any, Any], steps: list[str | int], value: Any) -> None:
     root[steps[-1]] = value
 
 
-def _lists(value: Any) -> Any:
+def _lists_from(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    inner = {key: _lists(item) for key, item in value.items()}
+    inner = {key: _lists_from(item) for key, item in value.items()}
     if inner and all(isinstance(key, int) for key in inner):
         return [inner[key] for key in sorted(inner)]
     return {str(key): item for key, item in inner.items()}
@@ -324,7 +329,7 @@ _CODES: Final = {
 
 
 def faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
-    """Pydantic's findings as ours: stable codes, paths as people write them, hints for near misses."""
+    """Convert errors of pydantic to faults, with stable codes, paths such as `a[0].b`, and hints for similar names."""
     out = []
     for item in error.errors(include_url=False, include_context=True)[: limits.MAX_FAULTS]:
         kind, loc = item["type"], item["loc"]
@@ -344,7 +349,7 @@ def faults(model: type[BaseModel], error: ValidationError) -> list[Fault]:
 
 
 def path_text(loc: tuple[str | int, ...]) -> str:
-    """("fields", 3, "options", "min") -> `fields[3].options.min`."""
+    """Return the path of a location: ("fields", 3, "options", "min") -> `fields[3].options.min`."""
     out = ""
     for step in loc:
         out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else str(step)
@@ -352,52 +357,56 @@ def path_text(loc: tuple[str | int, ...]) -> str:
 
 
 def _keys_at(model: type[BaseModel], loc: tuple[str | int, ...]) -> list[str]:
-    """The keys a model knows at a place inside it."""
-    here: Any = model
+    """Return the keys that a model allows at a location."""
+    current: Any = model
     for step in loc:
         if isinstance(step, int):
             continue
-        info = here.model_fields.get(step) if _is_model(here) else None
+        info = current.model_fields.get(step) if _is_model(current) else None
         if info is None:
             return []
-        here = next((part for part in _parts(info.annotation) if _is_model(part)), None)
-    return list(here.model_fields) if _is_model(here) else []
+        current = next((part for part in _nested_annotations(info.annotation) if _is_model(part)), None)
+    return list(current.model_fields) if _is_model(current) else []
 
 
-def _is_model(thing: Any) -> bool:
-    return isinstance(thing, type) and issubclass(thing, BaseModel)
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _parts(annotation: Any) -> list[Any]:
+def _nested_annotations(annotation: Any) -> list[Any]:
     inner = getattr(annotation, "__args__", ())
-    return [annotation, *(part for arg in inner for part in _parts(arg))]
+    return [annotation, *(part for arg in inner for part in _nested_annotations(arg))]
 
 
 # Report all errors of a body together: those that the model of its keys finds, and those of what remains.
 
 
 def with_more(
-    error: ApiError, said: Any, model: type[BaseModel], check: Callable[[Any], Iterable[Fault] | None]
+    error: ApiError, body: Any, model: type[BaseModel], check: Callable[[Any], Iterable[Fault] | None]
 ) -> ApiError:
     """Return the error of a body together with what is wrong with the rest of it.
 
-    `error` is the `validation_error` for `said`. `check` gets the keys without errors as `model`, in which required
+    `error` is the `validation_error` for `body`. `check` gets the keys without errors as `model`, in which required
     keys may be None, and returns or raises the faults of these. Errors: not_found (what the address names), forbidden.
     """
-    told = [Fault(**one) for one in error.details["fields"]]
-    wrong = {_key_of(one.path) for one in told}
-    if not isinstance(said, Mapping) or "" in wrong:
+    known = [Fault(**fault) for fault in error.details["fields"]]
+    invalid_keys = {_key_of(fault.path) for fault in known}
+    if not isinstance(body, Mapping) or "" in invalid_keys:
         return error
-    rest = {key: value for key, value in said.items() if key not in wrong and key in model.model_fields}
+    rest = {
+        key: value for key, value in body.items() if key not in invalid_keys and key in model.model_fields
+    }
     try:
         more = list(check(parse(_without_required(model), rest, strict=False)) or ())
     except ApiError as other:
         if other.code == "forbidden" or (other.code == "not_found" and not other.path):
             raise
-        if other.code != "validation_error" and not other.path:  # the target's trouble
+        if other.code != "validation_error" and not other.path:  # an error of the target
             return error
         more = faults_of(other)
-    return validation_error(dict.fromkeys([*told, *(one for one in more if _key_of(one.path) not in wrong)]))
+    return validation_error(
+        dict.fromkeys([*known, *(fault for fault in more if _key_of(fault.path) not in invalid_keys)])
+    )
 
 
 @functools.cache
@@ -409,5 +418,5 @@ def _without_required(model: type[BaseModel]) -> type[BaseModel]:
 
 
 def _key_of(path: str) -> str:
-    """The key of the body that a fault's path begins with."""
+    """Return the key of the body that a path begins with."""
     return re.split(r"[.\[]", path, maxsplit=1)[0]

@@ -20,7 +20,7 @@ NO_ROUTE: Final = "none"  # label of requests without a route: their paths would
 
 
 def init_app(app: Flask, settings: Settings) -> None:
-    """Measure everything else that handles a request."""
+    """Measure each request, including all other handlers of the application."""
     if not settings.metrics and settings.log_format != "json":
         return
     app.before_request_funcs.setdefault(None, []).insert(0, begin)
@@ -37,13 +37,13 @@ def init_app(app: Flask, settings: Settings) -> None:
             assert meter is not None
             meter.request(route, request.environ["REQUEST_METHOD"], str(response.status_code), seconds)
         if settings.log_format == "json":
-            told = {"route": route, "method": request.method, "status": response.status_code}
-            log.info("%s %s", request.method, route, extra={**told, "ms": round(seconds * 1000, 1)})
+            fields = {"route": route, "method": request.method, "status": response.status_code}
+            log.info("%s %s", request.method, route, extra={**fields, "ms": round(seconds * 1000, 1)})
         return response
 
     app.after_request_funcs.setdefault(None, []).insert(0, measure)  # runs last
 
 
 def begin() -> None:
-    """Start the clock."""
+    """Store the time at which the request began."""
     g.began = time.perf_counter()

@@ -21,7 +21,7 @@ from webapp.web.responses import JSON, Raw
 from webapp.web.routing import route
 
 _REF: Final = "#/components/schemas/{model}"
-_CONVERTED: Final = re.compile(r"<(?:(?P<kind>[^:<>]+):)?(?P<name>[^<>]+)>")
+_PATH_PARAMETER: Final = re.compile(r"<(?:(?P<kind>[^:<>]+):)?(?P<name>[^<>]+)>")
 _TYPES: Final = {"int": {"type": "integer", "minimum": 0}}
 COMMON_ERRORS: Final = (
     "internal_error",
@@ -83,12 +83,12 @@ HEADERS: Final = {
 
 
 def build(app: Flask, version: str) -> dict[str, Any]:
-    """The document of all routes that programs may use. It is cached: do not change it."""
-    return _built(tuple((rule, d) for rule, d in declared(app) if not d.hidden), version)
+    """Return the document of all routes for API clients. It is cached: do not change it."""
+    return _build(tuple((rule, d) for rule, d in declared(app) if not d.hidden), version)
 
 
 @lru_cache(maxsize=2)
-def _built(found: tuple[tuple[str, Any], ...], version: str) -> dict[str, Any]:
+def _build(found: tuple[tuple[str, Any], ...], version: str) -> dict[str, Any]:
     bodies = {declaration.body for _, declaration in found}
     models: dict[type[BaseModel], Literal["validation", "serialization"]] = {}
     for _, declaration in found:
@@ -129,54 +129,54 @@ def _built(found: tuple[tuple[str, Any], ...], version: str) -> dict[str, Any]:
 
 
 def declared(app: Flask) -> list[tuple[str, Any]]:
-    """Every `(rule, declaration)` of the application, in the order of the addresses."""
-    out = {}
+    """Return every `(rule, declaration)` of the application, sorted by URL."""
+    found = {}
     for rule in app.url_map.iter_rules():
         declaration = getattr(app.view_functions[rule.endpoint], "declaration", None)
         if declaration is not None:
-            out[rule.rule, rule.endpoint] = declaration
-    return [(rule, declaration) for (rule, _), declaration in sorted(out.items())]
+            found[rule.rule, rule.endpoint] = declaration
+    return [(rule, declaration) for (rule, _), declaration in sorted(found.items())]
 
 
 def path_of(rule: str) -> str:
-    """`/things/<int:n>` -> `/things/{n}`."""
-    return _CONVERTED.sub(lambda m: "{" + m["name"] + "}", rule)
+    """Convert a rule of Flask to an OpenAPI path: `/things/<int:n>` -> `/things/{n}`."""
+    return _PATH_PARAMETER.sub(lambda m: "{" + m["name"] + "}", rule)
 
 
 def _operation(rule: str, declaration: Any, method: str, names: dict[type[BaseModel], str]) -> dict[str, Any]:
     slug = re.sub(r"[^a-z0-9]+", "_", path_of(rule).lower()).strip("_") or "root"
-    out: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": f"{declaration.tag}_{slug}_{method.lower()}",
         "summary": declaration.summary.rstrip("."),
         "tags": [declaration.tag],
-        "parameters": [*_address(rule), *_query(declaration.query)],
+        "parameters": [*_path_parameters(rule), *_query_parameters(declaration.query)],
         "responses": _responses(declaration, rule, names),
         "x-scope": declaration.scope,
     }
     # The two request headers are described in text and not as parameters: tools that create requests from parameters
     # would send invented keys and tags, which are correctly rejected.
-    told = [declaration.description] if declaration.description else []
+    paragraphs = [declaration.description] if declaration.description else []
     if declaration.idempotent:
-        out["x-idempotency-key"] = True
-        told.append(_IDEMPOTENCY)
+        operation["x-idempotency-key"] = True
+        paragraphs.append(_IDEMPOTENCY)
     if "version_conflict" in declaration.errors and method in ("PUT", "PATCH", "DELETE"):
-        out["x-if-match"] = True
-        told.append(_IF_MATCH)
-    if told:
-        out["description"] = "\n\n".join(told)
+        operation["x-if-match"] = True
+        paragraphs.append(_IF_MATCH)
+    if paragraphs:
+        operation["description"] = "\n\n".join(paragraphs)
     if declaration.scope == "public":
-        out["security"] = []
+        operation["security"] = []
     if declaration.body is not None:
         schema = {"$ref": _REF.format(model=names[declaration.body])}
         required = any(info.is_required() for info in declaration.body.model_fields.values())
-        out["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
+        operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
     if declaration.multipart is not None:
-        body = out.setdefault("requestBody", {"required": True, "content": {}})
+        body = operation.setdefault("requestBody", {"required": True, "content": {}})
         body["content"]["multipart/form-data"] = {"schema": declaration.multipart}
-    return out
+    return operation
 
 
-def _address(rule: str) -> list[dict[str, Any]]:
+def _path_parameters(rule: str) -> list[dict[str, Any]]:
     return [
         {
             "name": m["name"],
@@ -184,11 +184,11 @@ def _address(rule: str) -> list[dict[str, Any]]:
             "required": True,
             "schema": _TYPES.get(m["kind"] or "", {"type": "string"}),
         }
-        for m in _CONVERTED.finditer(rule)
+        for m in _PATH_PARAMETER.finditer(rule)
     ]
 
 
-def _query(model: type[BaseModel] | None) -> list[dict[str, Any]]:
+def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
     if model is None:
         return []
     schema = model.model_json_schema(ref_template=_REF)
@@ -205,9 +205,9 @@ def _query(model: type[BaseModel] | None) -> list[dict[str, Any]]:
 
 def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -> dict[str, Any]:
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in HEADERS}
-    good: dict[str, Any] = {"description": declaration.summary, "headers": headers}
+    success: dict[str, Any] = {"description": declaration.summary, "headers": headers}
     content: dict[str, Any] = {}
-    schema = _schema(declaration.returns, names)
+    schema = _response_schema(declaration.returns, names)
     if schema is not None:
         content["application/json"] = {"schema": schema}
     # An event stream is described by its text in `description`: tools read the schema as that of one event.
@@ -216,23 +216,23 @@ def _responses(declaration: Any, rule: str, names: dict[type[BaseModel], str]) -
         for kind in declaration.produces
     }
     if content:
-        good["content"] = content
-    out: dict[str, Any] = {str(declaration.status): good}
+        success["content"] = content
+    responses: dict[str, Any] = {str(declaration.status): success}
     for status, returns in declaration.also.items():
-        made = {"application/json": {"schema": _schema(returns, names)}}
+        returned_content = {"application/json": {"schema": _response_schema(returns, names)}}
         first_line = str(returns.__doc__ or "").partition("\n")[0].rstrip(".")
-        out[str(status)] = {"description": first_line, "headers": headers, "content": made}
+        responses[str(status)] = {"description": first_line, "headers": headers, "content": returned_content}
     by_status: dict[int, list[str]] = {}
-    for code in _errors(declaration, rule):
+    for code in _error_codes(declaration, rule):
         by_status.setdefault(CODES[code][0], []).append(code)
     error = {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}}
     for status, codes in sorted(by_status.items()):
         text = "; ".join(f"`{code}`: {CODES[code][1]}" for code in codes)
-        out[str(status)] = {"description": text, "headers": headers, "content": error}
-    return out
+        responses[str(status)] = {"description": text, "headers": headers, "content": error}
+    return responses
 
 
-def _errors(declaration: Any, rule: str) -> list[str]:
+def _error_codes(declaration: Any, rule: str) -> list[str]:
     codes = [*declaration.errors, *COMMON_ERRORS, "invalid_request"]
     if declaration.scope != "public":
         codes += ["unauthenticated", "not_found"]  # not_found: also another workspace's X-Project-Id
@@ -247,7 +247,7 @@ def _errors(declaration: Any, rule: str) -> list[str]:
     return sorted(set(codes))
 
 
-def _schema(returns: Any, names: dict[type[BaseModel], str]) -> dict[str, Any] | None:
+def _response_schema(returns: Any, names: dict[type[BaseModel], str]) -> dict[str, Any] | None:
     if returns is None:
         return None
     if isinstance(returns, type):
@@ -268,14 +268,14 @@ def _schema(returns: Any, names: dict[type[BaseModel], str]) -> dict[str, Any] |
 # The API's description of itself.
 
 bp = Blueprint("documents", __name__)
-_MADE: Final = "rowsmith.openapi"
+_DOCUMENT_KEY: Final = "rowsmith.openapi"
 
 
 @route(bp, "/openapi.json", scope="public", returns=Raw({"type": "object"}))
 def document() -> Response:
     """The OpenAPI document of this service."""
-    made: bytes | None = current_app.extensions.get(_MADE)
-    if made is None:
+    raw: bytes | None = current_app.extensions.get(_DOCUMENT_KEY)
+    if raw is None:
         app = application()
-        made = current_app.extensions[_MADE] = orjson.dumps(build(app, NEWEST_VERSION))
-    return Response(made, mimetype=JSON)
+        raw = current_app.extensions[_DOCUMENT_KEY] = orjson.dumps(build(app, NEWEST_VERSION))
+    return Response(raw, mimetype=JSON)

@@ -30,7 +30,7 @@ THEMES: Final = ("light", "dark")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entry of the navigation, and the paths for which it is the current one."""
+    """An entry of the navigation. It is the current one on pages below one of the paths `under`."""
 
     href: str
     text: str
@@ -139,8 +139,8 @@ Running = Callable[[Actor], int]
 
 
 def init_app(app: Flask, gauges: Gauges, running: Running) -> None:
-    """Give the templates their helpers. `gauges` reads how much of its limits a workspace has used, and `running` how
-    many jobs run in a project.
+    """Register the helpers of the templates. `gauges` returns how much of its limits a workspace has used, and
+    `running` how many jobs run in a project.
 
     Addresses of assets have a hash, so browsers may keep them.
     """
@@ -168,7 +168,7 @@ def _max_age(filename: str | None) -> int | None:
 
 
 class Shell:
-    """The frame of a page. What costs a query is read when the frame is drawn; fragments have none."""
+    """The frame of a page. Values that need a query are read when the frame is rendered; fragments have no frame."""
 
     nav = NAV
 
@@ -177,12 +177,12 @@ class Shell:
 
     @property
     def settings(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """The pages of the settings that the person may see, by group."""
+        """The pages of the settings that the user may see, by group."""
         groups = []
         for title, pages in SETTINGS:
-            seen = [(href, text) for href, text, scope in pages if self.actor and self.actor.can(scope)]
-            if seen:
-                groups.append((title, seen))
+            visible = [(href, text) for href, text, scope in pages if self.actor and self.actor.can(scope)]
+            if visible:
+                groups.append((title, visible))
         return groups
 
     @property
@@ -197,7 +197,7 @@ class Shell:
 
     @cached_property
     def email(self) -> str:
-        """The person's account name."""
+        """The e-mail address of the user."""
         found = db.session.get(User, self.actor.user_id) if self.actor and self.actor.user_id else None
         return found.email if found else ""
 
@@ -209,14 +209,14 @@ class Shell:
 
     @cached_property
     def projects(self) -> list[Any]:
-        """The projects the person reaches, by name."""
+        """The projects that the user can access, by name."""
         return tenancy.projects_of(self.actor) if self.actor else []
 
     @cached_property
     def project(self) -> Any:
-        """The project the person works in."""
-        wanted = self.actor.project_id if self.actor else None
-        return next((one for one in self.projects if one.id == wanted), None)
+        """The current project of the user."""
+        project_id = self.actor.project_id if self.actor else None
+        return next((one for one in self.projects if one.id == project_id), None)
 
     @cached_property
     def running(self) -> int:
@@ -233,13 +233,13 @@ class Shell:
             found = self._gauges(self.actor, rate_limit)
         except redis.RedisError:
             return ""
-        told = [
-            f"{one.used:,} of {one.limit:,} {name} {'an hour' if name == 'rows' else 'a minute'} are used, "
-            f"all of it is free again at {one.resets_at:%H:%M:%S} UTC."
-            for name, one in found.items()
-            if one.near and one.resets_at is not None
+        warnings = [
+            f"{gauge.used:,} of {gauge.limit:,} {name} {'an hour' if name == 'rows' else 'a minute'} are used, "
+            f"all of it is free again at {gauge.resets_at:%H:%M:%S} UTC."
+            for name, gauge in found.items()
+            if gauge.near and gauge.resets_at is not None
         ]
-        return " ".join(told)
+        return " ".join(warnings)
 
     @property
     def theme(self) -> str:
@@ -263,18 +263,18 @@ class Shell:
         if request.path == "/":
             return "/"
         path = request.path + "/"
-        fitting = [
+        matches = [
             (len(start), link.href)
             for group in NAV
             for link in group.links
             for start in link.under
             if path.startswith(start + "/")
         ]
-        return max(fitting)[1] if fitting else ""
+        return max(matches)[1] if matches else ""
 
 
 def asset(name: str) -> str:
-    """The address of a file under static/, with a hash of its content."""
+    """Return the URL of a file in static/, with a hash of its content."""
     known: dict[str, str] = current_app.extensions.setdefault("rowsmith.assets", {})
     if name not in known or current_app.debug:
         path = Path(str(current_app.static_folder)) / name
@@ -284,15 +284,15 @@ def asset(name: str) -> str:
 
 
 def ago(moment: str | datetime) -> str:
-    """A time (RFC 3339 or aware) as one says it: `3 min ago`, `in 2 days`, the date when it is far."""
+    """Return a time (RFC 3339 or aware) relative to now: `3 min ago`, `in 2 days`; a distant one as its date."""
     at = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment)
     seconds = (clock.now() - at).total_seconds()
-    far = abs(seconds)
-    if far < 45:
+    distance = abs(seconds)
+    if distance < 45:
         return "just now" if seconds >= 0 else "in a moment"
-    for unit, size_of, most in (("min", 60, 3_600), ("h", 3_600, 86_400), ("day", 86_400, 30 * 86_400)):
-        if far < most:
-            number = max(1, round(far / size_of))
+    for unit, size_of, limit in (("min", 60, 3_600), ("h", 3_600, 86_400), ("day", 86_400, 30 * 86_400)):
+        if distance < limit:
+            number = max(1, round(distance / size_of))
             text = f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''}"
             return f"{text} ago" if seconds > 0 else f"in {text}"
     return f"{at:%Y-%m-%d}"
@@ -303,16 +303,16 @@ def in_days(days: int) -> str:
     return str(clock.to_text((clock.now() + timedelta(days=days)).replace(microsecond=0)))
 
 
-def brief(value: Any, most: int = _BRIEF_CHARS) -> str:
-    """A JSON value as a short text."""
+def brief(value: Any, max_chars: int = _BRIEF_CHARS) -> str:
+    """Return a JSON value as text of at most `max_chars` characters."""
     if value is None:
         return "none"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
 def initials(name: str) -> str:
-    """The first letters of the first and the last word of a name, for the picture of a person."""
+    """Return the first letters of the first and the last word of a name, for the avatar of a user."""
     words = name.replace("@", " ").split() or ["?"]
     return (words[0][0] + (words[-1][0] if len(words) > 1 else words[0][1:2])).upper()
 
@@ -326,12 +326,12 @@ def lean(html: str) -> Markup:
 
 
 def count(number: int | None) -> str:
-    """A whole number with separators."""
+    """Return a whole number with thousands separators."""
     return "–" if number is None else f"{number:,}"
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time as people say it."""
+    """Return a duration in a readable unit."""
     if seconds is None:
         return "–"
     if seconds < 1:
@@ -361,14 +361,14 @@ _SYSTEMS: Final = (
 
 
 def browser(user_agent: str) -> str:
-    """A User-Agent in two words."""
-    name = next((word for mark, word in _BROWSERS if mark in user_agent), "")
-    system = next((word for mark, word in _SYSTEMS if mark in user_agent), "")
+    """Return the browser and the system of a User-Agent header."""
+    name = next((label for mark, label in _BROWSERS if mark in user_agent), "")
+    system = next((label for mark, label in _SYSTEMS if mark in user_agent), "")
     return " on ".join(filter(None, (name, system))) or brief(user_agent) or "unknown"
 
 
 def size(number: int | float | None) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes in a readable unit."""
     if number is None:
         return "–"
     value = float(number)

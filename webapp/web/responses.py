@@ -1,4 +1,4 @@
-"""Answers: one function, two faces.
+"""Responses: one function for API clients and browsers.
 
     return reply(data, template="things/show.html", status=201, see=url_for("things.show", thing_id=...))
 
@@ -50,12 +50,12 @@ def reply(
     headers: Mapping[str, str] | None = None,
     **context: Any,
 ) -> Response:
-    """The answer in the caller's face; see the module. `flashed` is a sentence for the next page."""
+    """Return the response in the client's format; see the module. `flashed` is a message for the next page."""
     if g.face == "program":
         response = json_reply(data, status)
         if tag:
             response.headers["ETag"] = etag(data)
-            response = _unless_known(response)
+            response = _not_modified_or(response)
     else:
         response = _page(data, template, block, status, see, flashed, context)
     for name, value in (headers or {}).items():
@@ -72,12 +72,12 @@ def see_other(address: str) -> Response:
 
 
 def json_reply(data: Any, status: int = 200) -> Response:
-    """Data as JSON bytes; None with 204 is no body at all."""
+    """Return data as a JSON response; without a body for status 204."""
     if status == 204:
         return Response(status=204)
     try:
         raw = orjson.dumps(data)
-    except TypeError:  # whole numbers past 64 bits, which an error may have to repeat
+    except TypeError:  # integers beyond 64 bits, which an error may repeat
         raw = json.dumps(data, ensure_ascii=False).encode()
     return Response(raw, status, mimetype=JSON)
 
@@ -102,13 +102,13 @@ def _page(
         return see_other(see)
     if status == 204:
         return Response(status=204)
-    # A resource whose page is not drawn yet shows its data plainly.
+    # Resources without a page show their data.
     found = current_app.jinja_env.select_template([*([template] if template else []), "plain.html"])
     return Response(render_template(found, data=data, **context), status, mimetype="text/html")
 
 
 def render_block(template: str, block: str, **context: Any) -> str:
-    """One named block of a page, as the page would have drawn it."""
+    """Return one named block of a page, rendered like the page."""
     found = current_app.jinja_env.get_template(template)
     current_app.update_template_context(context)
     return "".join(found.blocks[block](found.new_context(context)))
@@ -127,25 +127,25 @@ def problem(error: ApiError) -> Response:
 
 
 def etag(data: Any) -> str:
-    """A strong ETag of a resource as a program sees it."""
-    steady = {k: v for k, v in data.items() if k not in _VOLATILE} if isinstance(data, Mapping) else data
-    digest = hashlib.blake2b(orjson.dumps(steady, option=orjson.OPT_SORT_KEYS), digest_size=12)
+    """Return a strong ETag of the JSON form of a resource."""
+    stable = {k: v for k, v in data.items() if k not in _VOLATILE} if isinstance(data, Mapping) else data
+    digest = hashlib.blake2b(orjson.dumps(stable, option=orjson.OPT_SORT_KEYS), digest_size=12)
     return f'"{digest.hexdigest()}"'
 
 
 def matching(data: Any) -> None:
-    """`version_conflict` when If-Match names another state than `data` (RFC 9110, 13.1.1). Call before acting.
+    """Raise `version_conflict` if If-Match does not match `data` (RFC 9110, 13.1.1). Call this before the action.
 
     Load the row with `tenancy.get(..., lock=True)` first, so that it cannot change between this check and the action.
     """
     if not request.headers.get("If-Match"):
         return
-    present = etag(data)
-    if not request.if_match.contains(present.strip('"')):
-        raise ApiError("version_conflict", details={"etag": present})
+    current = etag(data)
+    if not request.if_match.contains(current.strip('"')):
+        raise ApiError("version_conflict", details={"etag": current})
 
 
-def _unless_known(response: Response) -> Response:
+def _not_modified_or(response: Response) -> Response:
     """Return 304 if the client already has this version (RFC 9110, section 13.1.2)."""
     if (
         request.method in ("GET", "HEAD")
@@ -175,14 +175,14 @@ Scopes = Annotated[list[str] | None, BeforeValidator(lambda v: None if v is None
 
 
 class Output(BaseModel):
-    """One kind of answer. `Output.of(row)` reads a table row (or anything with those attributes)."""
+    """A response. `Output.of(row)` reads a database row, or any object with these attributes."""
 
     model_config = ConfigDict(from_attributes=True, extra="ignore")
     listed: ClassVar[type[BaseModel] | None] = None
 
     @classmethod
     def of(cls, row: Any, **more: Any) -> dict[str, Any]:
-        """The JSON object of a row; `more` gives what the row itself does not have."""
+        """Return the JSON object of a row; `more` are values that the row does not have."""
         if more:
             known = {
                 name: getattr(row, name)
@@ -201,27 +201,27 @@ class Listed:
 
 
 class Raw:
-    """`Raw(schema)` as `returns=`: a JSON Schema written out, for answers that no model describes."""
+    """`Raw(schema)` as `returns=`: an explicit JSON Schema, for responses that no model describes."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
 
 
 def asked_range(size: int, etag: str) -> tuple[int, int]:
-    """The bytes to send, from the first up to, not with, the last.
+    """Return the requested range of bytes: start, and end (exclusive).
 
     Multiple ranges, other units, or an If-Range of another file return the whole file (RFC 9110, section 14.2).
     Error: invalid_request with status 416 for a range outside the file.
     """
-    asked = request.range
-    if asked is None or asked.units != "bytes" or len(asked.ranges) != 1:
+    requested = request.range
+    if requested is None or requested.units != "bytes" or len(requested.ranges) != 1:
         return 0, size
     if "If-Range" in request.headers and request.if_range.etag != etag.strip('"'):
         return 0, size
-    found = asked.range_for_length(size)
+    found = requested.range_for_length(size)
     if found is None:
-        outside = {"Content-Range": f"bytes */{size}"}
+        headers = {"Content-Range": f"bytes */{size}"}
         raise ApiError(
-            "invalid_request", f"The file has {size} bytes.", {"bytes": size}, status=416, headers=outside
+            "invalid_request", f"The file has {size} bytes.", {"bytes": size}, status=416, headers=headers
         )
     return found

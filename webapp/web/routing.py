@@ -51,55 +51,55 @@ from webapp.web.models import IdempotencyRecord
 
 # Idempotency-Key on POSTs that create or run something: the first request is executed, the others get its response.
 
-_FORM: Final = re.compile(rf"[\x21-\x7e]{{1,{limits.IDEMPOTENCY_KEY_CHARS}}}")
+_KEY_FORMAT: Final = re.compile(rf"[\x21-\x7e]{{1,{limits.IDEMPOTENCY_KEY_CHARS}}}")
 KEPT_HEADERS: Final = ("Content-Type", "Location", "ETag", "X-Seed", "X-Now", "X-Template-Version")
 
 
 def once(actor: Actor, max_body: int, act: Callable[[], Response]) -> Response:
-    """Call `act` for the first caller of this Idempotency-Key; give everybody else the first answer.
+    """Call `act` for the first request with this Idempotency-Key, and return its response for all others.
 
     Errors: validation_error (bad key), idempotency_mismatch, idempotency_in_progress.
     """
     key = request.headers["Idempotency-Key"]
-    if not _FORM.fullmatch(key):
+    if not _KEY_FORMAT.fullmatch(key):
         message = f"Use 1 to {limits.IDEMPOTENCY_KEY_CHARS} visible ASCII characters."
         raise validation_error([Fault("Idempotency-Key", "wrong_form", message)])
     if (request.content_length or 0) > max_body:
         raise ApiError("payload_too_large", details={"max_bytes": max_body})
-    claim = _KeyLock(actor, key)
-    stored_json.check(actor)  # the answer is kept for a day
-    earlier = claim.take()
+    key_lock = _KeyLock(actor, key)
+    stored_json.check(actor)  # the response is stored for a day
+    earlier = key_lock.take()
     if earlier is not None:
-        return claim.replay(earlier)
+        return key_lock.replay(earlier)
     session = db.session()
-    event.listen(session, "before_commit", claim.mark)
+    event.listen(session, "before_commit", key_lock.mark)
     try:
         response = act()
     except ApiError as error:
-        claim.failed(error)
+        key_lock.failed(error)
         raise
     except BaseException:
-        claim.failed(ApiError("internal_error", details={"request_id": actor.request_id}))
+        key_lock.failed(ApiError("internal_error", details={"request_id": actor.request_id}))
         raise
     finally:
-        event.remove(session, "before_commit", claim.mark)
+        event.remove(session, "before_commit", key_lock.mark)
     db.session.rollback()  # the view may still read in another session
-    claim.answer(response)
+    key_lock.answer(response)
     return response
 
 
-def _digest(told: bytes) -> str:
+def _digest(prefix: bytes) -> str:
     """Return a digest of the given bytes and of the body: unchanged, or for multipart/form-data its parts.
 
     The parts of a repeated request are the same, while their boundary is not. Files are read from the disk in
     pieces.
     """
-    found = hashlib.sha256(told)
+    found = hashlib.sha256(prefix)
     if request.mimetype != "multipart/form-data":
         found.update(request.get_data(cache=True))
         return found.hexdigest()
     found.update(repr(sorted(request.form.items(multi=True))).encode("utf-8", "surrogatepass"))
-    for part, file in sorted(request.files.items(multi=True), key=lambda one: one[0]):
+    for part, file in sorted(request.files.items(multi=True), key=lambda item: item[0]):
         content = hashlib.sha256()
         while piece := file.stream.read(limits.STORAGE_CHUNK_BYTES):
             content.update(piece)
@@ -111,20 +111,20 @@ def _digest(told: bytes) -> str:
 
 
 class _KeyLock:
-    """One caller's hold on one key."""
+    """The lock of one client on one Idempotency-Key."""
 
     def __init__(self, actor: Actor, key: str) -> None:
         self.workspace_id = actor.workspace_id
         self.caller = actor.key_id or actor.user_id or ""
         self.key_hash = hashlib.sha256(key.encode()).hexdigest()
-        told = [request.method, request.full_path, actor.project_id, request.mimetype]
-        self.request_hash = _digest(repr(told).encode())
+        identity = [request.method, request.full_path, actor.project_id, request.mimetype]
+        self.request_hash = _digest(repr(identity).encode())
         self.seal = sealing.derive(str(current_app.secret_key), "idempotency", key + self.caller)
         self.id = ids.new("idm")
 
     def take(self) -> IdempotencyRecord | None:
-        """None when the claim is ours; the answered record of an earlier caller otherwise."""
-        until = time.monotonic() + limits.IDEMPOTENCY_WAIT_SECONDS
+        """Acquire the lock and return None, or return the record with the response of an earlier request."""
+        deadline = time.monotonic() + limits.IDEMPOTENCY_WAIT_SECONDS
         while True:
             if self._insert():
                 return None
@@ -135,9 +135,9 @@ class _KeyLock:
                 raise ApiError("idempotency_mismatch")
             if found.state == "answered":
                 return found
-            if self._forget_dead(found):
+            if self._release_abandoned(found):
                 continue
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 details = {"state": found.state}
                 raise ApiError("idempotency_in_progress", details=details, headers={"Retry-After": "5"})
             time.sleep(limits.IDEMPOTENCY_POLL_SECONDS)
@@ -147,7 +147,7 @@ class _KeyLock:
         try:
             with writing() as session:
                 session.execute(
-                    delete(IdempotencyRecord).where(*self._mine(), IdempotencyRecord.expires_at <= now)
+                    delete(IdempotencyRecord).where(*self._conditions(), IdempotencyRecord.expires_at <= now)
                 )
                 session.add(
                     IdempotencyRecord(
@@ -165,7 +165,7 @@ class _KeyLock:
             return False
         return True
 
-    def _mine(self) -> tuple[Any, ...]:
+    def _conditions(self) -> tuple[Any, ...]:
         table = IdempotencyRecord
         return (
             table.workspace_id == self.workspace_id,
@@ -175,10 +175,10 @@ class _KeyLock:
 
     def _find(self) -> IdempotencyRecord | None:
         with reading() as session:
-            return session.scalar(select(IdempotencyRecord).where(*self._mine()))
+            return session.scalar(select(IdempotencyRecord).where(*self._conditions()))
 
-    def _forget_dead(self, found: IdempotencyRecord) -> bool:
-        """Release the claim of a caller that died before it did anything."""
+    def _release_abandoned(self, found: IdempotencyRecord) -> bool:
+        """Release the lock of a request that ended before it changed anything. Return whether it was released."""
         if found.state != "running":
             return False
         if clock.now() - found.created_at < timedelta(seconds=limits.IDEMPOTENCY_LOST_SECONDS):
@@ -192,19 +192,19 @@ class _KeyLock:
         return True
 
     def mark(self, session: Session) -> None:
-        """In the view's own transaction, just before it commits: something was done."""
+        """Mark the key as used, in the view's transaction just before it commits."""
         statement = update(IdempotencyRecord).where(IdempotencyRecord.id == self.id).values(state="acted")
         session.execute(statement, execution_options={"synchronize_session": False})
 
     def failed(self, error: ApiError) -> None:
-        """The view failed: release the key if nothing was changed, else keep the response."""
-        db.session.rollback()  # the present one: a view that waited may have let go of the one it began with
+        """Handle an error of the view: release the key if nothing was changed, otherwise store the response."""
+        db.session.rollback()  # the current session: a view that waited may have released its first one
         if not self._release():
             body = orjson.dumps(error.as_dict())
-            self._keep(error.status, {"Content-Type": "application/json"}, body)
+            self._store_response(error.status, {"Content-Type": "application/json"}, body)
 
     def _release(self) -> bool:
-        """Take the claim back if nothing was committed under it."""
+        """Release the lock if nothing was committed. Return whether it was released."""
         running = delete(IdempotencyRecord).where(
             IdempotencyRecord.id == self.id, IdempotencyRecord.state == "running"
         )
@@ -212,13 +212,13 @@ class _KeyLock:
             return bool(changed_rows(session.execute(running)))
 
     def answer(self, response: Response) -> None:
-        """Keep the first answer."""
+        """Store the first response, or release the key after an error that changed nothing."""
         if response.status_code >= 400 and self._release():
             return
         headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-        self._keep(response.status_code, headers, response.get_data())
+        self._store_response(response.status_code, headers, response.get_data())
 
-    def _keep(self, status: int, headers: dict[str, Any], body: bytes) -> None:
+    def _store_response(self, status: int, headers: dict[str, Any], body: bytes) -> None:
         with writing() as session:
             session.execute(
                 update(IdempotencyRecord)
@@ -229,7 +229,7 @@ class _KeyLock:
             stored_json.add(self.workspace_id, len(body))
 
     def replay(self, record: IdempotencyRecord) -> Response:
-        """The first answer again."""
+        """Return the stored response."""
         body = sealing.unseal(self.seal, record.body or b"")
         if body is None:  # SECRET_KEY was changed since
             raise ApiError("idempotency_in_progress", "The first answer can no longer be read.")
@@ -239,7 +239,7 @@ class _KeyLock:
         return response
 
 
-# `public`: no credential. `self`: anybody recognised. The rest as in services.actors.
+# `public`: no credentials. `self`: any authenticated client. The others are defined in `access.actors`.
 SCOPES: Final = frozenset({"public", "self", *PROJECT_SCOPES, *WORKSPACE_SCOPES})
 READING: Final = frozenset({"GET", "HEAD"})
 View = Callable[..., Any]
@@ -318,12 +318,12 @@ def route(
     upper = tuple(method.upper() for method in methods)
 
     def decorate(view: View) -> View:
-        told, _, rest = inspect.cleandoc(summary or view.__doc__ or "").partition("\n")
+        first_line, _, rest = inspect.cleandoc(summary or view.__doc__ or "").partition("\n")
         declaration = Declaration(
             rule=rule,
             methods=upper,
             scope=scope,
-            summary=told.strip(),
+            summary=first_line.strip(),
             description=rest.strip(),
             tag=bp.name,
             body=body,
@@ -345,7 +345,7 @@ def route(
             on_fault=on_fault,
             more_faults=more_faults,
         )
-        wanted = frozenset(inspect.signature(view).parameters)
+        parameters = frozenset(inspect.signature(view).parameters)
 
         @functools.wraps(view)
         def run(**address: Any) -> Any:
@@ -356,12 +356,14 @@ def route(
                 if scope not in ("public", "self"):
                     assert actor is not None  # `authenticate` responded with 401 otherwise
                     require(actor, scope)
-                given = _inputs(declaration, wanted, actor, address)
-                if "actor" in wanted:
-                    given["actor"] = actor
+                arguments = _inputs(declaration, parameters, actor, address)
+                if "actor" in parameters:
+                    arguments["actor"] = actor
                 if idempotent and actor is not None and "HTTP_IDEMPOTENCY_KEY" in request.environ:
-                    return once(actor, declaration.max_body, lambda: make_response(view(**given, **address)))
-                return view(**given, **address)
+                    return once(
+                        actor, declaration.max_body, lambda: make_response(view(**arguments, **address))
+                    )
+                return view(**arguments, **address)
             except ApiError as error:
                 if on_fault is None or g.face != "person" or error.status >= 500:
                     raise
@@ -382,7 +384,7 @@ def route(
 
 
 def declaration_of(app: Flask, endpoint: str | None) -> Declaration | None:
-    """The declaration of an endpoint; None for static files and for no route at all."""
+    """Return the declaration of an endpoint; None for static files, and if there is no route."""
     view = app.view_functions.get(endpoint or "")
     return getattr(view, "declaration", None)
 
@@ -405,15 +407,15 @@ def methods_here(face: str) -> list[str]:
 
 
 def _inputs(
-    declared: Declaration, wanted: frozenset[str], actor: Actor | None, address: dict[str, Any]
+    declared: Declaration, parameters: frozenset[str], actor: Actor | None, address: dict[str, Any]
 ) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     # A chunked body has no length: one byte past the limit shows that it is too long.
     request.max_content_length = declared.max_body + 1
     if declared.query is not None:
         query = inputs.read_query(request, declared.query, lenient=g.face == "person")
-        if "query" in wanted:
-            given["query"] = query
+        if "query" in parameters:
+            arguments["query"] = query
     elif request.environ.get("QUERY_STRING") and g.face == "program":
         inputs.read_query(request, inputs.Query, lenient=False)
     if declared.body is not None:
@@ -423,7 +425,7 @@ def _inputs(
         ):  # API clients send JSON, or a file where one is expected
             forms = ("multipart/form-data",) if declared.multipart else ()
         try:
-            given["body"] = inputs.read_body(request, declared.body, declared.max_body, forms=forms)
+            arguments["body"] = inputs.read_body(request, declared.body, declared.max_body, forms=forms)
         except ApiError as error:
             if declared.more_faults is None or error.code != "validation_error":
                 raise
@@ -434,7 +436,7 @@ def _inputs(
     elif (request.content_length or 0) > declared.max_body:
         text = f"The body has {request.content_length:,} bytes; at most {declared.max_body:,} are taken here."
         raise ApiError("payload_too_large", text, {"max_bytes": declared.max_body})
-    return given
+    return arguments
 
 
 Face = Literal["person", "program"]

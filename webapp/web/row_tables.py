@@ -1,4 +1,4 @@
-"""Rows of data as pages show them: cells with a kind and a text, side-on for previews, upright for grids."""
+"""Rows of data as pages show them: cells with a kind and a text; transposed for previews, row by row for grids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 Row = Mapping[str, Any]
-_MOST: Final = 120  # characters of a cell; the rest is in its title
+_MAX_CHARS: Final = 120  # characters of a cell; the rest is in its title
 
 
 def cell(value: Any) -> dict[str, str]:
@@ -20,13 +20,13 @@ def cell(value: Any) -> dict[str, str]:
     if isinstance(value, int | float):
         return {"text": str(value), "kind": "n", "full": ""}
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    if len(text) > _MOST:
-        return {"text": text[: _MOST - 1] + "…", "kind": "", "full": text[:2000]}
+    if len(text) > _MAX_CHARS:
+        return {"text": text[: _MAX_CHARS - 1] + "…", "kind": "", "full": text[:2000]}
     return {"text": text, "kind": "", "full": ""}
 
 
 def flat(row: Row, prefix: str = "") -> dict[str, Any]:
-    """Objects inside a row as dotted columns, as CSV has them; arrays stay whole."""
+    """Return a row with nested objects as dotted columns, as in CSV. Arrays are kept."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and value:
@@ -37,54 +37,57 @@ def flat(row: Row, prefix: str = "") -> dict[str, Any]:
 
 
 def columns(rows: Iterable[Row]) -> list[str]:
-    """Every column of some flat rows; an object that is null in one of them does not hide its columns."""
+    """Return all columns of flat rows. An object that is null in some rows does not hide its columns."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
 
 
 def side_on(rows: Sequence[Row], bad: Iterable[Row] = ()) -> dict[str, Any]:
-    """`{numbers, columns: [{path, cells}]}`: a line for each column. `bad` is the answer key of the rows."""
-    made = [flat(row) for row in rows]
-    names, wrong = columns(made), _wrong(bad)
+    """Return `{numbers, columns: [{path, cells}]}`, a line for each column. `bad` is the answer key of the rows."""
+    flat_rows = [flat(row) for row in rows]
+    names, bad_cells = columns(flat_rows), _by_cell(bad)
     lines = [
         {
             "path": name,
-            "cells": [_marked(row, name, wrong.get((number, name))) for number, row in enumerate(made, 1)],
+            "cells": [
+                _cell_with_mark(row, name, bad_cells.get((number, name)))
+                for number, row in enumerate(flat_rows, 1)
+            ],
         }
         for name in names
     ]
-    return {"numbers": list(range(1, len(made) + 1)), "columns": lines}
+    return {"numbers": list(range(1, len(flat_rows) + 1)), "columns": lines}
 
 
 def upright(rows: Sequence[Row], first: int, bad: Iterable[Row] = ()) -> dict[str, Any]:
-    """`{columns, rows: [{number, cells}], first, last}`. `bad` as for `side_on`."""
-    made = [flat(row) for row in rows]
-    names, wrong = columns(made), _wrong(bad)
+    """Return `{columns, rows: [{number, cells}], first, last}`. `bad` as for `side_on`."""
+    flat_rows = [flat(row) for row in rows]
+    names, bad_cells = columns(flat_rows), _by_cell(bad)
     lines = [
         {
-            "number": first + place,
-            "cells": [_marked(row, name, wrong.get((place + 1, name))) for name in names],
+            "number": first + index,
+            "cells": [_cell_with_mark(row, name, bad_cells.get((index + 1, name))) for name in names],
         }
-        for place, row in enumerate(made)
+        for index, row in enumerate(flat_rows)
     ]
-    return {"columns": names, "rows": lines, "first": first, "last": first + len(made) - 1}
+    return {"columns": names, "rows": lines, "first": first, "last": first + len(flat_rows) - 1}
 
 
-def _wrong(bad: Iterable[Row]) -> dict[tuple[int, str], Row]:
-    return {(one["row"], one["field"]): one for one in bad}
+def _by_cell(bad: Iterable[Row]) -> dict[tuple[int, str], Row]:
+    return {(answer["row"], answer["field"]): answer for answer in bad}
 
 
-def _marked(row: Row, name: str, wrong: Row | None) -> dict[str, str]:
-    """A cell. If it has injected invalid data, `bad` is the kind and `good` the original value."""
-    made = cell(row.get(name))
-    if wrong is None:
-        return made
-    good = cell(wrong["good"])
-    return {**made, "bad": wrong["kind"].replace("_", " "), "good": good["full"] or good["text"]}
+def _cell_with_mark(row: Row, name: str, answer: Row | None) -> dict[str, str]:
+    """Return a cell. If it has injected invalid data, `bad` is the kind and `good` the original value."""
+    marked = cell(row.get(name))
+    if answer is None:
+        return marked
+    good = cell(answer["good"])
+    return {**marked, "bad": answer["kind"].replace("_", " "), "good": good["full"] or good["text"]}
 
 
 def compared(preview: Mapping[str, Any]) -> dict[str, Any]:
-    """Two previews at one seed, a line for each column, cells that differ with both values."""
+    """Compare two previews with the same seed: a line for each column, and both values of each cell."""
     before, after = ([flat(row) for row in preview[side]] for side in ("from", "to"))
     names = columns([*after, *before])
     lines = []
@@ -100,7 +103,7 @@ def compared(preview: Mapping[str, Any]) -> dict[str, Any]:
                     "new": cell(new[name]) if name in new else None,
                 }
             )
-        lines.append({"path": name, "cells": cells, "changed": not all(one["same"] for one in cells)})
+        lines.append({"path": name, "cells": cells, "changed": not all(pair["same"] for pair in cells)})
     return {
         "numbers": list(range(1, len(after) + 1)),
         "columns": lines,

@@ -10,8 +10,8 @@ from typing import Any, Final
 from flask import current_app, request
 
 KEY: Final = "$ROWSMITH_KEY"
-_LINE: Final = 120  # characters of JSON up to which it stays on one line
-_PY_HEAD: Final = (
+_MAX_LINE_CHARS: Final = 120  # characters of JSON up to which it stays on one line
+_PYTHON_HEAD: Final = (
     "import os, requests\n\n"
     "api = requests.Session()\n"
     'api.headers["Authorization"] = "Bearer " + os.environ["ROWSMITH_KEY"]\n'
@@ -19,12 +19,12 @@ _PY_HEAD: Final = (
 
 
 def origin() -> str:
-    """The service's address as this reader knows it."""
+    """Return the URL of the service, as configured or as in this request."""
     return current_app.config["SETTINGS"].public_url or request.host_url.rstrip("/")
 
 
 def curl(method: str, url: str, body: Mapping[str, Any] | None = None, *, more: str = "") -> str:
-    """One call as a curl command; a body that is short stays on its line."""
+    """Return a request as a curl command. A short body is on one line."""
     parts = [
         "curl -sS"
         + (f" -X {method}" if method not in ("GET", "POST") or (body is None and method != "GET") else "")
@@ -40,15 +40,15 @@ def curl(method: str, url: str, body: Mapping[str, Any] | None = None, *, more: 
 def python(
     method: str, url: str, body: Mapping[str, Any] | None = None, *, then: str = "print(answer.json())"
 ) -> str:
-    """One call with `requests`, and what is done with its `answer`."""
+    """Return a request in Python with `requests`; `then` is the code that uses its `answer`."""
     sent = f", json={_python(body)}" if body is not None else ""
-    head = _PY_HEAD.replace("os, ", "os, time, ") if "time." in then else _PY_HEAD
+    head = _PYTHON_HEAD.replace("os, ", "os, time, ") if "time." in then else _PYTHON_HEAD
     return f'{head}answer = api.{method.lower()}("{url}"{sent})\nanswer.raise_for_status()\n{then}'
 
 
 def _json(body: Any) -> str:
     text = json.dumps(body, ensure_ascii=False)
-    return text if len(text) <= _LINE else json.dumps(body, ensure_ascii=False, indent=2)
+    return text if len(text) <= _MAX_LINE_CHARS else json.dumps(body, ensure_ascii=False, indent=2)
 
 
 def _python(value: Any, indent: str = "") -> str:
@@ -64,20 +64,22 @@ def _python(value: Any, indent: str = "") -> str:
     return "[\n" + ",\n".join(inner) + f",\n{indent}]"
 
 
-def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str) -> list[dict[str, Any]]:
-    """The builder's "Use the API": `[{title, text, code: [(language, text)]}]`."""
-    ask: dict[str, Any] = {"count": 1000, "format": "csv"} | ({"seed": seed} if seed else {})
-    draft = {key: value for key, value in given.items() if value not in ("", None) and key != "anchor"}
-    made = []
+def of_template(
+    base: str, template_id: str, form_values: Mapping[str, Any], seed: str
+) -> list[dict[str, Any]]:
+    """Return the code samples of the builder: `[{title, text, code: [(language, text)]}]`."""
+    request_body: dict[str, Any] = {"count": 1000, "format": "csv"} | ({"seed": seed} if seed else {})
+    draft = {key: value for key, value in form_values.items() if value not in ("", None) and key != "anchor"}
+    parts = []
     if template_id:
         url = f"{base}/templates/{template_id}"
-        made += [
+        parts += [
             _part(
                 "Rows of this template",
                 "As a stream. The same seed returns the same rows in every format.",
                 "POST",
                 f"{url}/generate",
-                ask,
+                request_body,
                 "-o rows.csv",
                 'open("rows.csv", "wb").write(answer.content)',
             ),
@@ -93,7 +95,7 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
                 "For many rows: progress by events, and a download that can be resumed.",
                 "POST",
                 f"{url}/exports",
-                {**ask, "count": 100_000, "format": "xlsx"},
+                {**request_body, "count": 100_000, "format": "xlsx"},
             ),
             _part(
                 "This template, read and changed",
@@ -104,26 +106,26 @@ def of_template(base: str, template_id: str, given: Mapping[str, Any], seed: str
             ),
         ]
     else:
-        made += [
+        parts += [
             _part("Save this template", "The same as the Save button.", "POST", f"{base}/templates", draft),
             _part(
                 "Rows without saving",
                 "Fields and request in one call.",
                 "POST",
                 f"{base}/generate",
-                {**draft, **ask},
+                {**draft, **request_body},
                 "-o rows.csv",
                 'open("rows.csv", "wb").write(answer.content)',
             ),
         ]
-    return made
+    return parts
 
 
-def of_dataset(base: str, dataset_id: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A dataset's "Use the API"; parts as in `of_template`."""
+def of_dataset(base: str, dataset_id: str, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the code samples of a dataset, in the form of `of_template`."""
     url = f"{base}/datasets/{dataset_id}"
-    seed = given["seed"]
-    tables = [{key: one[key] for key in ("template_id", "count")} for one in given["templates"]]
+    seed = dataset["seed"]
+    tables = [{key: table[key] for key in ("template_id", "count")} for table in dataset["templates"]]
     follow = (
         "export = answer.json()\n"
         'while export["status"] in ("queued", "running"):\n'

@@ -127,7 +127,7 @@ def every_with_metadata(actor: Actor) -> Iterator[Connection]:
 
 
 def forget_tables(session: Session, connection_id: str | None) -> None:
-    """Let the metadata of a connection be read again: its tables have changed."""
+    """Discard the cached metadata of a connection whose tables have changed."""
     changes = {"metadata_key": None, "metadata_at": None}
     session.execute(update(Connection).where(Connection.id == connection_id).values(changes))
 

@@ -277,8 +277,8 @@ def check_references(
     faults: list[Fault] = []
     missing: list[tuple[Secret, str]] = []
     names_by_key = {key: referred(texts(value)) for key, value in settings.items()}
-    named = select(Secret).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None))
-    known = {item.name: item for item in db.session.scalars(named) if item.name}
+    statement = select(Secret).where(Secret.workspace_id == actor.workspace_id, Secret.name.is_not(None))
+    known = {item.name: item for item in db.session.scalars(statement) if item.name}
     usable = [name for name, item in known.items() if name in accepted or may_use(actor, item, project_id)]
     for key, names in names_by_key.items():
         for name in sorted(names):
@@ -345,7 +345,7 @@ def reseal() -> tuple[int, int]:
 
     Returns the number of secrets that were encrypted again, and their total number. Error: unavailable, with the
     number of secrets that cannot be decrypted."""
-    current_vault, resealed, total, lost, last = vault(), 0, 0, 0, ""
+    current_vault, resealed, total, failed, last = vault(), 0, 0, 0, ""
     while True:
         statement = select(Secret).where(Secret.id > last).order_by(Secret.id).limit(limits.VAULT_BATCH)
         batch = db.session.scalars(statement.with_for_update()).all()
@@ -353,7 +353,7 @@ def reseal() -> tuple[int, int]:
             try:
                 sealed = current_vault.renewed(secret.sealed)
             except VaultError:
-                lost += 1
+                failed += 1
                 continue
             if sealed is not None:
                 secret.sealed = sealed
@@ -363,8 +363,8 @@ def reseal() -> tuple[int, int]:
         if len(batch) < limits.VAULT_BATCH:
             break
         last = batch[-1].id
-    if lost:
-        raise ApiError("unavailable", f"{lost} secret(s) cannot be opened with any key of VAULT_KEYS.")
+    if failed:
+        raise ApiError("unavailable", f"{failed} secret(s) cannot be opened with any key of VAULT_KEYS.")
     return resealed, total
 
 

@@ -63,9 +63,9 @@ def is_clear(text: str) -> bool:
     url = _URL.fullmatch(text.strip())
     if url is None:
         return "://" not in text
-    userinfo, at, _ = url["rest"].rpartition("@")
+    userinfo, separator, _ = url["rest"].rpartition("@")
     user, _, password = userinfo.partition(":")
-    return not at or not _RESERVED_CHARS.intersection(user + password)
+    return not separator or not _RESERVED_CHARS.intersection(user + password)
 
 
 def places(text: str, default_port: int) -> list[tuple[str, int]]:
@@ -103,15 +103,15 @@ def _mask_secrets(text: str) -> tuple[str, list[str]]:
 def _mask_url(scheme: str, rest: str, secrets: list[str]) -> str | None:
     # The last @ ends the user part, regardless of the password. One in the query only masks more.
     userinfo, at, address = rest.rpartition("@")
-    place, mark, query = address.partition("?")
-    place, *semicolons = place.split(";")  # jdbc:sqlserver://host;user=u;password=p
-    if "#" in place or "=" in place:
+    location, mark, query = address.partition("?")
+    location, *semicolons = location.split(";")  # jdbc:sqlserver://host;user=u;password=p
+    if "#" in location or "=" in location:
         return None
     user, colon, password = userinfo.partition(":")
     if "/" in user or "?" in user:
         return None
     secrets.append(password)
-    found = f"{scheme}://{user}{':' + MASK if colon else ''}{at}{place}"
+    found = f"{scheme}://{user}{':' + MASK if colon else ''}{at}{location}"
     found += "".join(f";{_mask_option(part, secrets)}" for part in semicolons if part)
     return found + (mark + "&".join(_mask_option(part, secrets) for part in query.split("&")) if mark else "")
 
@@ -243,8 +243,8 @@ def check(
     Returns the hosts to allow named secrets for when the settings are saved (see `secrets.allow`). Error:
     validation_error, with all errors under `settings.`.
     """
-    present = shown(stored, kind)
-    before, after = dict(_leaves(present)), dict(_leaves(submitted))
+    current = shown(stored, kind)
+    before, after = dict(_leaves(current)), dict(_leaves(submitted))
     faults = []
     for path in secret_paths(
         kind.Settings
@@ -257,15 +257,15 @@ def check(
             for other in {*before, *after} - {path}
             if other and other[0] not in kind.harmless and before.get(other) != after.get(other)
         )
-        if _value_at(stored, path) is None or value != _value_at(present, path):
+        if _value_at(stored, path) is None or value != _value_at(current, path):
             text = f"{MASK} stands for the stored secret, but this value does not match it."
             faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter the full value."))
         elif moved:
             text = f"You changed {', '.join(moved)}, so the secret would be sent elsewhere."
             faults.append(Fault(f"settings.{name}", "needed_again", text, "Enter it again."))
     places = places_of(kind, submitted)
-    same = bool(stored) and places == places_of(kind, present)
-    stored_names = secrets.referred(secrets.texts(present)) if same else ()
+    same = bool(stored) and places == places_of(kind, current)
+    stored_names = secrets.referred(secrets.texts(current)) if same else ()
     found, grants = secrets.check_references(actor, project_id, submitted, places, stored_names)
     faults += found
     faults += value_faults(kind, submitted)
@@ -335,20 +335,20 @@ def has_secrets(connection: Connection, kind: Kind, endpoint_settings: Any) -> b
     )
 
 
-def leads_there(connection: Connection, kind: Kind, fresh: Mapping[str, Any]) -> bool:
+def leads_there(connection: Connection, kind: Kind, new_settings: Mapping[str, Any]) -> bool:
     """Return whether settings lead to the same hosts and ports as those of a connection."""
-    return places_of(kind, fresh) == places_of(kind, shown(connection.settings, kind))
+    return places_of(kind, new_settings) == places_of(kind, shown(connection.settings, kind))
 
 
 def check_moved(
-    actor: Actor, connection: Connection, kind: Kind, fresh: Mapping[str, Any], endpoint_settings: Any
+    actor: Actor, connection: Connection, kind: Kind, new_settings: Mapping[str, Any], endpoint_settings: Any
 ) -> Grants:
     """Validate new settings of a connection that lead elsewhere, if its endpoints' settings refer to secrets.
 
     Returns the same as `check`. Error: validation_error."""
-    if leads_there(connection, kind, fresh):
+    if leads_there(connection, kind, new_settings):
         return []
-    places = places_of(kind, fresh)
+    places = places_of(kind, new_settings)
     sent = {
         "base_url": [f"${{{name}}}" for name in sorted(secrets.referred(secrets.texts(endpoint_settings)))]
     }

@@ -123,13 +123,13 @@ def _live_connections(workspace_id: str) -> list[Connection]:
 
 def _unused_files(workspace_id: str, connections: list[Connection]) -> list[Path]:
     """Return the files of a workspace that none of the connections uses, the least recently changed first."""
-    named: dict[str | None, set[str]] = {}
+    names_by_folder: dict[str | None, set[str]] = {}
     for connection in connections:
-        named.setdefault(connection.file_folder, set()).add(name_of(connection))
+        names_by_folder.setdefault(connection.file_folder, set()).add(name_of(connection))
     found = []
     for path in files(workspace_id):
         folder = path.parent.name if path.parent != root(workspace_id) else None
-        names = named.get(folder, set())
+        names = names_by_folder.get(folder, set())
         if path.name not in names and not any(
             "${" in name for name in names
         ):  # the name may come from a secret
@@ -207,10 +207,12 @@ def sweep() -> int:
     removed = 0
     for connection_folder in folder.glob("*/*/"):
         with reading() as session:
-            named = list(
+            connections = list(
                 session.scalars(select(Connection).where(Connection.file_folder == connection_folder.name))
             )
-        for path in _unused_files(connection_folder.parent.name, named) if connection_folder.is_dir() else []:
+        for path in (
+            _unused_files(connection_folder.parent.name, connections) if connection_folder.is_dir() else []
+        ):
             if path.parent == connection_folder:
                 remove(path)
                 removed += 1

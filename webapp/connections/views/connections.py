@@ -57,7 +57,7 @@ class ConnectionIn(Input):
     team_id: str | None = None
 
     def given(self) -> dict[str, Any]:
-        """The settings, including the connection string."""
+        """Return the settings, including the connection string."""
         if self.connection_string is None:
             return self.settings
         return {**self.settings, "connection_string": self.connection_string}
@@ -77,7 +77,7 @@ class ConnectionChange(Input):
     is_read_only: bool | None = Field(None, alias="read_only")
 
     def changes(self) -> dict[str, Any]:
-        """The changes, with the connection string among the settings."""
+        """Return the changes, with the connection string among the settings."""
         changes = self.model_dump(exclude_unset=True, by_alias=True)
         text = changes.pop("connection_string", None)
         if text is not None:

@@ -109,11 +109,11 @@ def sections(kind: type[Connector], form: SettingsForm, faults: Mapping[str, str
         if key in found
     ]
     order = list(_SECTION_OF)
-    for one in visible:  # settings without a group are in the order of _SECTION_OF
-        one.parts.sort(key=lambda part: order.index(part.short_name) if part.short_name in order else -1)
-    at = next((at for at, one in enumerate(visible) if one.folded), len(visible))
-    alone = [Section("", True, found[one.name], False) for one in form.parts if one.name in found]
-    return visible[:at] + alone + visible[at:]
+    for section in visible:  # settings without a group are in the order of _SECTION_OF
+        section.parts.sort(key=lambda part: order.index(part.short_name) if part.short_name in order else -1)
+    first_folded = next((index for index, section in enumerate(visible) if section.folded), len(visible))
+    own_sections = [Section("", True, found[part.name], False) for part in form.parts if part.name in found]
+    return visible[:first_folded] + own_sections + visible[first_folded:]
 
 
 def _needs_attention(parts: Sequence[Any], faults: Mapping[str, str]) -> bool:
@@ -163,20 +163,20 @@ def page(
     formdata = request.form if request.method == "POST" else None
     form = SettingsForm(KINDS[kind].Settings, values.get("settings"), formdata=formdata)
     errors = error.details.get("fields", ()) if error else ()
-    own_errors = [one for one in errors if one["path"] in OWN.controls]
+    own_errors = [item for item in errors if item["path"] in OWN.controls]
     own_error = ApiError("validation_error", details={"fields": own_errors}) if own_errors else None
     own = OWN.draw({**values, "type": kind}, sent=formdata, error=own_error)
     own["name"].render_kw["placeholder"] = KINDS[kind].title
-    faults = form.placed(errors) | {one.name: " ".join(one.errors) for one in own.wrong}
-    others = [one for one in errors if not form.placed([one]) and one["path"] not in OWN.controls]
+    faults = form.placed(errors) | {item.name: " ".join(item.errors) for item in own.wrong}
+    others = [item for item in errors if not form.placed([item]) and item["path"] not in OWN.controls]
     texts = [] if faults or others or error is None else [error.message]
-    texts += [f"{one['message']} {one.get('hint') or ''}".strip() for one in others]
+    texts += [f"{item['message']} {item.get('hint') or ''}".strip() for item in others]
     if error and "hint" in error.details:
         texts.append(error.details["hint"])
     html = render_template(
         FORM,
         kind=KINDS[kind],
-        kinds=[(one, ABOUT.get(name, "")) for name, one in KINDS.items()],
+        kinds=[(item, ABOUT.get(name, "")) for name, item in KINDS.items()],
         connection=connections.as_json(connection) if connection else None,
         own=own,
         sections=sections(KINDS[kind], form, faults),
@@ -367,8 +367,8 @@ def reached(connection: Mapping[str, Any]) -> str:
     for key in ("file", "connection_string", "base_url", "service_url", "document_url"):
         if settings.get(key):
             return str(settings[key])
-    place = f"{settings.get('host', '')}{':' + str(settings['port']) if settings.get('port') else ''}"
-    return f"{place}/{settings['database']}" if settings.get("database") else place
+    address = f"{settings.get('host', '')}{':' + str(settings['port']) if settings.get('port') else ''}"
+    return f"{address}/{settings['database']}" if settings.get("database") else address
 
 
 def by_program(connection: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -410,10 +410,10 @@ def stage_address(connection: Mapping[str, Any], stage: Mapping[str, Any]) -> st
     """Return the address of the setting that a failing stage of a saved connection is about; "" if none is known."""
     fields = KINDS[connection["type"]].Settings.model_fields.items()
     names = {field.alias or name: f"settings.{field.alias or name}" for name, field in fields}
-    at = setting_of(names, stage)
-    if not at.startswith("#"):
-        return at
-    return url_for("connection_pages.edit", connection_id=connection["id"]) + at
+    address = setting_of(names, stage)
+    if not address.startswith("#"):
+        return address
+    return url_for("connection_pages.edit", connection_id=connection["id"]) + address
 
 
 @bp.app_context_processor

@@ -145,13 +145,13 @@ def _decimal(value: Any, requirements: Mapping[str, Any]) -> str:
     return format(number.quantize(Decimal(1).scaleb(-places)), "f")
 
 
-def _decimal_of(value: Any, what: str) -> Decimal:
+def _decimal_of(value: Any, expected: str) -> Decimal:
     if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise InvalidAnswer(f"it is not {what}")
+        raise InvalidAnswer(f"it is not {expected}")
     try:
         number = Decimal(str(value).strip()[:100])
     except InvalidOperation:
-        raise InvalidAnswer(f"it is not {what}") from None
+        raise InvalidAnswer(f"it is not {expected}") from None
     if not number.is_finite() or number.adjusted() > limits.AI_DIGITS:
         raise InvalidAnswer("it has too many digits")
     return number
@@ -271,11 +271,11 @@ class Written:
 class _Row:
     """A value to request."""
 
-    place: str
+    key: str
     prompt: str
     variant: str
     value: str | None = None
-    unfit: str = ""
+    problem: str = ""
 
 
 def written(
@@ -286,7 +286,7 @@ def written(
     assert isinstance(channel, AiChannel)
     result = Written()
     rows = [
-        _Row(place, str(prompt), " ".join(map(str, variant))) for place, (prompt, *variant) in prompts.items()
+        _Row(key, str(prompt), " ".join(map(str, variant))) for key, (prompt, *variant) in prompts.items()
     ]
     requests = _FieldRequests(channel, dict(question.said), keep)
     try:
@@ -298,26 +298,26 @@ def written(
         error.details = {**error.details, "answered": completed, "asked": len(rows)}
         result.error = error
     tolerates_errors = dict(question["of"])["bears"]
-    unfit = [row for row in rows if row.value is None and row.unfit]
-    if unfit and not tolerates_errors and result.error is None:
+    rejected = [row for row in rows if row.value is None and row.problem]
+    if rejected and not tolerates_errors and result.error is None:
         result.error = ConnectorError(
-            f"The model returned invalid values for {len(unfit):,} of {len(rows):,} rows after {limits.AI_TRIES} "
-            f"attempts: {unfit[0].unfit}.",
+            f"The model returned invalid values for {len(rejected):,} of {len(rows):,} rows after {limits.AI_TRIES} "
+            f"attempts: {rejected[0].problem}.",
             reason="bad_answer",
             hint="Make the prompt more specific, reduce rows_per_request of the connection, use a larger model, or "
             "set on_error to blank or default.",
-            details={"answered": len(rows) - len(unfit), "asked": len(rows)},
+            details={"answered": len(rows) - len(rejected), "asked": len(rows)},
         )
     for row in rows:
         if row.value is not None:
-            result.tables[row.place] = _table(row.value, "")
-        elif tolerates_errors and row.unfit and result.error is None:
-            result.tables[row.place] = _table(None, row.unfit)
+            result.tables[row.key] = _table(row.value, "")
+        elif tolerates_errors and row.problem and result.error is None:
+            result.tables[row.key] = _table(None, row.problem)
     return result
 
 
-def _table(value: str | None, trouble: str) -> pa.Table:
-    return pa.table({"value": pa.array([value], pa.string()), "trouble": [trouble]})
+def _table(value: str | None, problem: str) -> pa.Table:
+    return pa.table({"value": pa.array([value], pa.string()), "trouble": [problem]})
 
 
 class _FieldRequests:
@@ -328,7 +328,7 @@ class _FieldRequests:
         self._has_failed = False
 
     def all(self, rows: Sequence[_Row]) -> None:
-        """Set `value`, or `unfit` if no valid value came after all attempts. Raises ConnectorError; earlier
+        """Set `value`, or `problem` if no valid value came after all attempts. Raises ConnectorError; earlier
         rows are set."""
         pending = list(rows)
         for _ in range(limits.AI_TRIES):
@@ -370,7 +370,7 @@ class _FieldRequests:
 
     def _store(self, rows: Sequence[_Row]) -> None:
         """Store the values of a response before waiting for the next, so that a crash loses nothing."""
-        found = {row.place: _table(row.value, "") for row in rows if row.value is not None}
+        found = {row.key: _table(row.value, "") for row in rows if row.value is not None}
         if self._keep is not None and found:
             self._keep(found)
 
@@ -385,12 +385,12 @@ class _FieldRequests:
         found = rows_of(answer.text, len(rows))
         for number, row in enumerate(rows, 1):
             if number not in found:
-                row.unfit = "it was left out" if found else "there was no JSON in the answer"
+                row.problem = "it was left out" if found else "there was no JSON in the answer"
                 continue
             try:
                 row.value = checked(found[number], self._requirements)
             except InvalidAnswer as error:
-                row.unfit = str(error)
+                row.problem = str(error)
 
     def _user_message(self, rows: Sequence[_Row]) -> str:
         """Return the prompts with the ids of their rows."""
@@ -409,11 +409,11 @@ class _FieldRequests:
         ]
         if requirements["examples"]:
             lines.append(f"Example values: {orjson.dumps(requirements['examples']).decode()}")
-        unfit = {number: row.unfit for number, row in enumerate(rows, 1) if row.unfit}
-        if unfit:
+        problems = {number: row.problem for number, row in enumerate(rows, 1) if row.problem}
+        if problems:
             lines.append(
                 "Earlier answers did not fit: "
-                + "; ".join(f"id {n}: {reason}" for n, reason in unfit.items())
+                + "; ".join(f"id {n}: {reason}" for n, reason in problems.items())
             )
         prompts = [{"ids": numbers, "prompt": prompt} for prompt, numbers in numbers_by_prompt.items()]
         lines.append(orjson.dumps({"prompts": prompts}).decode())

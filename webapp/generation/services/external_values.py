@@ -79,12 +79,12 @@ def keys(session: TableReader, question: Question) -> pa.Table:
 def _column(entity: Entity, name: str) -> str:
     found = entity.column(name)
     if found is None:
-        close = [field.name for field in entity.fields if field.name.casefold() == name.casefold()]
-        if len(close) != 1:
+        matches = [field.name for field in entity.fields if field.name.casefold() == name.casefold()]
+        if len(matches) != 1:
             message = f'"{entity.name}" has no column "{name}".'
             known = ", ".join(field.name for field in entity.fields[: limits.FETCHED_TOLD])
             raise ConnectorError(message, reason="no_column", hint=f"It has {known}.")
-        return close[0]
+        return matches[0]
     return found.name
 
 
@@ -125,13 +125,13 @@ def recipe(
     Raises the errors of `rows.recipe`; target_failed, target_timeout and other codes of connections, with the
     field's path; validation_error for missing connections and too many questions.
     """
-    present = clock.now()
+    now = clock.now()
     if fetch:
         source = sources.opened(actor, source, keep=keep)
     if not source.plan.asks:
-        return rows.recipe(source, request, present=present, format=format, pins=pins, anchored=anchored)
+        return rows.recipe(source, request, present=now, format=format, pins=pins, anchored=anchored)
     current_pins = pins or rows.pins_for(
-        source, seed=request.seed, now=request.now, locale=request.locale, present=present
+        source, seed=request.seed, now=request.now, locale=request.locale, present=now
     )
     question_values = _QuestionValues(
         request, current_pins, current_pins.now == source.anchor if anchored is None else anchored
@@ -148,10 +148,10 @@ def recipe(
                 continue
             found |= fetcher.answers(requests, lambda: question_values.values(replace(source, plan=plan)))  # noqa: B023
             plan = _plan_with_answers(source, found)
-        locations = fetcher.kept(source.plan.asks, found) if keep else {}
+        locations = fetcher.stored_locations(source.plan.asks, found) if keep else {}
     answered_pins = replace(current_pins, outside=locations, snapshot=snapshot_of(found))
     ready = replace(source, plan=plan)
-    return rows.recipe(ready, request, present=present, format=format, pins=answered_pins, anchored=anchored)
+    return rows.recipe(ready, request, present=now, format=format, pins=answered_pins, anchored=anchored)
 
 
 def _plan_with_answers(source: Source, found: Mapping[str, Answer]) -> Any:
@@ -275,7 +275,9 @@ class _AnswerFetcher:
                 found[request.question.key] = answer
         return found
 
-    def kept(self, requests: tuple[ExternalRequest, ...], found: Mapping[str, Answer]) -> dict[str, str]:
+    def stored_locations(
+        self, requests: tuple[ExternalRequest, ...], found: Mapping[str, Answer]
+    ) -> dict[str, str]:
         """Return the storage location of each response, for the pins."""
         assert self._actor is not None
         workspace = self._actor.workspace_id

@@ -302,10 +302,14 @@ def requested_of_draft(
 
 def _override_faults(fields: Any, overrides: Mapping[str, Any]) -> list[Fault]:
     """Return the faults of overrides for fields as sent, which may have faults themselves or be no list."""
-    named = fields if isinstance(fields, list) else []
+    known_fields = fields if isinstance(fields, list) else []
     return unknown_overrides(
         overrides,
-        [field["name"] for field in named if isinstance(field, dict) and isinstance(field.get("name"), str)],
+        [
+            field["name"]
+            for field in known_fields
+            if isinstance(field, dict) and isinstance(field.get("name"), str)
+        ],
     )
 
 
@@ -351,9 +355,9 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
     try:
         are_few = count * source.plan.leaves <= limits.FIRST_BLOCK_ROWS
         with _serialized(_FEW_ROWS_WAIT if are_few else None):
-            began = processor_time.spent()
+            started = processor_time.spent()
             output = recipe.open()
-            first_seconds = processor_time.spent() - began
+            first_seconds = processor_time.spent() - started
             is_complete = (
                 output.rows_made == count <= limits.FIRST_BLOCK_ROWS and output.primed <= limits.PREVIEW_BYTES
             )
@@ -404,24 +408,24 @@ def _further_row_seconds(recipe: Recipe, budget: Budget) -> float:
     allows."""
 
     def seconds(count: int) -> float:
-        began = budget.spent
+        started = budget.spent
         block = recipe.bound.at(np.arange(recipe.offset, recipe.offset + count, dtype=np.uint64))
         for name in recipe.bound.layer.visible:
             block.column(name)
-        return budget.spent - began
+        return budget.spent - started
 
     count = limits.SLOW_SAMPLE_ROWS
     while True:
-        few = max(1, count // limits.BLOCK_STEP)
+        small_count = max(1, count // limits.BLOCK_STEP)
         try:
-            first = seconds(few)
-            if few == count or first > limits.SLOW_SAMPLE_SECONDS:
-                return first / few
-            return (seconds(count) - first) / (count - few)
+            first = seconds(small_count)
+            if small_count == count or first > limits.SLOW_SAMPLE_SECONDS:
+                return first / small_count
+            return (seconds(count) - first) / (count - small_count)
         except TooLarge:
             if count == 1:
                 raise
-            count = few
+            count = small_count
 
 
 def _audit_target(recipe: Recipe) -> tuple[str, str]:
@@ -464,7 +468,7 @@ def preview(actor: Actor, template_id: str, request: PreviewInput) -> Preview:
 
 
 def _preview_source(actor: Actor, found: TemplateRef, request: PreviewInput) -> Source:
-    """Raises validation_error with all faults of the template and of the request."""
+    """Return the source of a preview. Raises validation_error with all faults of the template and of the request."""
     errors = Gathered()
     with errors.check():
         if request.fields is None:
@@ -556,7 +560,7 @@ def _preview(
     count: int = limits.PREVIEW_ROWS,
 ) -> Preview:
     row_request = _preview_rows(request, count)
-    recipe, rows = _first_rows(source, row_request, actor, fetch, few=True)
+    recipe, rows = _first_rows(source, row_request, actor, fetch, is_displayed=True)
     warnings = [fault.as_dict() for fault in recipe.bound.warnings]
     warnings += (
         external_values.warnings(source, recipe)
@@ -567,10 +571,14 @@ def _preview(
 
 
 def _first_rows(
-    source: Source, request: GenerateInput, actor: Actor | None, fetch: bool = False, few: bool = False
+    source: Source,
+    request: GenerateInput,
+    actor: Actor | None,
+    fetch: bool = False,
+    is_displayed: bool = False,
 ) -> tuple[Recipe, bytes]:
     """Return the first rows of a template as JSON: as many as `request` says, or all if its parents limit them.
-    `few`: the rows are displayed, so their arrays count as those of a preview."""
+    `is_displayed`: the rows are displayed, so their arrays count as those of a preview."""
     source_spec = source.plan.spec.source
     if fetch or (
         source_spec is not None and source_spec.file is not None
@@ -584,7 +592,7 @@ def _first_rows(
         low, high = (middle, high) if _has_rows(empty, middle) else (low, middle - 1)
     if low == 0:
         return empty, b"[]"
-    if few:
+    if is_displayed:
         low, _ = shown(actor, empty, low)
     recipe = external_values.recipe(
         actor, source, request.model_copy(update={"count": low}), pins=empty.pins, fetch=fetch
@@ -600,9 +608,9 @@ def shown(actor: Actor | None, recipe: Recipe, count: int, before: int = 0) -> t
     while count > 1 and found > limits.PREVIEW_RECORDS:
         count -= 1
         found = record_counts.charged(recipe.bound, recipe.offset, count)
-    records, free = before + found, limits.PREVIEW_FREE_RECORDS
-    if actor is not None and found and records > free:
-        quotas.take_preview_records(actor, found if before > free else records)
+    records, free_records = before + found, limits.PREVIEW_FREE_RECORDS
+    if actor is not None and found and records > free_records:
+        quotas.take_preview_records(actor, found if before > free_records else records)
     return count, records
 
 
@@ -644,8 +652,8 @@ def sample(actor: Actor, request: DraftInput, count: int, own: str = "") -> tupl
         try:
             return _first_rows(source, row_request, actor)
         except ApiError as error:
-            wide = any(field["code"] == "row_too_large" for field in error.details.get("fields", ()))
-            if not wide or count == 1:
+            is_too_wide = any(field["code"] == "row_too_large" for field in error.details.get("fields", ()))
+            if not is_too_wide or count == 1:
                 raise
         count = max(1, count // limits.BLOCK_STEP)  # wide rows: a smaller sample is sufficient
 

@@ -88,11 +88,11 @@ class RowGenerator(ABC):
         """Return any rows (``uint64[n]``, from 0)."""
 
     def spoils(self, names: Iterable[str]) -> bool:
-        """Whether any of these fields has injected invalid values."""
+        """Return whether any of these fields has injected invalid values."""
         return False
 
     def can_make(self, offset: int, count: int) -> bool:
-        """Whether there are ``count`` rows after ``offset``: unique fields may have fewer values."""
+        """Return whether there are ``count`` rows after ``offset``: unique fields may have fewer values."""
         return False
 
     def records(self, offset: int, count: int, names: Collection[str]) -> int:
@@ -138,7 +138,7 @@ class FormulaRows(RandomStream):
         self._view, self.env = view, env
 
     def column(self, name: str) -> pa.Array:
-        """A field of the rows."""
+        """Return a field of the rows."""
         return self._view.column(name)
 
 

@@ -160,7 +160,7 @@ class _Worker:
         self._writer.close()
 
     def generate(self, number: int) -> None:
-        """Tell the process to generate a part after those that it was told before."""
+        """Make the process generate a part after those that were requested before."""
         with suppress(BrokenPipeError):  # it has ended: noticed when its bytes are received
             self._reader.send_bytes(_encoded(number))
 
@@ -192,7 +192,7 @@ class _Worker:
         self._memory.close()
 
     def _run(self, parts: list[Recipe], writer: Format) -> None:
-        """The process: generate parts until it is stopped."""
+        """Generate parts until the process is stopped. Runs in the process."""
         fork_server.die_with_parent()
         self._reader.close()
         with suppress(ApiError, SpecError, ConnectionError, EOFError):
@@ -321,7 +321,7 @@ class Recipe:
         return AnswerKey(self.bound, self.offset, self.count, table)
 
     def bad_cells(self) -> list[dict[str, Any]]:
-        """The same for a few rows: `{row, field, kind, good}`, rows counted from 1."""
+        """Return the invalid cells of a few rows: `{row, field, kind, good}`, rows counted from 1."""
         kind, key = FORMATS["ndjson"], self.answers()
         writer = kind(key.schema(json=True), kind.Options(), title="answers")
         return [orjson.loads(line) for line in b"".join(write(writer, key.blocks(json=True))).splitlines()]

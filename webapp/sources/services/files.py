@@ -321,11 +321,11 @@ def _cells(file: IO[bytes], sheet: str | None) -> Iterator[tuple[Any, ...]]:
     try:
         with workbooks.opened(file, limits.SOURCE_SHEET_BYTES, limits.SOURCE_STRINGS_BYTES) as book:
             found = book.worksheets
-            chosen = next((item for item in found if sheet is None or item.title == sheet), None)
-            if chosen is None:
+            worksheet = next((item for item in found if sheet is None or item.title == sheet), None)
+            if worksheet is None:
                 known = ", ".join(item.title for item in found[:20])
                 raise NotReadable(f'it has no sheet "{sheet}"; it has {known}')
-            yield from chosen.iter_rows(values_only=True)
+            yield from worksheet.iter_rows(values_only=True)
     except workbooks.MemberTooLargeError:
         raise NotReadable("the workbook is too large when unpacked") from None
     except (NotReadable, GeneratorExit, MemoryError):

@@ -76,7 +76,7 @@ def as_json(key: MaskingKey) -> dict[str, Any]:
 def reseal() -> tuple[int, int]:
     """Encrypt every key with the newest vault key and commit. Return how many were re-encrypted and how many
     there are. Raises unavailable if some cannot be decrypted."""
-    vault, resealed, total, lost, last = app_vault.vault(), 0, 0, 0, ""
+    vault, resealed, total, failed, last = app_vault.vault(), 0, 0, 0, ""
     while True:
         statement = select(MaskingKey).where(MaskingKey.id > last).order_by(MaskingKey.id)
         batch = db.session.scalars(statement.limit(limits.VAULT_BATCH).with_for_update()).all()
@@ -84,7 +84,7 @@ def reseal() -> tuple[int, int]:
             try:
                 sealed = vault.renewed(key.sealed)
             except VaultError:
-                lost += 1
+                failed += 1
                 continue
             if sealed is not None:
                 key.sealed = sealed
@@ -94,9 +94,9 @@ def reseal() -> tuple[int, int]:
         if len(batch) < limits.VAULT_BATCH:
             break
         last = batch[-1].id
-    if lost:
+    if failed:
         raise ApiError(
-            "unavailable", f"{lost} masking key(s) cannot be decrypted with any key in VAULT_KEYS."
+            "unavailable", f"{failed} masking key(s) cannot be decrypted with any key in VAULT_KEYS."
         )
     return resealed, total
 

@@ -122,8 +122,8 @@ class _WidestTypes:
         """Return the schema with the widest types."""
         return pa.schema(
             [
-                pa.field(name, self._common_type(at, kinds))
-                for at, (name, kinds) in enumerate(zip(self.columns, self._kinds, strict=True))
+                pa.field(name, self._common_type(index, kinds))
+                for index, (name, kinds) in enumerate(zip(self.columns, self._kinds, strict=True))
             ]
         )
 
@@ -189,11 +189,11 @@ def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
     than a preview shows. Raises what `opened` raises."""
     no_keys = Keys(0, {})
     if spec.file is not None:
-        taken = _open_file(actor, spec, no_keys)
+        source_rows = _open_file(actor, spec, no_keys)
     else:
         limit = min(spec.limit or rows, rows)
-        taken = _open_connection(actor, spec.model_copy(update={"limit": limit}), no_keys, False, False)
-    return taken.real.table.slice(0, rows)
+        source_rows = _open_connection(actor, spec.model_copy(update={"limit": limit}), no_keys, False, False)
+    return source_rows.real.table.slice(0, rows)
 
 
 def rows_of(actor: Actor, spec: SourceSpec, limit: int) -> int:
@@ -225,7 +225,7 @@ def file_beside(actor: Actor, request: ExternalRequest, source: Source) -> Answe
     """
     spec = SourceSpec(file=request.question["file"], sheet=request.question["sheet"])
     try:
-        taken = _open_file(actor, spec, Keys(0, {}), _project_of(actor, source))
+        source_rows = _open_file(actor, spec, Keys(0, {}), _project_of(actor, source))
     except ApiError as error:
         if error.code != "validation_error":
             raise
@@ -234,30 +234,30 @@ def file_beside(actor: Actor, request: ExternalRequest, source: Source) -> Answe
             for field in error.details["fields"]
         ]
         raise validation_error(faults) from None
-    return Answer(pa.table({}), taken.real.snapshot, taken=taken)
+    return Answer(pa.table({}), source_rows.real.snapshot, taken=source_rows)
 
 
-def load(place: str) -> Answer:
+def load(text: str) -> Answer:
     """Return the pinned source. Errors: conflict if its file has changed since, unavailable if it no longer exists."""
-    location = _SourceLocation.read(place)
+    location = _SourceLocation.read(text)
     table = files.OPEN.get(
         location.key, lambda: _reopen_file(location) if location.file else _reopen_rows(location)
     )
     if not location.version:
-        return Answer(pa.table({}), table.snapshot, taken=ReadSource(table, Keys(0, {}), place))
+        return Answer(pa.table({}), table.snapshot, taken=ReadSource(table, Keys(0, {}), text))
     ring = masking_keys.ring(location.workspace)
     if location.version not in ring.keys:
         raise ApiError("unavailable", f"Masking key {location.version} of this job no longer exists.")
     return Answer(
-        pa.table({}), table.snapshot, taken=ReadSource(table, Keys(location.version, ring.keys), place)
+        pa.table({}), table.snapshot, taken=ReadSource(table, Keys(location.version, ring.keys), text)
     )
 
 
-def stored_at(place: str) -> str | None:
+def stored_at(text: str) -> str | None:
     """Return the storage key of a connection's rows; None for other sources."""
-    if not place.startswith(PREFIX):
+    if not text.startswith(PREFIX):
         return None
-    location = _SourceLocation.read(place)
+    location = _SourceLocation.read(text)
     return None if location.file else location.stored
 
 

@@ -27,22 +27,22 @@ from wtforms.widgets import NumberInput, TextArea
 if TYPE_CHECKING:
 
     class DrawnField(Field):
-        """A control with what the forms of this package say of it to the templates."""
+        """A control with the attributes that forms of this package add for the templates."""
 
         required: bool
         sealed: bool
-        """It has a secret, which is never shown again."""
+        """Whether it has a secret, which is never shown again."""
         control: str
         """`Control.type`."""
         anchor: str
-        """The id that a summary of errors leads to."""
+        """The id that the summary of errors links to."""
         focused: bool
         group: str | None
         pick: Mapping[str, Any]
         """Suggestions for the input; see `engine/form_hints.py`."""
 
         def json_value(self) -> Any:
-            """The JSON value that was filled in, or `UNSET`."""
+            """Return the entered JSON value, or `UNSET`."""
 
 
 UNSET: Final = object()
@@ -63,12 +63,12 @@ def integer(text: str) -> int | str:
 
 
 def number(text: str) -> int | str:
-    """A whole number, or a decimal number as text (exact; the models read it so); else the text itself."""
+    """Return a whole number as int, and any other text unchanged: the models parse decimals from text exactly."""
     return integer(text) if _INTEGER.fullmatch(text) else text
 
 
 def guess(text: str) -> Any:
-    """Any JSON value: `5`, `true`, `null`, `["a"]` and `"5"` count as JSON, all else as text."""
+    """Return any JSON value: `5`, `true`, `null`, `["a"]` and `"5"` are parsed as JSON, everything else is text."""
     try:
         return json.loads(text, parse_constant=str)
     except ValueError:
@@ -76,7 +76,7 @@ def guess(text: str) -> Any:
 
 
 def guessed_text(value: Any) -> str:
-    """The text that `guess` reads back as `value`."""
+    """Return the text that `guess` parses as `value`."""
     if isinstance(value, str) and guess(value) == value and value.strip():
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
@@ -96,11 +96,11 @@ class Line(StringField):
         self._read, self._write = read, write
 
     def process_data(self, value: Any) -> None:
-        """From JSON."""
+        """Set the value from JSON."""
         self.data = "" if value is None else self._write(value)
 
     def process_formdata(self, valuelist: list[str]) -> None:
-        """From the browser."""
+        """Set the value from the submitted form."""
         self.data = valuelist[0] if valuelist else ""
 
     def json_value(self) -> Any:
@@ -117,7 +117,7 @@ class Number(Line):
     widget = NumberInput()
 
     def process_data(self, value: Any) -> None:
-        """From JSON; decimals come as text or as a number."""
+        """Set the value from JSON; decimals are text or a number."""
         self.data = "" if value is None else str(Decimal(repr(value)) if isinstance(value, float) else value)
 
 
@@ -129,7 +129,7 @@ class Anything(Line):
         self._null = False
 
     def process_data(self, value: Any) -> None:
-        """From JSON; a value that is absent stays empty."""
+        """Set the value from JSON; a missing value stays empty."""
         self.data = "" if value is UNSET else guessed_text(value)
 
 
@@ -140,7 +140,7 @@ class Text(Line):
 
 
 class Lines(Line):
-    """A list with one value per line. With `alone`, a single line is the value itself instead of a list."""
+    """A list with one value per line. With `single_as_value`, a single line is the value itself instead of a list."""
 
     widget = TextArea()
 
@@ -149,32 +149,32 @@ class Lines(Line):
         label: str = "",
         item: Callable[[str], Any] = str,
         write: Callable[[Any], str] = as_text,
-        alone: bool = False,
+        single_as_value: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(label, **kwargs)
-        self._item, self._write_item, self._alone = item, write, alone
+        self._item, self._write_item, self._single_as_value = item, write, single_as_value
 
     def process_data(self, value: Any) -> None:
-        """From JSON; a single value counts as a list of one."""
+        """Set the value from JSON; a single value counts as a list of one."""
         if value is None:
             self.data = ""
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            self.data = "\n".join(self._write_item(one) for one in value)
+            self.data = "\n".join(self._write_item(item) for item in value)
         else:
             self.data = self._write_item(value)
 
     def json_value(self) -> Any:
-        """The lines that are not empty."""
+        """Return the lines that are not empty."""
         lines = [line.strip() for line in (self.data or "").splitlines() if line.strip()]
         if not lines:
             return UNSET
         found = [self._item(line) for line in lines]
-        return found[0] if self._alone and len(found) == 1 else found
+        return found[0] if self._single_as_value and len(found) == 1 else found
 
 
 class Json(Line):
-    """A JSON document; what cannot be read is handed on as text."""
+    """A JSON document. Text that is not valid JSON is passed on as text."""
 
     widget = TextArea()
 
@@ -182,11 +182,11 @@ class Json(Line):
         super().__init__(label, guess, **kwargs)
 
     def process_data(self, value: Any) -> None:
-        """From JSON, indented."""
+        """Set the value from JSON, indented."""
         self.data = "" if value is None else json.dumps(value, ensure_ascii=False, indent=1, default=str)
 
 
-_NAMES: Final = {"\t": "tab", ";": "; semicolon", ",": ", comma", "|": "| bar"}  # invisible characters
+_CHOICE_TEXTS: Final = {"\t": "tab", ";": "; semicolon", ",": ", comma", "|": "| bar"}  # invisible characters
 
 
 class Choice(SelectField):
@@ -200,23 +200,23 @@ class Choice(SelectField):
         normally: Any = None,
         **kwargs: Any,
     ) -> None:
-        self._normally = None if normally is None else as_text(normally)
-        self._values = {as_text(value): value for value in values if as_text(value) != self._normally}
-        shown = empty if self._normally is None else self._normally
-        choices = [SelectChoice("", _NAMES.get(shown, shown))]
-        choices += [SelectChoice(text, _NAMES.get(text, text)) for text in self._values]
+        self._default_value = None if normally is None else as_text(normally)
+        self._values = {as_text(value): value for value in values if as_text(value) != self._default_value}
+        empty_text = empty if self._default_value is None else self._default_value
+        choices = [SelectChoice("", _CHOICE_TEXTS.get(empty_text, empty_text))]
+        choices += [SelectChoice(text, _CHOICE_TEXTS.get(text, text)) for text in self._values]
         super().__init__(label, choices=choices, coerce=str, validate_choice=False, **kwargs)
 
     def process_data(self, value: Any) -> None:
         """Set the value from JSON. A value that is not a choice is added, so that it is shown and kept."""
         self.data = as_text(value)
-        if self.data == self._normally:
+        if self.data == self._default_value:
             self.data = ""
         elif self.data and self.data not in self._values:
             self.choices = [*(self.choices or ()), SelectChoice(self.data, self.data)]
 
     def process_formdata(self, valuelist: list[str]) -> None:
-        """From the browser."""
+        """Set the value from the submitted form."""
         self.data = valuelist[0] if valuelist else ""
 
     def json_value(self) -> Any:
@@ -244,28 +244,28 @@ class Switch(BooleanField):
 
     def __init__(self, label: str = "", normally: bool = False, **kwargs: Any) -> None:
         super().__init__(label, default=normally, **kwargs)
-        self._normally = normally
+        self._default_value = normally
 
     def process_data(self, value: Any) -> None:
-        """From JSON."""
-        self.data = self._normally if value is None else bool(value)
+        """Set the value from JSON."""
+        self.data = self._default_value if value is None else bool(value)
 
     def json_value(self) -> Any:
         """True or false."""
-        return UNSET if self.data == self._normally else bool(self.data)
+        return UNSET if self.data == self._default_value else bool(self.data)
 
 
 class Part(FormField):  # type: ignore[type-arg]  # generic only in the stubs
     """An object inside an object."""
 
     def process(self, formdata: Any, data: Any = None, extra_filters: Any = None) -> None:
-        """From the browser, or from JSON; a number stands for a range of itself."""
+        """Set the value from a form or from JSON; a number is a range with equal ends."""
         if isinstance(data, int):
             data = {"min": data, "max": data}
         super().process(formdata, {} if not isinstance(data, Mapping) else data)
 
     def json_value(self) -> Any:
-        """The object; unset when nothing in it was filled in."""
+        """Return the object; unset if nothing in it was entered."""
         found = payload(self.form)
         return found or UNSET
 
@@ -275,12 +275,12 @@ class Range(Part):
 
     def __init__(self, form_class: Any, label: str, shape: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(form_class, label, **kwargs)
-        self._normally = {name: shape[name].get("default") for name in ("min", "max")}
+        self._default_value = {name: shape[name].get("default") for name in ("min", "max")}
 
     def process(self, formdata: Any, data: Any = None, extra_filters: Any = None) -> None:
         """Parse the two values from a form or from JSON; a missing one is the default."""
         if isinstance(data, Mapping) and data:
-            data = {**self._normally, **data}
+            data = {**self._default_value, **data}
         super().process(formdata, data, extra_filters)
 
     def json_value(self) -> Any:
@@ -293,7 +293,7 @@ class Range(Part):
 
     @property
     def ends(self) -> list[Field]:
-        """Yield the two controls."""
+        """The two controls."""
         return [self.form["min"], self.form["max"]]
 
     @property
@@ -303,7 +303,7 @@ class Range(Part):
 
 
 def payload(form: BaseForm) -> dict[str, Any]:
-    """The JSON object that a form holds: what was filled in, under the names of its model."""
+    """Return the entered values of a form as a JSON object, by the names of its model."""
     found: dict[str, Any] = {}
     for field in form:
         reader = getattr(field, "json_value", None)

@@ -1,8 +1,8 @@
 """Forms from pydantic models.
 
-A form's controls are chosen by the JSON Schema of the model, which is what the catalogue serves and the documents
-print: whole numbers, decimals, switches, choices, lists with one value a line, objects inside objects, and JSON
-text for the rest. Labels come from the wire names, hints from the descriptions, placeholders from the defaults.
+The JSON Schema of the model, which the catalogue and the documentation also use, determines the controls: whole
+numbers, decimals, switches, choices, lists with one value per line, nested objects, and JSON text for everything else.
+Labels come from the names in the API, hints from the descriptions, placeholders from the defaults.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class ModelForm(BaseForm):
         self, formdata: Any = None, obj: Any = None, prefix: str = "", data: Any = None, **more: Any
     ) -> None:
         super().__init__(self.controls, prefix=prefix)
-        given = {**more, **(data or {})}  # a form inside a form gets its values by name
-        known = {
-            name: given.get(name, forms_controls.UNSET if name in self.anything else None)
+        values = {**more, **(data or {})}  # a form inside a form gets its values by name
+        initial = {
+            name: values.get(name, forms_controls.UNSET if name in self.anything else None)
             for name in self.names
         }
-        self.process(formdata, data=known)
+        self.process(formdata, data=initial)
         for field in self:
             field.pick = self.picks.get(field.short_name, {})
 
@@ -60,7 +60,7 @@ class ModelForm(BaseForm):
         def __getitem__(self, name: str) -> forms_controls.DrawnField: ...
 
     def payload(self) -> dict[str, Any]:
-        """The entered values."""
+        """Return the entered values."""
         return forms_controls.payload(self)
 
 
@@ -80,12 +80,12 @@ def bound(
     prefix: str = "",
     names: tuple[str, ...] | None = None,
 ) -> ModelForm:
-    """The model's form, filled from what a browser sent (`formdata`) or from a JSON object (`data`)."""
+    """Return the form of a model, filled from a submitted form (`formdata`) or from a JSON object (`data`)."""
     return form_class(model, names)(formdata, data=data, prefix=prefix)
 
 
 def keys(model: type[BaseModel]) -> tuple[str, ...]:
-    """The wire names of a model's keys that have a control, in its order."""
+    """Return the API names of the keys of a model that have a control, in the model's order."""
     return form_class(model).names
 
 
@@ -93,43 +93,51 @@ def inline(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the first few keys that fit on one line: numbers, checkboxes, choices, short texts; without those, lists
     and texts that grow. Keys picked from other templates are always included. With a connection, only it and its query
     are included."""
-    made = form_class(model)
-    kinds = {name: made.picks.get(name, {}).get("kind") for name in made.names}
+    form = form_class(model)
+    kinds = {name: form.picks.get(name, {}).get("kind") for name in form.names}
     if "connection" in kinds.values():
-        return tuple(name for name in made.names if kinds[name] in _FROM_CONNECTIONS)[:MOST_BESIDE_PICKS]
-    short = tuple(name for name in made.names if name in made.short)
+        return tuple(name for name in form.names if kinds[name] in _CONNECTION_KINDS)[:MOST_BESIDE_PICKS]
+    short = tuple(name for name in form.names if name in form.short)
     if any(kinds[name] == "template" for name in short):
         return short[:MOST_BESIDE_PICKS]
     short = short[:MOST_INLINE]
     return (
         short
-        or tuple(name for name in made.names if made.controls[name].field_class in _GROWING)[:MOST_GROWING]
+        or tuple(name for name in form.names if form.controls[name].field_class in _GROWING_CONTROLS)[
+            :MOST_GROWING
+        ]
     )
 
 
 def _form(schema: Schema, defs: Schema, names: Collection[str] | None = None) -> type[ModelForm]:
     properties = schema.get("properties", {})
-    wanted = [
+    included = [
         name for name in (properties if names is None else names) if name in properties and name != "fields"
     ]
     required = schema.get("required", ())
-    body: dict[str, Any] = {}
-    for name in wanted:
+    form_controls: dict[str, Any] = {}
+    for name in included:
         if not branches_of(properties[name], defs):
             continue  # always null: nothing to fill in
-        body[name] = control_of(name, properties[name], defs, required=name in required)
-    kept = {
-        "controls": body,
-        "names": tuple(body),
-        "short": frozenset(name for name in body if body[name].field_class in _SHORT),
-        "anything": frozenset(name for name in body if body[name].field_class is forms_controls.Anything),
-        "picks": {name: properties[name][picks.KEY] for name in body if picks.KEY in properties[name]},
+        form_controls[name] = control_of(name, properties[name], defs, required=name in required)
+    attributes = {
+        "controls": form_controls,
+        "names": tuple(form_controls),
+        "short": frozenset(
+            name for name in form_controls if form_controls[name].field_class in _SHORT_CONTROLS
+        ),
+        "anything": frozenset(
+            name for name in form_controls if form_controls[name].field_class is forms_controls.Anything
+        ),
+        "picks": {
+            name: properties[name][picks.KEY] for name in form_controls if picks.KEY in properties[name]
+        },
     }
-    return type("MadeForm", (ModelForm,), kept)
+    return type("MadeForm", (ModelForm,), attributes)
 
 
-_FROM_CONNECTIONS: Final = ("connection", "table", "column", "formula")
-_SHORT: Final = (
+_CONNECTION_KINDS: Final = ("connection", "table", "column", "formula")
+_SHORT_CONTROLS: Final = (
     forms_controls.Number,
     forms_controls.Line,
     forms_controls.Choice,
@@ -137,11 +145,11 @@ _SHORT: Final = (
     forms_controls.Anything,
     forms_controls.Range,
 )
-_GROWING: Final = (forms_controls.Lines, forms_controls.Text)
+_GROWING_CONTROLS: Final = (forms_controls.Lines, forms_controls.Text)
 
 
 def control_of(name: str, schema: Schema, defs: Schema, *, required: bool) -> Any:
-    """The control of one key, not yet bound to a form."""
+    """Return the control of one key, not yet bound to a form."""
     default = schema.get("default")
     branches = branches_of(schema, defs)
     label, common = label_of(name), {"description": schema.get("description", "")}
@@ -164,11 +172,15 @@ def control_of(name: str, schema: Schema, defs: Schema, *, required: bool) -> An
     if "object" in kinds:
         if schema.get(picks.KEY, {}).get("kind") == "range":
             shape = next(branch for branch in branches if branch.get("type") == "object")
-            return forms_controls.Range(_form(shape, defs), label, shape["properties"], **_plain(common))
+            return forms_controls.Range(
+                _form(shape, defs), label, shape["properties"], **_group_arguments(common)
+            )
         return _object(label, branches, defs, kinds, common)
     if "array" in kinds:
-        alone = bool(kinds & {"string", "integer", "number"})
-        return _array(label, next(b for b in branches if b.get("type") == "array"), defs, common, alone)
+        single_as_value = bool(kinds & {"string", "integer", "number"})
+        return _array(
+            label, next(b for b in branches if b.get("type") == "array"), defs, common, single_as_value
+        )
     if kinds <= {"integer", "number", "string"} and kinds & {"integer", "number"} and _is_number(branches):
         render |= {"step": "1" if kinds == {"integer"} else "any"}
         return forms_controls.Number(label, forms_controls.number, **common)
@@ -186,35 +198,37 @@ def _object(label: str, branches: list[Schema], defs: Schema, kinds: set[str], c
     shape = objects[0]
     if len(objects) == 1 and shape.get("properties") and kinds <= {"object", "integer"}:
         inner = _form(shape, defs)
-        ticked = {name for name in inner.names if inner.controls[name].field_class is forms_controls.Choices}
-        if set(inner.names) <= inner.short | ticked:
-            return forms_controls.Part(inner, label, **_plain(common))
+        checkboxes = {
+            name for name in inner.names if inner.controls[name].field_class is forms_controls.Choices
+        }
+        if set(inner.names) <= inner.short | checkboxes:
+            return forms_controls.Part(inner, label, **_group_arguments(common))
     return forms_controls.Json(label, **common)
 
 
-def _plain(common: dict[str, Any]) -> dict[str, Any]:
+def _group_arguments(common: dict[str, Any]) -> dict[str, Any]:
     return {"separator": ".", "description": common["description"]}
 
 
-def _array(label: str, schema: Schema, defs: Schema, common: dict[str, Any], alone: bool) -> Any:
+def _array(label: str, schema: Schema, defs: Schema, common: dict[str, Any], single_as_value: bool) -> Any:
     items = branches_of(schema.get("items", {}), defs)
     choices = _choices(items)
-    if choices is not None and len(choices) <= FEW_CHOICES and not alone:
+    if choices is not None and len(choices) <= FEW_CHOICES and not single_as_value:
         return forms_controls.Choices(label, [str(choice) for choice in choices], **common)
     kinds = {item.get("type", "any") for item in items}
     if kinds == {"string"}:
-        return forms_controls.Lines(label, alone=alone, **common)
+        return forms_controls.Lines(label, single_as_value=single_as_value, **common)
     if kinds <= {"integer", "number", "string"} and _is_number(items):
-        return forms_controls.Lines(label, forms_controls.number, alone=alone, **common)
+        return forms_controls.Lines(label, forms_controls.number, single_as_value=single_as_value, **common)
     if kinds & {"object", "array"} and "any" not in kinds and "string" not in kinds:
         return forms_controls.Json(label, **common)
     return forms_controls.Lines(
-        label, forms_controls.guess, forms_controls.guessed_text, alone=alone, **common
+        label, forms_controls.guess, forms_controls.guessed_text, single_as_value=single_as_value, **common
     )
 
 
 def branches_of(schema: Schema, defs: Schema) -> list[Schema]:
-    """The alternatives of a schema, references resolved, null left out."""
+    """Return the alternatives of a schema with references resolved, without null."""
     if "$ref" in schema:
         return branches_of(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
     for key in ("anyOf", "oneOf", "allOf"):
@@ -243,16 +257,16 @@ def _is_number(branches: list[Schema]) -> bool:
 
 
 def label_of(name: str) -> str:
-    """A wire name for people: `lineCount` and `line_count` are both "Line count"."""
-    words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name.replace("_", " ")).split()
-    plain = [word if word.isupper() and len(word) > 1 else word.lower() for word in words]
+    """Return the label for a name in the API: `lineCount` and `line_count` are both "Line count"."""
+    parts = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name.replace("_", " ")).split()
+    plain = [part if part.isupper() and len(part) > 1 else part.lower() for part in parts]
     text = " ".join(plain)
     return text[:1].upper() + text[1:]
 
 
 # Conversion of a browser's form for a model: an empty input is missing, and a single value of a list is a list.
 
-_TRIES = 4  # an object inside an object shows its own faults once those around it are gone
+_MAX_PASSES = 4  # errors of a nested object are reported only after those of its parent are corrected
 
 
 def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
@@ -271,38 +285,38 @@ def filled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
             kind = find(field["type"])
             if kind is not None:
                 filled(kind.Options, options)
-    for _ in range(_TRIES):
+    for _ in range(_MAX_PASSES):
         try:
             model.model_validate(values, strict=False)
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            if sum(_mend(values, item["loc"], item["type"]) for item in errors) == 0:
+            if sum(_correct(values, item["loc"], item["type"]) for item in errors) == 0:
                 break
         else:
             break
     return values
 
 
-def _mend(values: Any, path: Sequence[str | int], kind: str) -> bool:
+def _correct(values: Any, path: Sequence[str | int], kind: str) -> bool:
     """Return whether the value at `path`, or its nearest submitted parent, can be corrected in the form."""
-    held: Any = None  # the parent object or list
+    parent: Any = None  # the parent object or list
     key: str | int = ""
-    here: Any = values
+    value: Any = values
     for step in path:
-        if not isinstance(here, dict | list) or (isinstance(here, dict) and step not in here):
-            continue  # a step that pydantic put in: the branch of a union
-        if isinstance(here, list) and not (isinstance(step, int) and step < len(here)):
+        if not isinstance(value, dict | list) or (isinstance(value, dict) and step not in value):
+            continue  # a step that pydantic adds for the branch of a union
+        if isinstance(value, list) and not (isinstance(step, int) and step < len(value)):
             continue
-        held, key, here = here, step, here[step]  # type: ignore[index]  # of a dict or a list, as was just seen
-    if not isinstance(here, str) or held is None:
+        parent, key, value = value, step, value[step]  # type: ignore[index]  # of a dict or a list, as checked above
+    if not isinstance(value, str) or parent is None:
         return False
-    if not here:
-        del held[key]
+    if not value:
+        del parent[key]
         return True
-    if kind == "int_type" and isinstance(number := controls.integer(here), int):
-        held[key] = number
+    if kind == "int_type" and isinstance(number := controls.integer(value), int):
+        parent[key] = number
         return True
     if "list" in kind:
-        held[key] = [here]
+        parent[key] = [value]
         return True
     return False

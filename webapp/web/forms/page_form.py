@@ -87,7 +87,7 @@ class Hidden(HiddenField):
 
 
 class PageForm(BaseForm):
-    """A drawn form. `wrong` are its fields with an error, in the order of the page."""
+    """A rendered form. `wrong` are its fields with an error, in the order of the page."""
 
     if TYPE_CHECKING:
 
@@ -97,10 +97,10 @@ class PageForm(BaseForm):
     @property
     def wrong(self) -> list[controls.DrawnField]:
         """The fields with an error."""
-        return [one for one in self if one.errors]
+        return [item for item in self if item.errors]
 
     def owner(self, path: str) -> controls.DrawnField | None:
-        """The shown field that a fault's path leads to or into."""
+        """Return the visible field that the path of a fault leads to or into, or None."""
         while path:
             if path in self and self[path].control != "hidden":
                 return self[path]
@@ -118,19 +118,19 @@ class FormSpec:
     def __init__(
         self,
         model: type[BaseModel],
-        shown: Mapping[str, Control],
+        page_controls: Mapping[str, Control],
         *,
         codes: Mapping[str, str] | None = None,
         focus: str = "",
     ) -> None:
-        self.model, self.controls = model, dict(shown)
+        self.model, self.controls = model, dict(page_controls)
         self._codes, self._focus = codes or {}, focus
 
     @cached_property
     def rules(self) -> Mapping[str, Mapping[str, Any]]:
         """The constraints of the model for each field."""
         schema = self.model.model_json_schema(by_alias=True)
-        return {name: _rules(schema, name, shown) for name, shown in self.controls.items()}
+        return {name: _rules(schema, name, control) for name, control in self.controls.items()}
 
     def draw(
         self,
@@ -149,123 +149,128 @@ class FormSpec:
         does not show.
         """
         names = [name for name in self.controls if name not in set(without)]
-        given = choices or {}
-        form = PageForm({name: self._field(name, id, given.get(name)) for name in names})
-        form.process(sent, data={name: _at(data, name) for name in names})
-        for one in form:
-            one.required = self.rules[one.name]["required"]
-            one.control = self.controls[one.name].type
-            one.anchor = f"{one.id}-0" if one.control in ("radios", "checkboxes") else one.id
+        choices_by_name = choices or {}
+        form = PageForm({name: self._field(name, id, choices_by_name.get(name)) for name in names})
+        form.process(sent, data={name: _value_at(data, name) for name in names})
+        for item in form:
+            item.required = self.rules[item.name]["required"]
+            item.control = self.controls[item.name].type
+            item.anchor = f"{item.id}-0" if item.control in ("radios", "checkboxes") else item.id
         if error is not None:
-            self._place(form, error)
+            self._add_errors(form, error)
             if error.code == "validation_error":
-                self._require(form)
-        wanted = next((one.name for one in form.wrong), "")
-        if not wanted and not form.form_errors:
-            wanted = self._focus if focus is None else focus
-        for one in form:
-            one.focused = one.name == wanted
+                self._add_required_errors(form)
+        focused = next((item.name for item in form.wrong), "")
+        if not focused and not form.form_errors:
+            focused = self._focus if focus is None else focus
+        for item in form:
+            item.focused = item.name == focused
         return form
 
     def sent_in(self, sent: Any) -> bool:
         """Return whether a request came from this form, and not from another one at the same URL."""
-        return any(name in sent for name, shown in self.controls.items() if shown.type != "hidden")
+        return any(name in sent for name, control in self.controls.items() if control.type != "hidden")
 
     def check(self, sent: Any) -> None:
-        """Return `validation_error` for required fields that were left empty, if the model treats them as missing."""
+        """Raise `validation_error` for required fields that were left empty, even if the model accepts that."""
         form = self.draw(sent=sent)
-        self._require(form)
+        self._add_required_errors(form)
         if form.wrong:
-            raise validation_error(Fault(one.name, "missing", REQUIRED) for one in form.wrong)
+            raise validation_error(Fault(item.name, "missing", REQUIRED) for item in form.wrong)
 
     def _field(self, name: str, id: str, choices: Choices | None) -> Any:
-        shown, rules = self.controls[name], self.rules[name]
-        render: dict[str, Any] = dict(shown.attributes)
-        if shown.autocomplete:
-            render["autocomplete"] = shown.autocomplete
-        if shown.placeholder:
-            render["placeholder"] = shown.placeholder
-        if rules["required"] and shown.type not in ("checkboxes", "hidden"):
+        control, rules = self.controls[name], self.rules[name]
+        render: dict[str, Any] = dict(control.attributes)
+        if control.autocomplete:
+            render["autocomplete"] = control.autocomplete
+        if control.placeholder:
+            render["placeholder"] = control.placeholder
+        if rules["required"] and control.type not in ("checkboxes", "hidden"):
             render["required"] = True
         # A browser cuts off what is pasted into a password, unseen.
-        if "most" in rules and shown.type not in ("radios", "password", "file"):
+        if "most" in rules and control.type not in ("radios", "password", "file"):
             render.setdefault("maxlength", rules["most"])
         common: dict[str, Any] = {
             "id": id + name.rpartition(".")[2],
             "render_kw": render,
-            "description": shown.hint,
+            "description": control.hint,
         }
-        offered = [
-            one if isinstance(one, SelectChoice) else SelectChoice(*one)
-            for one in (choices if choices is not None else shown.choices or rules["options"])
+        options = [
+            choice if isinstance(choice, SelectChoice) else SelectChoice(*choice)
+            for choice in (choices if choices is not None else control.choices or rules["options"])
         ]
-        if shown.type == "hidden":
-            return Hidden(shown.label, **common)
-        if shown.type == "file":
-            return FileField(shown.label, **common)
-        if shown.type == "checkboxes":
-            return SelectMultipleField(shown.label, choices=offered, validate_choice=False, **common)
-        if shown.type == "radios":
-            return RadioField(shown.label, choices=offered, coerce=_text, validate_choice=False, **common)
-        if offered or choices is not None:
+        if control.type == "hidden":
+            return Hidden(control.label, **common)
+        if control.type == "file":
+            return FileField(control.label, **common)
+        if control.type == "checkboxes":
+            return SelectMultipleField(control.label, choices=options, validate_choice=False, **common)
+        if control.type == "radios":
+            return RadioField(control.label, choices=options, coerce=_text, validate_choice=False, **common)
+        if options or choices is not None:
             render.pop("maxlength", None)
-            return SelectField(shown.label, choices=offered, coerce=_text, validate_choice=False, **common)
-        if shown.type == "switch" or rules["kind"] == "boolean":
-            return controls.Switch(shown.label, **common)
+            return SelectField(control.label, choices=options, coerce=_text, validate_choice=False, **common)
+        if control.type == "switch" or rules["kind"] == "boolean":
+            return controls.Switch(control.label, **common)
         if rules["kind"] == "integer":
             render |= {key: rules[key] for key in ("min", "max") if key in rules}
-            return controls.Number(shown.label, widget=NumberInput(step="1"), **common)
-        if shown.type == "textarea" or (not shown.type and rules.get("most", 0) > LONG_TEXT):
-            return TextLine(shown.label, widget=TextArea(), **common)
-        widget = {"email": EmailInput(), "password": PasswordInput()}.get(shown.type, TextInput())
-        return TextLine(shown.label, widget=widget, secret=shown.type in ("code", "password"), **common)
+            return controls.Number(control.label, widget=NumberInput(step="1"), **common)
+        if control.type == "textarea" or (not control.type and rules.get("most", 0) > LONG_TEXT):
+            return TextLine(control.label, widget=TextArea(), **common)
+        widget = {"email": EmailInput(), "password": PasswordInput()}.get(control.type, TextInput())
+        return TextLine(control.label, widget=widget, secret=control.type in ("code", "password"), **common)
 
-    def _place(self, form: PageForm, error: ApiError) -> None:
-        """Put the faults of an error at the fields that they belong to."""
+    def _add_errors(self, form: PageForm, error: ApiError) -> None:
+        """Add the faults of an error to the fields that they belong to."""
         faults = error.details.get("fields")
         if not faults:
-            named = self._codes.get(error.code) or next((key for key in error.details if key in form), "")
+            path = self._codes.get(error.code) or next((key for key in error.details if key in form), "")
             faults = [
                 {
-                    "path": named,
+                    "path": path,
                     "code": error.code,
                     "message": error.message,
                     "hint": error.details.get("hint"),
                 }
             ]
         for fault in faults:
-            where = form.owner(str(fault["path"]))
+            item = form.owner(str(fault["path"]))
             text = fault["message"] + (f" {fault['hint']}" if fault.get("hint") else "")
-            if where is None:
+            if item is None:
                 form.form_errors.append(text)
                 continue
-            text = self._breach(where) or text
-            if text not in where.errors:
-                where.errors = [*where.errors, text]
+            text = self._error_message(item) or text
+            if text not in item.errors:
+                item.errors = [*item.errors, text]
 
-    def _require(self, form: PageForm) -> None:
+    def _add_required_errors(self, form: PageForm) -> None:
         """Add an error to every required field that was left empty, even if the model treats it as missing."""
-        for one in form:
-            if one.required and not one.errors and one.control not in ("hidden", "file") and not _filled(one):
-                one.errors = [self._breach(one)]
+        for item in form:
+            if (
+                item.required
+                and not item.errors
+                and item.control not in ("hidden", "file")
+                and not _is_filled(item)
+            ):
+                item.errors = [self._error_message(item)]
 
-    def _breach(self, one: controls.DrawnField) -> str:
-        """Which rule of the model the value of a field breaks, in a sentence; "" for none."""
-        rules, value = self.rules[one.name], one.data
-        several = one.control == "checkboxes"
-        if one.type in ("Switch", "FileField"):
+    def _error_message(self, item: controls.DrawnField) -> str:
+        """Return a message for the constraint of the model that the value of a field violates; "" if there is none."""
+        rules, value = self.rules[item.name], item.data
+        is_multiple = item.control == "checkboxes"
+        if item.type in ("Switch", "FileField"):
             return ""
-        if not _filled(one):
-            if not one.required:
+        if not _is_filled(item):
+            if not item.required:
                 return ""
-            return "Select at least one option." if several else REQUIRED
-        if isinstance(one, SelectField):
-            offered: list[Any] = list(
-                one.iter_choices()
+            return "Select at least one option." if is_multiple else REQUIRED
+        if isinstance(item, SelectField):
+            options: list[Any] = list(
+                item.iter_choices()
             )  # SelectChoice, which the type stubs confuse with tuples
-            known = {choice.value for choice in offered}
-            chosen = value if several else [value]
-            return "" if known.issuperset(chosen) else "Select one of the listed options."
+            allowed = {choice.value for choice in options}
+            chosen = value if is_multiple else [value]
+            return "" if allowed.issuperset(chosen) else "Select one of the listed options."
         text = str(value)
         if rules["kind"] == "integer":
             number, low, high = controls.integer(text.strip()), rules.get("min"), rules.get("max")
@@ -277,20 +282,20 @@ class FormSpec:
         if len(text) > rules.get("most", len(text)):
             return f"Enter at most {rules['most']:,} characters. You entered {len(text):,}."
         if "pattern" in rules and not re.search(rules["pattern"], text):
-            return self.controls[one.name].invalid
+            return self.controls[item.name].invalid
         return ""
 
 
-def _filled(one: controls.DrawnField) -> bool:
-    return bool(one.data.strip() if isinstance(one.data, str) else one.data)
+def _is_filled(item: controls.DrawnField) -> bool:
+    return bool(item.data.strip() if isinstance(item.data, str) else item.data)
 
 
-def _at(data: Mapping[str, Any] | None, name: str) -> Any:
+def _value_at(data: Mapping[str, Any] | None, name: str) -> Any:
     """Return the value in `data` at a dotted name such as `limits.rows_per_hour`."""
-    here: Any = data or {}
+    value: Any = data or {}
     for step in name.split("."):
-        here = here.get(step) if isinstance(here, Mapping) else None
-    return here
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
 
 
 def _text(value: Any) -> str:
@@ -299,26 +304,28 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _rules(schema: Schema, name: str, shown: Control) -> dict[str, Any]:
+def _rules(schema: Schema, name: str, control: Control) -> dict[str, Any]:
     """Return the constraints of a model for the value at `name`."""
-    defs, needed = schema.get("$defs", {}), True
-    here: Schema = schema
+    defs, is_required = schema.get("$defs", {}), True
+    current: Schema = schema
     for step in name.split("."):
-        objects = [one for one in branches_of(here, defs) if "properties" in one]
-        needed = needed and step in objects[0].get("required", ())
-        here = objects[0]["properties"][step]
-    branches = branches_of(here, defs)
+        objects = [branch for branch in branches_of(current, defs) if "properties" in branch]
+        is_required = is_required and step in objects[0].get("required", ())
+        current = objects[0]["properties"][step]
+    branches = branches_of(current, defs)
     rules: dict[str, Any] = {"kind": branches[0].get("type", "string")}
     inner = branches_of(branches[0].get("items", {}), defs) if rules["kind"] == "array" else branches
-    allowed = [option for one in inner for option in (one.get("enum") or [one.get("const")]) if option]
+    allowed = [
+        option for branch in inner for option in (branch.get("enum") or [branch.get("const")]) if option
+    ]
     rules["options"] = [(str(option), str(option)) for option in allowed]
-    for ours, theirs in (
+    for key, schema_key in (
         ("most", "maxLength"),
         ("min", "minimum"),
         ("max", "maximum"),
         ("pattern", "pattern"),
     ):
-        if theirs in branches[0]:
-            rules[ours] = branches[0][theirs]
-    rules["required"] = needed if shown.required is None else shown.required
+        if schema_key in branches[0]:
+            rules[key] = branches[0][schema_key]
+    rules["required"] = is_required if control.required is None else control.required
     return rules

@@ -34,7 +34,7 @@ _TITLES: Final = {
     "sap_client": "SAP client", "verify_tls": "Check the certificate", "api_key": "API key", "client_id": "Client ID",
     "query_params": "Query parameters", "in": "Sent in", "client_auth": "ID and secret are sent",
 }  # fmt: skip
-_WORDS: Final = {
+_CHOICE_TEXTS: Final = {
     ("auth", "none"): "none",
     ("auth", "basic"): "user and password (Basic)",
     ("auth", "bearer"): "bearer token",
@@ -79,7 +79,7 @@ _HINTS: Final = {
 
 
 def title_of(name: str) -> str:
-    """The name of a setting for people."""
+    """Return the label of a setting."""
     return _TITLES.get(name) or label_of(name)
 
 
@@ -92,39 +92,39 @@ def _number(text: str) -> int | float | str:
     if isinstance(found, int):
         return found
     try:
-        made = float(text)
+        number = float(text)
     except ValueError:
         return text
-    return made if math.isfinite(made) else text
+    return number if math.isfinite(number) else text
 
 
 class Numbers(forms_controls.Line):
-    """Numbers on one line, apart by commas or spaces."""
+    """Numbers on one line, separated by commas or spaces."""
 
     def process_data(self, value: Any) -> None:
-        """From JSON."""
+        """Set the value from JSON."""
         self.data = numbers(value) if isinstance(value, Sequence) and not isinstance(value, str) else ""
 
     def json_value(self) -> Any:
         """Return the numbers; anything else as text."""
         found = re.split(r"[\s,;]+", (self.data or "").strip())
-        return [_number(one) for one in found if one] or UNSET
+        return [_number(part) for part in found if part] or UNSET
 
 
 def numbers(values: Iterable[Any]) -> str:
     """Return numbers as the text of their control."""
-    return ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in values)
+    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
 class Pairs(forms_controls.Text):
-    """Names with values, `name: value` on each line; JSON is taken too, and shown where lines could not say it."""
+    """Names with values, `name: value` on each line. JSON is accepted too, and shown if lines are not enough."""
 
     def process_data(self, value: Any) -> None:
-        """From JSON."""
+        """Set the value from JSON."""
         if not isinstance(value, Mapping):
             self.data = "" if value is None else forms_controls.as_text(value)
-        elif all(_plain(name, one) for name, one in value.items()):
-            self.data = "\n".join(f"{name}: {one}" for name, one in value.items())
+        elif all(_fits_on_line(name, item) for name, item in value.items()):
+            self.data = "\n".join(f"{name}: {item}" for name, item in value.items())
         else:
             self.data = json.dumps(value, ensure_ascii=False, indent=1)
 
@@ -135,18 +135,18 @@ class Pairs(forms_controls.Text):
             return UNSET
         if text.startswith("{"):
             return forms_controls.guess(text)
-        lines = [one.strip() for one in text.splitlines() if one.strip()]
-        if not all(":" in one for one in lines):
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if not all(":" in line for line in lines):
             return text
-        found = (one.partition(":") for one in lines)
+        found = (line.partition(":") for line in lines)
         return {name.strip(): value.strip() for name, _, value in found}
 
 
-def _plain(name: str, value: Any) -> bool:
+def _fits_on_line(name: str, value: Any) -> bool:
     if not isinstance(value, str):
         return False
-    fits = value == value.strip() and name == name.strip() and not {"\n", "\r"} & {*name, *value}
-    return bool(fits and name and ":" not in name and not name.startswith("{"))
+    is_stripped = value == value.strip() and name == name.strip() and not {"\n", "\r"} & {*name, *value}
+    return bool(is_stripped and name and ":" not in name and not name.startswith("{"))
 
 
 # --- The tree ---------------------------------------------------------------------------------------------------
@@ -177,9 +177,9 @@ class Group:
         self.hint = _HINTS.get(self.short_name) or str(schema.get("description", ""))
         self.options: list[tuple[str, str, bool]] = []
         self.choice = ""
-        self._said = data if isinstance(data, Mapping) else {}
-        self._word: str | None = None
-        self._key: str | None = None
+        self._data = data if isinstance(data, Mapping) else {}
+        self._keyword: str | None = None
+        self._kind_key: str | None = None
         self.focused = False
         shape = self._shape(source, schema, data)
         self.parts: list[DrawnField | Group] = []
@@ -189,66 +189,74 @@ class Group:
     def _shape(self, source: _Source, schema: Schema, data: Any) -> Schema | None:
         """Return the object's schema, that of the selected kind if there are several; None for a keyword instead."""
         found = branches_of(schema, source.defs)
-        objects = [one for one in found if one.get("type") == "object"]
+        objects = [branch for branch in found if branch.get("type") == "object"]
         if "discriminator" in schema:
-            key = self._key = schema["discriminator"]["propertyName"]
-            kinds = {one["properties"][key]["const"]: one for one in objects}
+            key = self._kind_key = schema["discriminator"]["propertyName"]
+            kinds = {branch["properties"][key]["const"]: branch for branch in objects}
             sent = source.text(f"{self.name}.{key}")
-            chosen = self._chosen(
-                key, kinds, self._said.get(key) if sent is None else sent, next(iter(kinds))
+            chosen = self._select(
+                key, kinds, self._data.get(key) if sent is None else sent, next(iter(kinds))
             )
-            if self._said.get(key, next(iter(kinds))) != chosen:
-                self._said = {}
+            if self._data.get(key, next(iter(kinds))) != chosen:
+                self._data = {}
             return kinds.get(chosen)
-        words = [one["const"] for one in found if "const" in one]
-        if not words:
+        keywords = [branch["const"] for branch in found if "const" in branch]
+        if not keywords:
             return objects[0]
         sent = source.text(f"{self.name}.is")
-        held = ELSE if isinstance(data, Mapping) else data
-        chosen = self._chosen("is", ["", *words, ELSE], held if sent is None else sent, "")
-        self._word = chosen
+        selected = ELSE if isinstance(data, Mapping) else data
+        chosen = self._select("is", ["", *keywords, ELSE], selected if sent is None else sent, "")
+        self._keyword = chosen
         return objects[0] if chosen == ELSE else None
 
-    def _chosen(self, key: str, kinds: Iterable[str], sent: Any, otherwise: str) -> str:
-        chosen = str(sent) if sent else otherwise
+    def _select(self, key: str, kinds: Iterable[str], sent: Any, default: str) -> str:
+        chosen = str(sent) if sent else default
         self.choice = f"{self.name}.{key}"
-        self.options = [(one, _WORDS.get((self.short_name, one), one), one == chosen) for one in kinds]
+        self.options = [
+            (kind, _CHOICE_TEXTS.get((self.short_name, kind), kind), kind == chosen) for kind in kinds
+        ]
         return chosen
 
     def _fill(
         self, source: _Source, shape: Schema, normal: Mapping[str, Any], names: Sequence[str] | None = None
     ) -> None:
         required = shape.get("required", ())
-        wanted = {
-            name: {**told, "default": normal[name]} if normal.get(name) is not None else told
-            for name, told in shape.get("properties", {}).items()
-            if (names is None or name in names) and name != self._key
+        schemas = {
+            name: {**property_schema, "default": normal[name]}
+            if normal.get(name) is not None
+            else property_schema
+            for name, property_schema in shape.get("properties", {}).items()
+            if (names is None or name in names) and name != self._kind_key
         }
-        inner = {
+        groups = {
             name
-            for name, told in wanted.items()
-            if any(one.get("properties") for one in branches_of(told, source.defs))
+            for name, property_schema in schemas.items()
+            if any(part.get("properties") for part in branches_of(property_schema, source.defs))
         }
-        made = {
-            name: _control(name, told, source.defs, name in required)
-            for name, told in wanted.items()
-            if name not in inner
+        controls = {
+            name: _control(name, property_schema, source.defs, name in required)
+            for name, property_schema in schemas.items()
+            if name not in groups
         }
-        self._defaults = {name: told.get("default") for name, told in wanted.items()}
-        form = PageForm(made, prefix=f"{self.name}." if self.name else "")
-        form.process(source.formdata, data={name: self._said.get(name) for name in made})
-        for name, told in wanted.items():
-            if name in inner:
-                where = f"{self.name}.{name}" if self.name else name
-                self.parts.append(Group(source, where, told, self._said.get(name), normal.get(name)))
+        self._defaults = {name: property_schema.get("default") for name, property_schema in schemas.items()}
+        form = PageForm(controls, prefix=f"{self.name}." if self.name else "")
+        form.process(source.formdata, data={name: self._data.get(name) for name in controls})
+        for name, property_schema in schemas.items():
+            if name in groups:
+                group_name = f"{self.name}.{name}" if self.name else name
+                self.parts.append(
+                    Group(source, group_name, property_schema, self._data.get(name), normal.get(name))
+                )
                 continue
             field = form[name]
-            field.sealed, field.required = bool(told.get("secret")), name in required
-            field.group = told.get("group")
+            field.sealed, field.required = bool(property_schema.get("secret")), name in required
+            field.group = property_schema.get("group")
             if isinstance(field, forms_controls.Choice):
-                words = {str(at): told for (of, at), told in _WORDS.items() if of == name}
+                texts = {value: text for (setting, value), text in _CHOICE_TEXTS.items() if setting == name}
                 choices: list[Any] = list(field.choices or ())  # SelectChoice, which the stubs do not know
-                field.choices = [SelectChoice(one.value, words.get(one.label, one.label)) for one in choices]
+                field.choices = [
+                    SelectChoice(choice.value, texts.get(choice.label, choice.label)) for choice in choices
+                ]
             self.parts.append(field)
 
     @property
@@ -257,7 +265,7 @@ class Group:
         return self.payload() is not UNSET
 
     def controls(self) -> Iterator[DrawnField | Group]:
-        """Itself and all below it."""
+        """Yield this group and all controls and groups in it."""
         yield self
         for part in self.parts:
             if isinstance(part, Group):
@@ -271,28 +279,28 @@ class Group:
         A default value that a control omits is kept if it was set explicitly before. Otherwise the setting would seem
         to change, and the user would have to enter the secret again.
         """
-        if self._word is not None and self._word != ELSE:
-            return self._word or UNSET
+        if self._keyword is not None and self._keyword != ELSE:
+            return self._keyword or UNSET
         found: dict[str, Any] = {}
         for part in self.parts:
             name = part.short_name
             value = part.payload() if isinstance(part, Group) else part.json_value()
             if value is None or value == "":
                 value = UNSET
-            if value is UNSET and name in self._said and self._said[name] == self._defaults.get(name, UNSET):
-                value = self._said[name]
+            if value is UNSET and name in self._data and self._data[name] == self._defaults.get(name, UNSET):
+                value = self._data[name]
             if value is not UNSET:
                 found[name] = value
-        if self._key is not None:
-            chosen = next((value for value, _, on in self.options if on), None)
-            usual = chosen == self.options[0][0] and not found and self._key not in self._said
-            return UNSET if usual else {self._key: chosen, **found}
-        return found if found or self._word == ELSE else UNSET
+        if self._kind_key is not None:
+            chosen = next((value for value, _, is_selected in self.options if is_selected), None)
+            is_default = chosen == self.options[0][0] and not found and self._kind_key not in self._data
+            return UNSET if is_default else {self._kind_key: chosen, **found}
+        return found if found or self._keyword == ELSE else UNSET
 
 
 @cache
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a model, which pydantic makes anew each time. Not changed."""
+    """Return the JSON schema of a model, cached because pydantic generates it each time. Do not change it."""
     return model.model_json_schema(by_alias=True)
 
 
@@ -316,7 +324,11 @@ class SettingsForm(Group):
         schema = _schema(model)
         self._names = names
         super().__init__(
-            _Source(schema.get("$defs", {}), formdata), name, schema, data, {**_made(model), **(normal or {})}
+            _Source(schema.get("$defs", {}), formdata),
+            name,
+            schema,
+            data,
+            {**_object_defaults(model), **(normal or {})},
         )
 
     def _fill(
@@ -325,12 +337,12 @@ class SettingsForm(Group):
         super()._fill(source, shape, normal, names or self._names)
 
     def values(self) -> dict[str, Any]:
-        """The settings that were filled in."""
+        """Return the settings that were entered."""
         found = self.payload()
         return {} if found is UNSET else dict(found)
 
     def placed(self, faults: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-        """Messages by the name of the control, or of the group, that they belong to; all others are left out."""
+        """Return the messages by the name of the control or group that they belong to, without all others."""
         known = {part.name: part for part in self.controls() if part is not self}
         found: dict[str, str] = {}
         for fault in faults:
@@ -339,42 +351,46 @@ class SettingsForm(Group):
                 if steps[0] != self.name:
                     continue
                 steps = steps[1:]
-            here = self.name
-            for step in steps:  # steps that pydantic put in, the branch of a union, are passed over
-                name = f"{here}.{step}" if here else step
-                here = name if name in known else here
-            if here != self.name and here not in found:
-                found[here] = _worded(known[here], fault)
+            current = self.name
+            for step in steps:  # skip steps that pydantic adds for the branches of a union
+                name = f"{current}.{step}" if current else step
+                current = name if name in known else current
+            if current != self.name and current not in found:
+                found[current] = _error_message(known[current], fault)
         return found
 
 
 def places(
     forms: Iterable[PageForm | SettingsForm | ModelForm], faults: Mapping[str, str]
 ) -> list[tuple[str, str, str]]:
-    """The controls with a fault in the order of a page, as (id, label, message); the first of them gets the focus."""
+    """Return the controls with errors in the order of the page, as (id, label, message). The first gets the focus."""
     found: list[tuple[DrawnField | Group, str, str, str]] = []
     for form in forms:
         for part in form.controls() if isinstance(form, SettingsForm) else form:
             if part.name in faults:
                 label = part.title if isinstance(part, Group) else part.label.text
-                at = (part.choice or part.name) if isinstance(part, Group) else part.id
-                found.append((part, at, label, faults[part.name]))
+                element_id = (part.choice or part.name) if isinstance(part, Group) else part.id
+                found.append((part, element_id, label, faults[part.name]))
     if found:
         found[0][0].focused = True
-    return [one[1:] for one in found]
+    return [entry[1:] for entry in found]
 
 
-def _made(model: type[BaseModel]) -> dict[str, Any]:
+def _object_defaults(model: type[BaseModel]) -> dict[str, Any]:
     """Return defaults that are objects, which a schema does not contain."""
     found = {
         info.alias or name: info.get_default(call_default_factory=True)
         for name, info in model.model_fields.items()
         if not info.is_required()
     }
-    return {name: one.model_dump(by_alias=True) for name, one in found.items() if isinstance(one, BaseModel)}
+    return {
+        name: default.model_dump(by_alias=True)
+        for name, default in found.items()
+        if isinstance(default, BaseModel)
+    }
 
 
-def _worded(part: DrawnField | Group, fault: Mapping[str, Any]) -> str:
+def _error_message(part: DrawnField | Group, fault: Mapping[str, Any]) -> str:
     if isinstance(part, Pairs) and fault["code"] == "wrong_type":
         return "One on each line, as name: value."
     if isinstance(part, forms_controls.Number) and fault["code"] == "wrong_type":
@@ -388,8 +404,8 @@ def _worded(part: DrawnField | Group, fault: Mapping[str, Any]) -> str:
     if fault["code"] == "missing" or (fault["code"] == "too_short" and not getattr(part, "data", "")):
         return "This is needed."
     text = str(fault["message"])
-    more = f" {fault['hint']}" if fault.get("hint") else ""
-    return text[:1].upper() + text[1:] + more
+    hint = f" {fault['hint']}" if fault.get("hint") else ""
+    return text[:1].upper() + text[1:] + hint
 
 
 def _is_json(part: forms_controls.Json) -> bool:
@@ -401,9 +417,9 @@ def _is_json(part: forms_controls.Json) -> bool:
 
 
 def _control(name: str, schema: Schema, defs: Schema, required: bool) -> Any:
-    """The control of one setting that is no group."""
+    """Return the control of one setting that is not a group."""
     found = branches_of(schema, defs)
-    kinds = {one.get("type", "any") for one in found}
+    kinds = {branch.get("type", "any") for branch in found}
     label, default = title_of(name), schema.get("default")
     common: dict[str, Any] = {"description": schema.get("description") or _HINTS.get(name, "")}
     render: dict[str, Any] = {"aria-required": "true"} if required else {}
@@ -414,7 +430,7 @@ def _control(name: str, schema: Schema, defs: Schema, required: bool) -> Any:
             f"{default:g}" if isinstance(default, float) else forms_controls.as_text(default)
         )
     common["render_kw"] = render
-    if kinds == {"object"} and all(_of_texts(one) for one in found):
+    if kinds == {"object"} and all(_has_text_values(branch) for branch in found):
         render["placeholder"] = "name: value"
         return Pairs(label, **common)
     if kinds & {"any", "object"}:
@@ -422,18 +438,24 @@ def _control(name: str, schema: Schema, defs: Schema, required: bool) -> Any:
     if kinds <= {"integer", "number"}:
         return forms_controls.Number(label, _number, **{**common, "render_kw": {**render, "step": "any"}})
     if kinds == {"array"}:
-        items = {one.get("type") for array in found for one in branches_of(array.get("items", {}), defs)}
+        items = {
+            branch.get("type") for array in found for branch in branches_of(array.get("items", {}), defs)
+        }
         if items <= {"integer", "number"}:
             return Numbers(
                 label, **{**common, "render_kw": {"placeholder": numbers(default) if default else ""}}
             )
-    if kinds == {"string"} and not any("enum" in one or "const" in one for one in found):
+    if kinds == {"string"} and not any("enum" in branch or "const" in branch for branch in found):
         return (forms_controls.Text if schema.get("multiline") else forms_controls.Line)(label, **common)
-    made = control_of(name, schema, defs, required=required)
-    made.args = (label, *made.args[1:])
-    return made
+    control = control_of(name, schema, defs, required=required)
+    control.args = (label, *control.args[1:])
+    return control
 
 
-def _of_texts(schema: Schema) -> bool:
-    told = schema.get("additionalProperties")
-    return isinstance(told, Mapping) and told.get("type") == "string" and not schema.get("properties")
+def _has_text_values(schema: Schema) -> bool:
+    value_schema = schema.get("additionalProperties")
+    return (
+        isinstance(value_schema, Mapping)
+        and value_schema.get("type") == "string"
+        and not schema.get("properties")
+    )
