@@ -105,7 +105,7 @@ def flows(service: push_job.Service, clear: Callable[[], object]) -> Iterator[tu
         yield "log line, from the program to SQL", passed(write)
         feed = events.of(application()).attach(FollowedRun(run.id), lines=True)
         after = feed.reached
-        following = events.following(application(), feed, after)
+        following = events.log_events(application(), feed, after)
 
         def follow() -> None:
             events.of(application()).look(feed)

@@ -68,7 +68,7 @@ def wide(columns: int = 500) -> bytes:
 def imported(raw: bytes, name: str) -> list[Any]:
     """Return the drafts of a file, ready to be saved."""
     words = compilation.vocabulary()
-    return drafts.drafted(formats.read(Source(raw, name), "auto", words), words, 10)
+    return drafts.draft_tables(formats.read(Source(raw, name), "auto", words), words, 10)
 
 
 def by_hand(raw: bytes) -> list[str]:

@@ -216,7 +216,7 @@ def of_openapi(whole: dict[str, Any], raw: bytes, rows: int) -> Result:
             continue
         began = time.process_time()
         try:
-            (one,) = tables.settled([tables.drafted(entity, None, [entity], {}, None, words)], words)
+            (one,) = tables.make_valid([tables.draft_table(entity, None, [entity], {}, None, words)], words)
             bodies = Renderer(request_of(entity), "").bodies(_generated(one.fields, rows))
         except (ConnectorError, ApiError, ValueError) as error:
             result.fail(f"not generated: {str(error)[:50]}", rows, name)
@@ -245,7 +245,7 @@ def of_schema(path: Path, raw: bytes, rows: int, registry: Any) -> Result | None
     signal.alarm(SECONDS)
     try:
         read = formats.read(Source(raw, path.name), "json_schema", words)
-        made = drafts.drafted(read, words, 100)
+        made = drafts.draft_tables(read, words, 100)
         rows_of = {one.entity.name: (one, _generated(one.fields, rows)) for one in made}
     except (Unreadable, ConnectorError, ApiError, ValueError, TimeoutError) as error:
         if "references another one" in str(error):

@@ -22,7 +22,7 @@ from webapp.monitoring import metrics
 
 def run(export_id: str) -> None:
     """Create an export's file, or start again if a worker was lost. Every attempt produces the same bytes."""
-    with leased(exports.KIND, export_id, may=exports.whole(export_id)) as work:
+    with leased(exports.KIND, export_id, may=exports.single_file_condition(export_id)) as work:
         _create_file(work, exports.order(work.id), work.save)
     exports.settle(export_id)
 

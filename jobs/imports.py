@@ -16,7 +16,7 @@ def run(import_id: str) -> None:
         def tell() -> None:
             nonlocal progress
             work.check()
-            if (now := background.told(file)) != progress:
+            if (now := background.read_progress(file)) != progress:
                 progress = now
                 work.save(**progress)
 
@@ -33,6 +33,6 @@ def run(import_id: str) -> None:
             key = order.make(Reading(str(file), tell), before_saving)
         finally:
             db.session.remove()
-        work.save(**background.told(file))
+        work.save(**background.read_progress(file))
         work.finish(result_key=key)
     background.settle(import_id)

@@ -90,7 +90,7 @@ class NotificationSender:
         """Create events for finished work and start due deliveries, up to the concurrency limit. Does not
         wait for them."""
         with self.app.app_context():
-            count = notifications.tell(self.now) + notifications.send_pending(self.now)
+            count = notifications.notify_finished(self.now) + notifications.send_pending(self.now)
             if count:
                 log.info("created %d events", count)
             while not self._stopping.is_set():
@@ -229,7 +229,7 @@ def _enqueue_waiting(client: redis.Redis, kind: str, now: datetime) -> int:
     return sum(jobs_queue.ring(client, kind, work_id) for work_id in missing)
 
 
-def mine(client: redis.Redis, owner: str) -> bool:
+def is_active(client: redis.Redis, owner: str) -> bool:
     """Whether this sweeper is the active one. If Redis is unavailable, every sweeper is."""
     try:
         return bool(client.eval(_HOLD, 1, LEASE_KEY, owner, round(limits.SWEEPER_LEASE_SECONDS * 1000)))
@@ -309,7 +309,7 @@ class Sweeper:
                 health.describe(client, health.SWEEPER, self.owner, {"since": self.since})
             except redis.RedisError as error:
                 log.warning("Redis is unavailable: %s", error)
-            if not mine(client, self.owner):
+            if not is_active(client, self.owner):
                 return
             metrics.hand_over_now()
             try:

@@ -101,7 +101,7 @@ def path_in(item: Mapping[str, Any], value: Any, prefix: str = "") -> str:
     return path
 
 
-def meant(faults: Sequence[Fault]) -> list[Fault]:
+def without_other_alternatives(faults: Sequence[Fault]) -> list[Fault]:
     """Return errors of pydantic without those of alternatives that a value was not meant for: it reports the errors
     of all of them."""
     return [fault for fault in faults if not _is_of_other_alternative(fault, faults)]

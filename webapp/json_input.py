@@ -23,14 +23,14 @@ from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 from webapp import limits
 
 
-def joined(value: Any) -> Any:
+def lenient_integer(value: Any) -> Any:
     """Return a number without a fraction as int, and all other values unchanged, to be validated by the model."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def alone(value: Any) -> Any:
-    """Like `joined`, and reject other types here, for models that are not strict."""
-    found = joined(value)
+def strict_integer(value: Any) -> Any:
+    """Like `lenient_integer`, and reject other types here, for models that are not strict."""
+    found = lenient_integer(value)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise PydanticKnownError("int_type")
     return found
@@ -51,7 +51,10 @@ def _patch_integers(node: Any, read: Any) -> None:
     if isinstance(node, dict):
         if node.get("type") in ("list", "set") and node.get("max_length") is None:
             node["max_length"] = limits.MAX_JSON_ELEMENTS  # each can have errors
-        if node.get("type") == "function-before" and node["function"]["function"] in (joined, alone):
+        if node.get("type") == "function-before" and node["function"]["function"] in (
+            lenient_integer,
+            strict_integer,
+        ):
             return
         items = [(key, item) for key, item in node.items() if key not in _NOT_VALIDATED]
     elif isinstance(node, list):
@@ -68,7 +71,7 @@ class Model(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _patched_schema(source, handler, joined)
+        return _patched_schema(source, handler, lenient_integer)
 
 
 class ExactModel(BaseModel):
@@ -76,7 +79,7 @@ class ExactModel(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _patched_schema(source, handler, alone)
+        return _patched_schema(source, handler, strict_integer)
 
 
 # --- Words of enumerations ----------------------------------------------------------------------------------

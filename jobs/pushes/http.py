@@ -23,7 +23,7 @@ import pyarrow as pa
 from jobs.lease import Lease, Released
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import hide_rows, hide_together, keys_of, stopped, table_refused
-from jobs.pushes.table import KEYLESS, Part, canary, made, orphan_reason
+from jobs.pushes.table import KEYLESS, Part, canary, generate_rows, orphan_reason
 from webapp import limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.channel import LOCATION, Channel, RowOutcome, Rows
@@ -146,7 +146,7 @@ class Caller:
 
     def _generate(self, numbers: np.ndarray) -> Part:
         with self._app.app_context():
-            return made(self.order, self.place, numbers)
+            return generate_rows(self.order, self.place, numbers)
 
     # --- Sending ---
 
@@ -201,7 +201,7 @@ class Caller:
         self.book.close()
         while numbers := self.book.without_token(self.place, self.sending.size):
             self.work.check()
-            part = made(self.order, self.place, np.array(numbers, np.int64))
+            part = generate_rows(self.order, self.place, np.array(numbers, np.int64))
             sendable = part.numbers[part.sendable]
             rows = self._rows(part, sendable)
             in_doubt = [

@@ -23,7 +23,7 @@ from jobs.pushes import http
 from jobs.pushes import wait as pushes_wait
 from jobs.pushes.failures import bad_rows, keys_of, refusal, stopped, table_refused
 from jobs.pushes.http import Caller, TargetUnavailable
-from jobs.pushes.table import ManyRejected, Sender, made
+from jobs.pushes.table import ManyRejected, Sender, generate_rows
 from jobs.pushes.wait import Watch
 from webapp import clock, limits
 from webapp.connections.models import Connection
@@ -352,7 +352,7 @@ class Runner:
             """Return how many of the rows the target rejects without some columns. All are rolled back."""
             table.use(planning.without_columns(spec, without))
             self.work.check()
-            batch = made(self.order, place, numbers).batch
+            batch = generate_rows(self.order, place, numbers).batch
             orphans: int = len(numbers) - batch.num_rows
             if not batch.num_rows:
                 return orphans

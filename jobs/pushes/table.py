@@ -56,7 +56,7 @@ def orphan_reason(table: TableRows) -> str:
     return f'Its column "{lost[0]}" needs a row of "{lost[1]}", and none was delivered.'
 
 
-def made(order: Order, place: int, numbers: np.ndarray) -> Part:
+def generate_rows(order: Order, place: int, numbers: np.ndarray) -> Part:
     """Generate rows of a table, or only the first ones if all would take too much memory. Rows whose parent
     has no key, or that have none themselves, are left out. Raises validation_error if a single row is too
     large."""
@@ -166,7 +166,7 @@ class Sender:
 
     def _generate(self, numbers: np.ndarray) -> Part:
         with self._app.app_context():
-            part = made(self.order, self.place, numbers)
+            part = generate_rows(self.order, self.place, numbers)
         if self.undo or not self.order.transactions:
             return part  # without transactions, the target may be replaced in the meantime
         return replace(part, send=self.target.prepare(part.batch))

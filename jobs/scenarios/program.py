@@ -46,7 +46,7 @@ def base(settings: Settings) -> Path:
 
 
 @contextmanager
-def made(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[Place]:
+def run_folders(settings: Settings, run_id: str, epoch: int, code: str) -> Iterator[Place]:
     """Create the folders of a run, with its code as `main.py`, and remove them when the block ends."""
     root = base(settings) / f"{run_id}.{epoch}"
     place = Place(root / "code", root / "uploads", root / "outputs")
@@ -126,7 +126,7 @@ def protected(setting: str) -> Mode:
     return mode(cast(Setting, setting))
 
 
-def box(
+def sandbox_spec(
     settings: Settings, run: Run, place: Place, environment: Path, variables: Mapping[str, str]
 ) -> SandboxSpec:
     """Return the specification of the program's sandbox."""

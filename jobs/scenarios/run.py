@@ -129,7 +129,7 @@ class Runner:
             if actor is None or not actor.can("run", order.run.team_id):
                 raise CannotStart("maker_missing")
             retention.make_room_for_log(order.run.workspace_id, clock.now())
-            with program.made(self.settings, self.work.id, self.work.epoch, order.code) as place:
+            with program.run_folders(self.settings, self.work.id, self.work.epoch, order.code) as place:
                 environment = self._prepare(order, place)
                 end = self._run(order, place, environment)
                 self._end(end, place)
@@ -183,7 +183,7 @@ class Runner:
         with self.work.transaction() as session:
             key = run_completion.issue(session, run, str(run.created_by), clock.now())
         variables = program.variables(self.settings, run, place, key, self.secrets)
-        box = program.box(self.settings, run, place, environment, variables)
+        box = program.sandbox_spec(self.settings, run, place, environment, variables)
         output, into = os.pipe()
         with contextlib.suppress(OSError, AttributeError):  # a smaller pipe is only slower
             fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, limits.RUN_PIPE_BYTES)
@@ -216,7 +216,7 @@ class Runner:
     def save_usage(self) -> None:
         """Save the resource usage and the number of rows generated so far."""
         with reading() as session:
-            rows = run_completion.rows_made(session, session.get_one(Run, self.work.id))
+            rows = run_completion.count_generated_rows(session, session.get_one(Run, self.work.id))
         self.work.save(rows_generated=rows, **self.chart.columns())
 
     # --- After it -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.fakes import h2
 from webapp.connectors.base import Connector, Stage
 from webapp.connectors.oracle.connector import OracleConnector
 from webapp.connectors.oracle.session import OracleSession
-from webapp.connectors.verification import staged
+from webapp.connectors.verification import run_stages
 
 
 class InH2(OracleConnector):
@@ -23,7 +23,7 @@ class InH2(OracleConnector):
 
     def stages(self) -> Iterator[Stage]:
         with self.open() as session:
-            yield from staged((("permission", session.permitted), ("sample", session.sampled)))
+            yield from run_stages((("permission", session.permitted), ("sample", session.sampled)))
 
 
 class OracleKind(SqlKind):

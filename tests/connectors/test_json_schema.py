@@ -203,7 +203,7 @@ CASES = {
 def rows_of(schema, count=25):
     words = compilation.vocabulary()
     read = formats.read(Source(json.dumps(schema).encode(), "case.json"), "json_schema", words)
-    (draft,) = drafts.drafted(read, words, 100)
+    (draft,) = drafts.draft_tables(read, words, 100)
     bound = BoundPlan(
         compile_plan(parse(draft.fields), words), GenerationContext("s", datetime(2026, 1, 1, tzinfo=UTC))
     )
@@ -242,7 +242,7 @@ def test_unknown_types_are_reported_as_errors():
         "properties": {"a": {"type": "text"}, "b": {"type": "text"}},
     }
     read = formats.read(Source(json.dumps(schema).encode(), "case.json"), "json_schema", words)
-    (draft,) = drafts.drafted(read, words, 100)
+    (draft,) = drafts.draft_tables(read, words, 100)
     told = 'JSON Schema has no type "text".'
     assert [(one.state, one.reason) for one in draft.found] == [
         ("red", f"Plain text stands for it: {told}"),

@@ -233,7 +233,9 @@ def test_a_server_that_says_nothing_is_given_up(listener, monkeypatch):
 def test_a_server_that_is_starting_is_not_a_missing_database(said):
     import psycopg
 
-    from webapp.connectors.postgresql.errors import at_connect
+    from webapp.connectors.postgresql.errors import convert_connect_error
 
-    told = at_connect(psycopg.OperationalError(f"connection failed: FATAL:  {said}"), "db.example.org")
+    told = convert_connect_error(
+        psycopg.OperationalError(f"connection failed: FATAL:  {said}"), "db.example.org"
+    )
     assert (told.reason, told.transient) == ("starting", True)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.connectors.base import REASONS, ConnectorError, WriteSpec
-from webapp.connectors.column_values import fitted, hexed, of_objects, read
+from webapp.connectors.column_values import convert_to_column, hexed, of_objects, read
 from webapp.connectors.row_isolation import BatchSizer, RowRejection, isolate_bad_rows
 from webapp.connectors.schema import Column, Entity
 from webapp.connectors.sql import base as sql
@@ -118,11 +118,11 @@ def test_states_are_of_a_row_or_of_the_whole(state, of_row, reason):
 
 def test_values_are_fitted_to_their_columns():
     text, whole, binary = Column("c", "text", ""), Column("c", "integer", ""), Column("c", "binary", "")
-    assert fitted(pa.array([1.0, 2.5, None]), whole).to_pylist() == ["1", "2.5", None]
-    assert fitted(pa.array(["é", None]), binary).to_pylist() == ["é".encode(), None]
-    assert fitted(pa.array([{"a": 1}, None]), text).to_pylist() == ['{"a":1}', None]
-    assert fitted(pa.array([1], pa.int16()), whole).type == pa.int64()
-    assert fitted(pa.array(["a"], pa.large_string()), text).type == pa.string()
+    assert convert_to_column(pa.array([1.0, 2.5, None]), whole).to_pylist() == ["1", "2.5", None]
+    assert convert_to_column(pa.array(["é", None]), binary).to_pylist() == ["é".encode(), None]
+    assert convert_to_column(pa.array([{"a": 1}, None]), text).to_pylist() == ['{"a":1}', None]
+    assert convert_to_column(pa.array([1], pa.int16()), whole).type == pa.int64()
+    assert convert_to_column(pa.array(["a"], pa.large_string()), text).type == pa.string()
 
 
 @given(st.lists(st.none() | st.binary()))

@@ -90,7 +90,7 @@ def test_a_format_without_a_date_is_rejected(source):
 def test_a_format_that_distinguishes_days_is_unique(tokens, one, other):
     source = "".join(tokens)
     try:
-        apart = dates.tells_apart(source, day=True, clock=False)
+        apart = dates.is_injective(source, day=True, clock=False)
     except dates.DateFormatError:
         return
     texts = dates.formatter(source)(pa.array([one, other])).to_pylist()

@@ -214,5 +214,5 @@ def test_reports_of_parts_are_added_up():
         whole = {"kind": "counted", "distinct": 9, "share": 1.0, "found": found, "expected": 0.5}
         return [{"column": "a", "values": values, "survivors": 0, "whole_column": whole}]
 
-    [told] = leaks.merged([part(10, 1), part(5, 2)])
+    [told] = leaks.merge_reports([part(10, 1), part(5, 2)])
     assert (told["values"], told["whole_column"]["found"], told["whole_column"]["expected"]) == (15, 3, 1.0)

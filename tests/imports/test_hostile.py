@@ -25,7 +25,7 @@ def imported(content: str | bytes, name: str = "", form: str = "auto"):
     raw = content.encode() if isinstance(content, str) else content
     words = compilation.vocabulary()
     read = formats.read(Source(raw, name), form, words)
-    made = drafts.drafted(read, words, 10)
+    made = drafts.draft_tables(read, words, 10)
     for one in made:
         if not any(field["type"] == "reference" for field in one.fields):
             compile_plan(parse(one.fields), words)  # it can be saved

@@ -19,7 +19,7 @@ from webapp.row_templates.services import compilation
 def drafted(schema: dict[str, Any]) -> drafts.Draft:
     words = compilation.vocabulary()
     read = formats.read(Source(json.dumps(schema).encode(), "wide.json"), "json_schema", words)
-    (made,) = drafts.drafted(read, words, 10)
+    (made,) = drafts.draft_tables(read, words, 10)
     return made
 
 

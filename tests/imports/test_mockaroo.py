@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from webapp.imports.readers.mockaroo_formulas import Untranslatable, translated
+from webapp.imports.readers.mockaroo_formulas import Untranslatable, translate
 
 
 def imported(edith, *columns, **more):
@@ -217,7 +217,7 @@ NAMES = {"kind": "kind", "first name": 'field("first name")', "born": "born", "n
     ],
 )  # fmt: skip
 def test_a_ruby_formula_is_translated(ruby, ours):
-    assert translated(ruby, NAMES.get) == ours
+    assert translate(ruby, NAMES.get) == ours
 
 
 @pytest.mark.parametrize(
@@ -235,5 +235,5 @@ def test_a_ruby_formula_is_translated(ruby, ours):
 )
 def test_what_has_no_counterpart_is_said(ruby):
     with pytest.raises(Untranslatable) as caught:
-        translated(ruby, NAMES.get)
+        translate(ruby, NAMES.get)
     assert str(caught.value)

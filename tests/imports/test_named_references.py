@@ -9,7 +9,7 @@ from webapp.imports.inference.named_references import named_references
 from webapp.imports.readers import formats
 from webapp.imports.readers.base import Source
 from webapp.imports.services import drafts
-from webapp.imports.services.tables import sampled
+from webapp.imports.services.tables import sample_rows
 from webapp.row_templates.services import compilation
 
 
@@ -116,7 +116,7 @@ def test_parent_may_be_null_and_refers_to_the_same_table() -> None:
 def test_imported_script_links_tables_without_foreign_keys_and_says_so() -> None:
     script = b"CREATE TABLE users (id int PRIMARY KEY, name text); CREATE TABLE posts (id int PRIMARY KEY, user_id int)"
     words = compilation.vocabulary()
-    users, posts = drafts.drafted(formats.read(Source(script, "a.sql"), "auto", words), words, 10)
+    users, posts = drafts.draft_tables(formats.read(Source(script, "a.sql"), "auto", words), words, 10)
     link = posts.found[1]
     assert link.field == {
         "name": "user_id", "type": "reference", "options": {"template_id": "entity:users", "field": "id"},
@@ -133,8 +133,8 @@ def test_imported_script_links_tables_without_foreign_keys_and_says_so() -> None
 def test_key_of_a_number_and_a_language_never_repeats() -> None:
     script = b"CREATE TABLE links (page int NOT NULL, lang text NOT NULL, PRIMARY KEY (page, lang))"
     words = compilation.vocabulary()
-    (links,) = drafts.drafted(formats.read(Source(script, "a.sql"), "auto", words), words, 10)
-    rows = sampled(links, words, True)
+    (links,) = drafts.draft_tables(formats.read(Source(script, "a.sql"), "auto", words), words, 10)
+    rows = sample_rows(links, words, True)
     assert len(rows) == 64
     assert len({tuple(row.values()) for row in rows}) == 64
     assert {one.field["unique"] for one in links.found if one.field} == {"key"}

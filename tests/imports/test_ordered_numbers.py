@@ -7,7 +7,7 @@ import pytest
 from webapp.imports.readers import formats
 from webapp.imports.readers.base import Source
 from webapp.imports.services import drafts
-from webapp.imports.services.tables import sampled
+from webapp.imports.services.tables import sample_rows
 from webapp.row_templates.services import compilation
 
 
@@ -15,8 +15,8 @@ def rows(columns: str) -> list[dict[str, object]]:
     """Rows of a table with these columns and checks."""
     words = compilation.vocabulary()
     script = f"CREATE TABLE t (id int PRIMARY KEY, {columns})".encode()
-    (draft,) = drafts.drafted(formats.read(Source(script, "a.sql"), "auto", words), words, 10)
-    return sampled(draft, words, blanks=False)
+    (draft,) = drafts.draft_tables(formats.read(Source(script, "a.sql"), "auto", words), words, 10)
+    return sample_rows(draft, words, blanks=False)
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,7 @@ def test_a_scenario_gets_the_networks_that_the_operator_named_and_no_part_of_the
     place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
     for networks, first in (((), "closed"), (("none",), "closed"), (("127.0.0.0/8",), "orders")):
         settings = Settings(**given, target_networks=networks)
-        box = program.box(settings, run, place, tmp_path, {})
+        box = program.sandbox_spec(settings, run, place, tmp_path, {})
         ended = lab.run(
             FETCHING, network=box.network, networks=box.networks, hidden=box.hidden, env={"PLACES": places}
         )
@@ -355,9 +355,9 @@ def test_the_default_networks_of_connections_are_not_opened_to_programs(tmp_path
     assert "127.0.0.0/8" in plain.reachable_networks
     run = Run(settings={"network": "full", "timeout_seconds": 60})
     place = SimpleNamespace(code=tmp_path, uploads=tmp_path, outputs=tmp_path)
-    assert program.box(plain, run, place, tmp_path, {}).networks == ()
+    assert program.sandbox_spec(plain, run, place, tmp_path, {}).networks == ()
     named = replace(plain, target_networks=("10.0.0.0/8",))
-    assert program.box(named, run, place, tmp_path, {}).networks == ("10.0.0.0/8",)
+    assert program.sandbox_spec(named, run, place, tmp_path, {}).networks == ("10.0.0.0/8",)
 
 
 def test_parts_of_the_service_are_read_from_the_settings():

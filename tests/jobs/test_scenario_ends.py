@@ -235,5 +235,5 @@ def test_rows_are_those_the_program_had_made_with_its_key(running):
             audit_log.record(who, action, ("template", "tpl_x"), join=True, rows=rows)
         db.session.commit()
         with reading() as session:
-            assert run_completion.rows_made(session, session.get_one(Run, run_id)) == 15
+            assert run_completion.count_generated_rows(session, session.get_one(Run, run_id)) == 15
         db.session.remove()

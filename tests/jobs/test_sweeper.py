@@ -119,12 +119,12 @@ def test_redis_down_still_ends_what_is_lost(new_export, row, clock, tmp_path):
 
 
 def test_one_sweeper_sweeps_at_a_time(client):
-    assert sweeper.mine(client, "a:1")
-    assert not sweeper.mine(client, "b:2")
-    assert sweeper.mine(client, "a:1")
+    assert sweeper.is_active(client, "a:1")
+    assert not sweeper.is_active(client, "b:2")
+    assert sweeper.is_active(client, "a:1")
     client.flushall()
-    assert sweeper.mine(client, "b:2")
-    assert not sweeper.mine(client, "a:1")
+    assert sweeper.is_active(client, "b:2")
+    assert not sweeper.is_active(client, "a:1")
 
 
 def test_a_sweeper_runs_until_it_is_stopped_and_the_next_one_takes_over(app, new_export, rings, clock):
@@ -141,4 +141,4 @@ def test_a_sweeper_runs_until_it_is_stopped_and_the_next_one_takes_over(app, new
     assert turns == [1, 1]
     assert len(rings()) == 1
     assert health.alive(redis_client(), health.SWEEPER, 0) == 0
-    assert sweeper.mine(redis_client(), "next:1")
+    assert sweeper.is_active(redis_client(), "next:1")

@@ -10,7 +10,7 @@ from tests.net import sending
 from tests.net.sending import SECRET, failing, send
 from webapp import limits
 from webapp.connectors.http.authentication import ApiKeyAuth
-from webapp.net.urls import shown
+from webapp.net.urls import display_url
 
 target = sending.target
 other = sending.other
@@ -117,7 +117,7 @@ def test_five_redirects_are_followed(session, target):
 
 def test_a_url_for_people_has_no_secrets():
     assert (
-        shown(f"https://me:{SECRET}@example.org:8443/a/b?key={SECRET}#{SECRET}")
+        display_url(f"https://me:{SECRET}@example.org:8443/a/b?key={SECRET}#{SECRET}")
         == "https://example.org:8443/a/b"
     )
 

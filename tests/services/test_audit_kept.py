@@ -56,7 +56,7 @@ def test_a_workspace_that_goes_for_good_takes_its_trail_along(trail):
     with reading() as session:
         for model in (AuditEntry, AuditSeal, AuditPending, AuditHead):
             assert not session.scalars(sa.select(model).where(model.workspace_id == workspace)).all()
-    assert seals.kept_head(workspace) is None
+    assert seals.stored_head(workspace) is None
 
 
 # --- Retention ----------------------------------------------------------------------------------------------

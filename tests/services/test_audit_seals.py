@@ -169,7 +169,7 @@ def test_seals_deleted_at_the_end_are_detected_by_the_separate_head(trail):
 
 def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(trail):
     _, workspace = trail
-    before = audit_seals.kept_head(workspace)
+    before = audit_seals.stored_head(workspace)
     cut_last_seal(workspace)
     unguarded("DELETE FROM audit_pending")
     audit_log.record(actors.system(workspace), "test.after")
@@ -183,10 +183,10 @@ def test_the_sweeper_does_not_write_over_a_head_that_the_chain_does_not_hold(tra
             {"w": workspace, "e": entry},
         )
     audit_seals.seal_all(clock.now())
-    assert audit_seals.kept_head(workspace) == before
+    assert audit_seals.stored_head(workspace) == before
     assert first_misfit(workspace)[2].endswith("seal 2.")
     audit_seals.anchor_anew(workspace, clock.now())
-    assert audit_seals.kept_head(workspace)["hash"] != before["hash"]
+    assert audit_seals.stored_head(workspace)["hash"] != before["hash"]
 
 
 def test_an_unsealed_entry_that_is_deleted_is_named(trail):

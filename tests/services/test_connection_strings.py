@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.connections.services.settings import MASK, hidden, is_clear, masked_connection_string
+from webapp.connections.services.settings import MASK, is_clear, masked_connection_string, secrets_in
 
 SECRET = "canary"
 
@@ -96,7 +96,7 @@ def test_an_invalid_connection_string_is_shown_completely_masked():
     ],
 )
 def test_the_secrets_of_a_connection_string_are_known(text, secrets):
-    assert set(hidden(text)) == secrets
+    assert set(secrets_in(text)) == secrets
 
 
 @pytest.mark.parametrize(

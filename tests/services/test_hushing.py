@@ -105,7 +105,7 @@ def test_a_secret_in_a_traceback_is_cut(formatter):
     ],
 )
 def test_a_likely_secret_is_redacted_even_if_unknown(text):
-    told = process_log.hushed(text)
+    told = process_log.redact(text)
     for part in (
         CANARY,
         CANARY.replace(" ", ""),
@@ -130,7 +130,7 @@ def test_a_likely_secret_is_redacted_even_if_unknown(text):
     ],
 )
 def test_a_value_that_is_not_a_secret_is_kept(text):
-    assert process_log.hushed(text) == text
+    assert process_log.redact(text) == text
 
 
 def test_the_credentials_of_the_request_in_hand_are_cut(app):
@@ -151,12 +151,12 @@ def test_the_credentials_of_the_request_in_hand_are_cut(app):
 def test_secrets_of_the_settings_are_known_from_the_start(app):
     settings = app.config["SETTINGS"]
     process_log.learn_settings(settings)
-    assert settings.secret_key not in process_log.hushed(f"oops {settings.secret_key}")
-    assert settings.vault_keys[0] not in process_log.hushed(f"oops {settings.vault_keys[0]}")
+    assert settings.secret_key not in process_log.redact(f"oops {settings.secret_key}")
+    assert settings.vault_keys[0] not in process_log.redact(f"oops {settings.vault_keys[0]}")
 
 
 def test_only_a_limited_number_of_secrets_is_remembered():
     for number in range(limits.HUSHED_KNOWN + 10):
         process_log.learn(f"secret-{number:06}")
     assert len(process_log._known) == limits.HUSHED_KNOWN
-    assert "secret-000509" not in process_log.hushed("x secret-000509 y")
+    assert "secret-000509" not in process_log.redact("x secret-000509 y")

@@ -9,7 +9,7 @@ import pytest
 
 from webapp.connectors.schema import Column, Entity
 from webapp.generation.services.row_makers import Field
-from webapp.pushes.services.mapping import RequestedMapping, mapped, plain, singular, words
+from webapp.pushes.services.mapping import RequestedMapping, letters_and_digits, map_columns, singular, words
 
 
 def table(*columns: Column, name: str = "customers", **more) -> Entity:
@@ -27,13 +27,13 @@ def fields(*names: str | Field) -> dict[str, Field]:
 
 def found(given: dict[str, Field], entity: Entity, **asked) -> dict[str, str | None]:
     """Field by column, of those that get one."""
-    made = mapped(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
+    made = map_columns(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
     assert made.faults == []
     return {cell.column.name: cell.field for cell in made.cells if cell.filled}
 
 
 def codes(given: dict[str, Field], entity: Entity, **asked) -> list[tuple[str, str]]:
-    made = mapped(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
+    made = map_columns(given, entity, RequestedMapping(**{"mapping": {}, "computed": {}, **asked}))
     return [(fault.path, fault.code) for fault in made.faults]
 
 
@@ -104,7 +104,7 @@ def test_every_column_without_a_field_has_a_reason():
         text("note"),
         text("email"),
     )
-    made = mapped(fields("id", "full", "email"), table(*columns), RequestedMapping({}, {}))
+    made = map_columns(fields("id", "full", "email"), table(*columns), RequestedMapping({}, {}))
     assert {cell.column.name: cell.skipped for cell in made.cells} == {
         "id": "identity", "full": "computed", "made": "default", "note": "nullable", "email": "",
     }  # fmt: skip
@@ -166,4 +166,4 @@ def test_words_are_found_in_any_notation():
     assert [singular(one) for one in ("addresses", "companies", "status", "orders")] == [
         "address", "company", "statu", "order",
     ]  # fmt: skip
-    assert plain("Ünï-Code 9") == "unicode9"
+    assert letters_and_digits("Ünï-Code 9") == "unicode9"

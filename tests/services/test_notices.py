@@ -36,7 +36,7 @@ def ended(app, cast, status="failed", minutes=10.0, kind=Export, **columns):
             session.add(
                 kind(**made, status=status, finished_at=now, created_at=now - timedelta(minutes=minutes))
             )
-        notifications.tell()
+        notifications.notify_finished()
         with writing() as session:
             return [one.subject for one in session.query(Mail).order_by(Mail.id)]
 

@@ -147,10 +147,10 @@ def test_a_start_stores_what_is_pinned_and_names_what_is_missing(fresh, edith, h
     pin(first["id"], other.stem)
     storage.of(fresh).delete(vocabularies.key_of(PRESENT))
     fresh.extensions[vocabularies._KEPT].clear()
-    assert vocabularies.secure() == [other.stem]
+    assert vocabularies.store_pinned() == [other.stem]
     assert set(vocabularies.stored()) == {PRESENT}
     (home / other.name).symlink_to(other)
-    assert vocabularies.secure() == []
+    assert vocabularies.store_pinned() == []
     assert set(vocabularies.stored()) == {PRESENT, other.stem}
 
 

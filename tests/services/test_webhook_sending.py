@@ -72,7 +72,7 @@ class Hooked:
 
     def tell(self):
         with self.app.app_context():
-            return notifications.tell(self.now)
+            return notifications.notify_finished(self.now)
 
     def send(self, later=0.0):
         """Send all that is due; returns the outcomes."""

@@ -41,7 +41,7 @@ class Place:
     def bring(self, revision: str = "head") -> None:
         """Its database at a revision, and its keys."""
         self.put_keys()
-        database.bring(self.settings, revision)
+        database.migrate_to(self.settings, revision)
 
     def connect(self) -> Any:
         """A transaction on its database."""
@@ -124,7 +124,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory, shared_redis: str) -> Pat
     """A database file at this release's revision, made once; tests work on copies."""
     folder = tmp_path_factory.mktemp("migrated")
     env = {"SECRET_KEY": SECRET_KEY, "VAULT_KEYS": VAULT_KEY, "ROWSMITH_DATA_DIR": str(folder)}
-    database.bring(Settings.from_env({**env, "REDIS_URL": shared_redis}))
+    database.migrate_to(Settings.from_env({**env, "REDIS_URL": shared_redis}))
     fold(folder / "rowsmith.db")
     return folder / "rowsmith.db"
 

@@ -12,7 +12,16 @@ from pathlib import Path
 import orjson
 import pytest
 
-from webapp.backup.archive import FORMAT, MANIFEST, BackupError, Manifest, Reader, TablePart, Writer, told
+from webapp.backup.archive import (
+    FORMAT,
+    MANIFEST,
+    BackupError,
+    Manifest,
+    Reader,
+    TablePart,
+    Writer,
+    as_backup_errors,
+)
 
 ROWS = b'["a", 1]\n["b", 2]\n'
 
@@ -54,7 +63,7 @@ def test_a_whole_backup_is_read_as_it_was_written(file):
 def test_a_backup_that_fails_leaves_nothing(file):
     with (
         pytest.raises(BackupError, match=r"the disk of .* is full"),
-        told("It was not made", file.parent),
+        as_backup_errors("It was not made", file.parent),
         Writer(file),
     ):
         raise OSError(28, "No space left on device")

@@ -15,7 +15,7 @@ from tests.cli.conftest import ROOT, clean_environment
 from tests.fakes.clamd import Clamd
 from webapp.access.models import Workspace
 from webapp.cli import doctor_machine, doctor_service
-from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
+from webapp.cli.findings import FAIL, OK, WARN, Finding, Installation, run_checks, worst
 from webapp.connections.models import Secret
 from webapp.extensions import make_redis, writing
 from webapp.monitoring import health
@@ -129,7 +129,7 @@ def test_a_check_that_stumbles_is_a_finding_and_the_others_are_heard():
     def stumbles(_patient):
         raise RuntimeError("no such luck")
 
-    found = looked(Patient(ROOT), [("first", stumbles), ("python", doctor_machine.python)])
+    found = run_checks(Installation(ROOT), [("first", stumbles), ("python", doctor_machine.python)])
     assert [(one.name, one.state) for one in found] == [("first", FAIL), ("python", OK)]
 
 

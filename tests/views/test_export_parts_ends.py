@@ -97,9 +97,9 @@ def test_an_export_whose_last_worker_died_before_telling_it_ends_all_the_same(
     do(*parts_of(export["id"])[:4])
     row(ExportPart, parts_of(export["id"])[4], status="failed", finished_at=clock.now())
     with app.app_context():
-        assert len(exports_services.untold()) == 1
+        assert len(exports_services.stalled_parts()) == 1
         sweeper.sweep(redis_client(), clock.now())
-        assert exports_services.untold() == []
+        assert exports_services.stalled_parts() == []
     ended = edith.get(f"/exports/{export['id']}").json
     assert (ended["status"], ended["error"]["code"]) == ("failed", "internal_error")
     assert rows_used(edith) == 40_000

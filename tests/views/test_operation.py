@@ -411,7 +411,7 @@ def test_running_work_of_other_workspaces_is_only_shown_by_kind(app, cast, held)
         mallory = actor_of(cast.mallory_inc)
         (seen,) = operations_work.processes(mallory)
         assert (seen.about["kind"], seen.about["id"]) == ("export", None)
-        assert operations_work.going_on(mallory) == []
+        assert operations_work.unfinished_work(mallory) == []
 
 
 def actor_of(workspace_id):

@@ -33,7 +33,7 @@ class BackupError(Exception):
 
 
 @contextmanager
-def told(failure: str, folder: Path) -> Iterator[None]:
+def as_backup_errors(failure: str, folder: Path) -> Iterator[None]:
     """Convert exceptions of disks, storages and databases to `BackupError`. `failure`: "The backup was not created";
     `folder`: where it writes."""
     try:

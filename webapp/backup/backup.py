@@ -25,7 +25,7 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import database
-from webapp.backup.archive import BackupError, Lacking, Manifest, Reader, TablePart, Writer, told
+from webapp.backup.archive import BackupError, Lacking, Manifest, Reader, TablePart, Writer, as_backup_errors
 from webapp.backup.database import Table
 from webapp.config import Settings
 from webapp.extensions import READS, db
@@ -416,7 +416,7 @@ def make(
 ) -> Manifest:
     """Write a backup of the service with these settings to `path`, and return its manifest. Needs the application
     context. Without `files`, it contains only the database. Error: BackupError; nothing has changed then."""
-    with told("The backup was not created", path.parent), Writer(path, replace=replace) as writer:
+    with as_backup_errors("The backup was not created", path.parent), Writer(path, replace=replace) as writer:
         copied_files = Files(storage.of(current_app), writer)
         if files:
             copied_files.copy_new()  # most of them, before the snapshot begins
@@ -520,7 +520,10 @@ def verify(path: Path) -> Manifest:
 
 def found(settings: Settings) -> str:
     """Return the revision of the database. Error: BackupError for one without tables, or of a newer release."""
-    with told("The database was not checked", settings.data_dir), snapshot(settings) as connection:
+    with (
+        as_backup_errors("The database was not checked", settings.data_dir),
+        snapshot(settings) as connection,
+    ):
         revision = database.revision(connection)
     if revision is None:
         raise BackupError(

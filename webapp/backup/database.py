@@ -65,7 +65,7 @@ def on(settings: Settings, url: str) -> Settings:
     return dataclasses.replace(settings, database_url=url)
 
 
-def bring(settings: Settings, revision: str = "head") -> None:
+def migrate_to(settings: Settings, revision: str = "head") -> None:
     """Migrate the database of these settings to a revision, from any other one. Raises the error of the migration."""
     app = create_app(settings, routes=False)
     quiet = logging.getLogger("alembic").level

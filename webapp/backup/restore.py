@@ -30,7 +30,7 @@ from webapp.access import actors
 from webapp.access.models import Workspace
 from webapp.audit.services import audit_log
 from webapp.backup import backup, database
-from webapp.backup.archive import BackupError, Manifest, Reader, synced, told
+from webapp.backup.archive import BackupError, Manifest, Reader, as_backup_errors, synced
 from webapp.backup.backup import engine
 from webapp.backup.database import REVISION, Table
 from webapp.config import Settings
@@ -50,7 +50,7 @@ def migrate(settings: Settings) -> None:
         if settings.is_sqlite:
             _migrate_copy(settings)
         else:
-            database.bring(settings)
+            database.migrate_to(settings)
     except BackupError:
         raise
     except Exception as error:  # a migration may raise any exception
@@ -60,10 +60,10 @@ def migrate(settings: Settings) -> None:
 
 def _migrate_copy(settings: Settings) -> None:
     place = SqlitePlace(settings)
-    with told("The migration failed. The database is unchanged", settings.data_dir):
+    with as_backup_errors("The migration failed. The database is unchanged", settings.data_dir):
         place.copy()
         try:
-            database.bring(database.on(settings, place.url))
+            database.migrate_to(database.on(settings, place.url))
             place.look()
         except BaseException:
             place.give_up()
@@ -505,7 +505,7 @@ class Restored:
     ended: dict[str, list[str]] = field(default_factory=dict)
 
 
-def look(reader: Reader) -> None:
+def check_backup(reader: Reader) -> None:
     """Check that a backup is complete, and not of a newer release. Error: BackupError."""
     if not database.known(reader.manifest.revision):
         raise BackupError(
@@ -515,7 +515,7 @@ def look(reader: Reader) -> None:
     reader.check()
 
 
-def occupied(settings: Settings) -> list[str]:
+def existing_data(settings: Settings) -> list[str]:
     """Return a sentence about each part of an existing installation. Needs the application's context."""
     found = []
     if not place_of(settings).is_empty():
@@ -536,14 +536,14 @@ def restore(
     manifest = reader.manifest
     done = Restored(manifest, database.head())
     place = place_of(settings)
-    with told("Nothing was restored", settings.data_dir):
+    with as_backup_errors("Nothing was restored", settings.data_dir):
         place.begin()
         try:
             done.rows = _load(settings, reader, place)
             tell(
                 f"database: {done.rows:,} rows in {len(manifest.tables)} tables, revision {manifest.revision}"
             )
-            database.bring(database.on(settings, place.url))
+            database.migrate_to(database.on(settings, place.url))
             _prepare_database(settings, place, done)
             keys = backup.put_back(reader, storage.of(current_app))
             done.files = len(keys)
@@ -553,7 +553,7 @@ def restore(
             raise
         take_keys()
         place.take_over()
-    with told(
+    with as_backup_errors(
         "The database is restored, but files are not all in their place: run it again", settings.data_dir
     ):
         backup.put_targets_back(reader, settings.data_dir)
@@ -564,7 +564,7 @@ def restore(
 def _load(settings: Settings, reader: Reader, place: Place) -> int:
     """Create the tables of the backup's revision, load its rows, and return their number."""
     manifest = reader.manifest
-    database.bring(database.on(settings, place.url), manifest.revision)
+    database.migrate_to(database.on(settings, place.url), manifest.revision)
     tables = [database.Table(name, one.columns, tuple(one.key)) for name, one in manifest.tables.items()]
     database.matching(columns_of(place.url), tables)
     counts = place.load(tables, ((one, reader.lines(manifest.tables[one.name].part)) for one in tables))

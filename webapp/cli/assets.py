@@ -38,7 +38,7 @@ FILES: Final = {
 }
 
 
-def wanted() -> str:
+def expected_stamp() -> str:
     """Return the stamp of a static/vendor that matches the lock file and the table above."""
     return hashlib.sha256(LOCK.read_bytes() + repr(sorted(FILES.items())).encode()).hexdigest()
 
@@ -47,7 +47,9 @@ def current(static: Path) -> bool:
     """Return whether a static folder contains the browser code of the current lock file."""
     stamp = static / "vendor" / ".stamp"
     try:
-        return stamp.read_text() == wanted() and all((stamp.parent / name).is_file() for name in FILES)
+        return stamp.read_text() == expected_stamp() and all(
+            (stamp.parent / name).is_file() for name in FILES
+        )
     except OSError:
         return False
 
@@ -106,7 +108,7 @@ def _build(static: Path) -> None:
             (fresh / name).write_bytes(
                 b"\n".join((scratch / "node_modules" / one).read_bytes() for one in sources)
             )
-        (fresh / ".stamp").write_text(wanted())
+        (fresh / ".stamp").write_text(expected_stamp())
         place = static / "vendor"
         if place.exists():
             place.rename(scratch / "old")

@@ -81,12 +81,12 @@ def _verify(arguments: argparse.Namespace) -> int:
         head = {"number": int(number), "hash": hash}
     reports = [verify(one, head) for one in ids]
     for report in reports:
-        for line in told(report):
+        for line in report_lines(report):
             print(line)
     return 1 if any(report.misfits for report in reports) else 0
 
 
-def told(report: Report) -> list[str]:
+def report_lines(report: Report) -> list[str]:
     """Return a report as lines, the first misfit first."""
     counts = f"{_counted(report.entries, 'entry', 'entries')} in {_counted(report.seals, 'seal', 'seals')}"
     if report.removed:

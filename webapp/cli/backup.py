@@ -16,10 +16,10 @@ from typing import Final
 
 from webapp import clock, limits
 from webapp.backup import backup, database, restore
-from webapp.backup.archive import BackupError, Manifest, Reader, told
+from webapp.backup.archive import BackupError, Manifest, Reader, as_backup_errors
 from webapp.cli import assets, doctor, operator
 from webapp.cli.datadir import CliError, DataDir, resolve
-from webapp.cli.findings import FAIL, Patient
+from webapp.cli.findings import FAIL, Installation
 from webapp.cli.prepare import secure_vocabularies
 from webapp.config import Settings
 from webapp.paths import ROOT
@@ -31,7 +31,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
     if path.is_dir():
         path /= f"rowsmith-{clock.now():%Y%m%dT%H%M%SZ}.zip"
     if arguments.verify:
-        with operator.sentences():
+        with operator.as_cli_errors():
             manifest = backup.verify(path)
         print(f"{path} is whole.")
         return _report_backup(path, manifest)
@@ -40,7 +40,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
             "--include-keys writes the keys in plain, --passphrase-file seals them: say one of the two."
         )
     data = DataDir(resolve(arguments.data_dir, os.environ))
-    with operator.sentences():
+    with operator.as_cli_errors():
         file = arguments.passphrase_file
         passphrase = backup.passphrase_of(operator.from_caller(file)) if file else ""
     env = data.environment(os.environ)
@@ -53,7 +53,9 @@ def run_backup(arguments: argparse.Namespace) -> int:
             plain_keys=arguments.include_keys,
             passphrase=passphrase,
         )
-        with told("The backup is written, but could not be recorded in the audit log", path.parent):
+        with as_backup_errors(
+            "The backup is written, but could not be recorded in the audit log", path.parent
+        ):
             backup.note(manifest)
     print(f"{path} is written.")
     return _report_backup(path, manifest)
@@ -98,12 +100,12 @@ _KEY_NAMES: Final = ("SECRET_KEY", "VAULT_KEYS")
 def run_restore(arguments: argparse.Namespace) -> int:
     """Check the backup, the keys and the existing installation, and then restore the backup."""
     data = DataDir(resolve(arguments.data_dir, os.environ))
-    with operator.sentences(), Reader(operator.from_caller(arguments.file)) as reader:
-        restore.look(reader)
+    with operator.as_cli_errors(), Reader(operator.from_caller(arguments.file)) as reader:
+        restore.check_backup(reader)
         with operator.stopped(data, os.environ):
             key_ring = KeyRing(arguments, data, reader)
             with operator.application_for(key_ring.environment()) as settings:
-                if (existing := restore.occupied(settings)) and not arguments.force_empty:
+                if (existing := restore.existing_data(settings)) and not arguments.force_empty:
                     raise CliError(
                         f"This installation is not empty: {', '.join(existing)}. --force-empty replaces all of it."
                     )
@@ -226,7 +228,7 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
                 ) from error
             print(f"The database is at revision {head}; it was at {old_revision}.")
             secure_vocabularies()
-    found = doctor.examine(Patient(ROOT, arguments.data_dir))
+    found = doctor.examine(Installation(ROOT, arguments.data_dir))
     failed = [one for one in found if one.state == FAIL and one.name in _UPGRADE_CHECKS]
     for one in failed:
         print(f"FAIL  {one.name}  {one.told}" + (f"  mend: {one.mend}" if one.mend else ""))

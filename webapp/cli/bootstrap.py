@@ -87,14 +87,14 @@ def ensure(lock: str) -> Path:
     """Install `lock` if necessary, and return the environment's interpreter."""
     venv = venv_dir()
     if not installed(venv, lock):
-        with alone(venv):
+        with installation_lock(venv):
             if not installed(venv, lock):
                 install(venv, lock)
     return python_of(venv)
 
 
 @contextmanager
-def alone(venv: Path) -> Iterator[None]:
+def installation_lock(venv: Path) -> Iterator[None]:
     """Lock `venv` against parallel installations. The kernel releases the lock with the process."""
     try:
         venv.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from webapp.cli.findings import FAIL, OK, WARN, Finding, Patient, looked, worst
+from webapp.cli.findings import FAIL, OK, WARN, Finding, Installation, run_checks, worst
 
 HOME: Final = Path(__file__).resolve().parents[2]
 # Modules with CHECKS, and what it means when one cannot be imported.
@@ -23,7 +23,7 @@ _LABELS: Final = {OK: "ok  ", WARN: "warn", FAIL: "FAIL"}
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings. Returns 1 if one of them is a failure."""
-    found = examine(Patient(HOME, arguments.data_dir))
+    found = examine(Installation(HOME, arguments.data_dir))
     state = worst(found)
     if arguments.json:
         print(json.dumps({"state": state, "findings": [one.as_json() for one in found]}, indent=2))
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if state == FAIL else 0
 
 
-def examine(patient: Patient) -> list[Finding]:
+def examine(patient: Installation) -> list[Finding]:
     """Return all findings about the installation."""
     found: list[Finding] = []
     for area in AREAS:
@@ -48,7 +48,7 @@ def examine(patient: Patient) -> list[Finding]:
             message = f"What {area.rpartition('_')[2]} needs cannot be imported: {error}."
             found.append(Finding(FAIL, "packages", message, "./rowsmith up installs what is missing"))
             continue
-        found += looked(patient, checks)
+        found += run_checks(patient, checks)
     return found
 
 

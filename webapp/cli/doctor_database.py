@@ -14,13 +14,13 @@ import sqlalchemy as sa
 from webapp import limits
 from webapp.backup import backup, database
 from webapp.backup.backup import engine
-from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
+from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Installation
 from webapp.extensions import READS
 from webapp.security.sealing import Vault
 
 
 @contextmanager
-def reading(patient: Patient) -> Iterator[sa.Connection]:
+def reading(patient: Installation) -> Iterator[sa.Connection]:
     """Open a read-only connection."""
     database_engine = engine(patient.settings.sqlalchemy_url)
     try:
@@ -30,7 +30,7 @@ def reading(patient: Patient) -> Iterator[sa.Connection]:
         database_engine.dispose()
 
 
-def answers(patient: Patient) -> Iterator[Finding]:
+def answers(patient: Installation) -> Iterator[Finding]:
     """Check the connection and the revision."""
     settings = patient.settings
     if settings is None:
@@ -61,11 +61,11 @@ def answers(patient: Patient) -> Iterator[Finding]:
         yield Finding(FAIL, "database", message, "install the newer release, or restore a backup of this one")
 
 
-def _create_command(patient: Patient) -> str:
+def _create_command(patient: Installation) -> str:
     return f"./rowsmith up{patient.at} creates them" if patient.settings.is_sqlite else "./rowsmith migrate"
 
 
-def whole(patient: Patient) -> Iterator[Finding]:
+def check_integrity(patient: Installation) -> Iterator[Finding]:
     """Check pages, foreign keys and indexes."""
     if not patient.known.get("database"):
         return
@@ -97,7 +97,7 @@ def whole(patient: Patient) -> Iterator[Finding]:
             yield Finding(OK, "integrity", "Indexes and constraints are valid.")
 
 
-def agrees(patient: Patient) -> Iterator[Finding]:
+def check_clock(patient: Installation) -> Iterator[Finding]:
     """Compare its clock with that of this machine."""
     if patient.known.get("database") is None or patient.settings.is_sqlite:
         return
@@ -125,7 +125,7 @@ def skew(owner: str, seconds: float) -> Finding:
     )
 
 
-def vault_keys(patient: Patient) -> Iterator[Finding]:
+def vault_keys(patient: Installation) -> Iterator[Finding]:
     """Check that the key ring can encrypt, and decrypt stored secrets."""
     settings = patient.settings
     if settings is None:
@@ -155,7 +155,7 @@ def vault_keys(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "keys", f"{len(ring)} in the ring; they open all {opened} stored secrets.")
 
 
-def words(patient: Patient) -> Iterator[Finding]:
+def words(patient: Installation) -> Iterator[Finding]:
     """Check for pinned vocabularies that are missing."""
     if patient.known.get("database") != database.head():
         return
@@ -179,7 +179,7 @@ def words(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "vocabularies", message)
 
 
-def secret_hosts(patient: Patient) -> Iterator[Finding]:
+def secret_hosts(patient: Installation) -> Iterator[Finding]:
     """Check whether named secrets can be sent to any host."""
     if patient.known.get("database") != database.head():
         return
@@ -196,8 +196,8 @@ def secret_hosts(patient: Patient) -> Iterator[Finding]:
 
 CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("database", answers),
-    ("integrity", whole),
-    ("clock", agrees),
+    ("integrity", check_integrity),
+    ("clock", check_clock),
     ("keys", vault_keys),
     ("vocabularies", words),
     ("secrets", secret_hosts),

@@ -17,14 +17,14 @@ from urllib.parse import unquote, urlsplit
 
 from webapp import limits
 from webapp.cli import bootstrap
-from webapp.cli.findings import FAIL, NO_SECRET, OK, WARN, Check, Finding, Patient
+from webapp.cli.findings import FAIL, NO_SECRET, OK, WARN, Check, Finding, Installation
 
 LEAST_PYTHON: Final = (3, 11)
 _PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)\s*(;[^\\]*)?")
 _STALE_PATTERNS: Final = (".*.restoring", ".*.partial", "backups/.*.partial", "keys.env.[0-9]*")
 
 
-def python(_patient: Patient) -> Iterator[Finding]:
+def python(_patient: Installation) -> Iterator[Finding]:
     """Check the version of Python."""
     now = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < LEAST_PYTHON:
@@ -36,7 +36,7 @@ def python(_patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "python", f"Python {now} at {sys.executable}.")
 
 
-def packages(patient: Patient) -> Iterator[Finding]:
+def packages(patient: Installation) -> Iterator[Finding]:
     """Compare the virtual environment with its lock file."""
     if not (patient.home / "rowsmith").exists():
         yield Finding(OK, "packages", "They were installed together with the package rowsmith-server.")
@@ -93,7 +93,7 @@ def _applies_here(marker: str | None) -> bool:
     return Marker(marker.lstrip("; ").strip()).evaluate()
 
 
-def browser_code(patient: Patient) -> Iterator[Finding]:
+def browser_code(patient: Installation) -> Iterator[Finding]:
     """Check the browser code in static/vendor."""
     from webapp.cli import assets
     from webapp.paths import STATIC_COPY
@@ -105,7 +105,7 @@ def browser_code(patient: Patient) -> Iterator[Finding]:
         yield Finding(WARN, "browser code", message, "./rowsmith up or ./rowsmith assets fetches it")
 
 
-def settings(patient: Patient) -> Iterator[Finding]:
+def settings(patient: Installation) -> Iterator[Finding]:
     """Check the settings, and report all errors."""
     from webapp.config import Settings, SettingsError
 
@@ -126,7 +126,7 @@ def settings(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "settings", "They agree with each other.")
 
 
-def data_folder(patient: Patient) -> Iterator[Finding]:
+def data_folder(patient: Installation) -> Iterator[Finding]:
     """Check the permissions of the folder and of the keys in it."""
     folder = patient.folder
     if not folder.is_dir():
@@ -153,7 +153,7 @@ def data_folder(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "data folder", f"{folder} is writable, and accessible only to its owner.")
 
 
-def disk(patient: Patient) -> Iterator[Finding]:
+def disk(patient: Installation) -> Iterator[Finding]:
     """Check the free space for data and files."""
     folders = {"data folder": patient.folder}
     if patient.settings is not None and patient.settings.storage_url.startswith("file:"):
@@ -171,7 +171,7 @@ def disk(patient: Patient) -> Iterator[Finding]:
         yield Finding(state, "disk", message, mend)
 
 
-def left_behind(patient: Patient) -> Iterator[Finding]:
+def left_behind(patient: Installation) -> Iterator[Finding]:
     """Check for files of killed commands, and for an `up.json` without a running `up`."""
     from webapp.cli.datadir import DataDir
 
@@ -191,7 +191,7 @@ def left_behind(patient: Patient) -> Iterator[Finding]:
         yield Finding(WARN, "left behind", message, f"rm {path}")
 
 
-def port(patient: Patient) -> Iterator[Finding]:
+def port(patient: Installation) -> Iterator[Finding]:
     """Check that the web server responds, or that its port is free."""
     from webapp.cli import probe
 

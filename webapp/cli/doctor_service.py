@@ -13,12 +13,12 @@ from webapp import limits, storage
 from webapp.cli import valkey
 from webapp.cli.datadir import CliError
 from webapp.cli.doctor_database import skew
-from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Patient
+from webapp.cli.findings import FAIL, OK, WARN, Check, Finding, Installation
 from webapp.monitoring import health
 from webapp.net import clamd
 
 
-def queue(patient: Patient) -> Iterator[Finding]:
+def queue(patient: Installation) -> Iterator[Finding]:
     """Check Redis or Valkey: the connection, the eviction policy, the clock."""
     if patient.settings is None:
         return
@@ -68,7 +68,7 @@ def _memory(name: str, info: dict[str, Any]) -> Iterator[Finding]:
         yield Finding(OK, "redis", f"{prefix}, {used / limits.MB:,.0f} MB in use, {policy}.")
 
 
-def files(patient: Patient) -> Iterator[Finding]:
+def files(patient: Installation) -> Iterator[Finding]:
     """Check that the storage stores a file and returns it unchanged."""
     settings = patient.settings
     if settings is None:
@@ -93,7 +93,7 @@ def files(patient: Patient) -> Iterator[Finding]:
         yield Finding(FAIL, "storage", f"{url} returns different content than was stored.", "check its disk")
 
 
-def scanner(patient: Patient) -> Iterator[Finding]:
+def scanner(patient: Installation) -> Iterator[Finding]:
     """Check that the virus scanner responds, if one is configured."""
     if patient.settings is None or patient.settings.scanner is None:
         return
@@ -107,7 +107,7 @@ def scanner(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "scanner", "The virus scanner gives verdicts.")
 
 
-def processes(patient: Patient) -> Iterator[Finding]:
+def processes(patient: Installation) -> Iterator[Finding]:
     """Check the running processes."""
     client = patient.known.get("redis")
     if client is None:
@@ -131,7 +131,7 @@ def processes(patient: Patient) -> Iterator[Finding]:
         yield Finding(OK, "workers", f"Running: {message}.")
 
 
-def sandbox(patient: Patient) -> Iterator[Finding]:
+def sandbox(patient: Installation) -> Iterator[Finding]:
     """Report how programs are isolated on this machine."""
     if patient.settings is None:
         return

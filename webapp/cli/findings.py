@@ -32,7 +32,7 @@ class Finding:
 
 
 @dataclass
-class Patient:
+class Installation:
     """An installation to check. Unknown values are None."""
 
     home: Path
@@ -72,10 +72,10 @@ class Patient:
         return f" --data-dir {self.option}" if self.option else ""
 
 
-Check = Callable[[Patient], Iterable[Finding]]
+Check = Callable[[Installation], Iterable[Finding]]
 
 
-def looked(patient: Patient, checks: Sequence[tuple[str, Check]]) -> list[Finding]:
+def run_checks(patient: Installation, checks: Sequence[tuple[str, Check]]) -> list[Finding]:
     """Run checks and yield their findings. An exception in a check becomes a finding."""
     found: list[Finding] = []
     for name, check in checks:

@@ -35,7 +35,7 @@ def from_caller(name: str) -> Path:
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
+def as_cli_errors() -> Iterator[None]:
     """Convert `BackupError` to `CliError`."""
     try:
         yield
@@ -56,7 +56,7 @@ def installed(data: DataDir, env: Mapping[str, str]) -> None:
 def application_for(env: Mapping[str, str]) -> Iterator[Settings]:
     """Enter the application's context for an environment. Errors of a backup become a `CliError`."""
     settings = Settings.from_env(env)
-    with create_app(settings, routes=False).app_context(), sentences():
+    with create_app(settings, routes=False).app_context(), as_cli_errors():
         try:
             yield settings
         finally:

@@ -53,7 +53,7 @@ def _upgrade() -> None:
 def secure_vocabularies() -> None:
     """Copy the vocabularies that template versions pin to the storage. Failures are reported and ignored."""
     try:
-        missing = vocabularies.secure()
+        missing = vocabularies.store_pinned()
     except ApiError as error:
         print(f"rowsmith: {error.message}", file=sys.stderr)
         return
@@ -65,7 +65,7 @@ def secure_vocabularies() -> None:
         )
 
 
-def ways_in(settings: Settings, plan: str | None) -> dict[str, str]:
+def create_demo_access(settings: Settings, plan: str | None) -> dict[str, str]:
     """Create the demo in an empty service, set its plan, and return how to sign in. Needs an application context."""
     demo_workspace.ensure_demo(plan or limits.DEMO_PLAN)
     owner = operator.owner()
@@ -97,7 +97,7 @@ def main(argv: Sequence[str]) -> None:
                 f"rowsmith: The database cannot be brought up to date: {error.orig}. See docs/runbook.md."
             )
         try:
-            found = ways_in(settings, argv[0] if argv else None)
+            found = create_demo_access(settings, argv[0] if argv else None)
         except CliError as error:
             sys.exit(f"rowsmith: {error}")
     json.dump(found, sys.stdout)

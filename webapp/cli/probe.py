@@ -29,7 +29,7 @@ def redis_answers(url: str) -> Callable[[], bool]:
     return check
 
 
-def beats(url: str, part: str, minimum: int, since: float) -> Callable[[], bool]:
+def has_heartbeats(url: str, part: str, minimum: int, since: float) -> Callable[[], bool]:
     """Return whether at least `minimum` processes of a kind have sent a heartbeat since `since` (epoch seconds)."""
     client = redis.Redis.from_url(url, socket_timeout=limits.PROBE_SECONDS)
 

@@ -98,7 +98,7 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     supervisor.start(*_parts(env, settings, local_url, workers, runners))
     client = redis.Redis.from_url(settings.redis_url, socket_timeout=limits.PROBE_SECONDS)
     with suppress(redis.RedisError):
-        if "none" in health.told(client, health.RUNNER, 0):
+        if "none" in health.reported_values(client, health.RUNNER, 0):
             tell(
                 "  Scenarios cannot be run: nothing here can keep their programs apart (docs/reference/sandbox.md)."
             )
@@ -184,7 +184,7 @@ def _parts(
             f"{part}-{number}",
             _main("jobs.worker", *more),
             env,
-            probe.beats(settings.redis_url, part, number, now),
+            probe.has_heartbeats(settings.redis_url, part, number, now),
             needed if number > 1 else None,
         )
         for part, maximum, more, needed in (
@@ -194,7 +194,10 @@ def _parts(
         for number in range(1, maximum + 1)
     ]
     sweeper = Part(
-        "sweeper", _main("jobs.sweeper"), env, probe.beats(settings.redis_url, health.SWEEPER, 1, now)
+        "sweeper",
+        _main("jobs.sweeper"),
+        env,
+        probe.has_heartbeats(settings.redis_url, health.SWEEPER, 1, now),
     )
     web = Part("web", _serve, env, probe.http_ok(local_url, "/health/ready"))
     return [*heartbeat_parts, sweeper, web]

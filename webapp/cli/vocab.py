@@ -81,7 +81,7 @@ def install(arguments: argparse.Namespace) -> int:
         raise CliError(
             f"{vocabulary_id!r} is no vocabulary: an id is 32 hexadecimal digits (./rowsmith vocab list)."
         )
-    if vocabularies.sound(vocabulary_id):
+    if vocabularies.is_intact(vocabulary_id):
         print(f"{vocabulary_id} is in the storage already.")
         return 0
     path = vocabularies.local(vocabulary_id)

@@ -186,7 +186,7 @@ def listing(actor: Actor, kind: str) -> list[CompatObject]:
     return list(db.session.scalars(newest))
 
 
-def named(actor: Actor, kind: str, name: str) -> CompatObject | None:
+def find_by_name(actor: Actor, kind: str, name: str) -> CompatObject | None:
     """Return the object of that name in the actor's project."""
     statement = tenancy.listing(actor, CompatObject)
     return db.session.scalars(

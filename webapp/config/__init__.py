@@ -140,7 +140,7 @@ class Settings:
         "How many seconds a push waits for an unreachable target before it fails. A push can set its own "
         "`target_wait_seconds`. 0: no wait.",
         limits.PUSH_TARGET_WAIT_SECONDS,
-        read.whole(0, limits.PUSH_MOST_TARGET_WAIT_SECONDS),
+        read.whole_number(0, limits.PUSH_MOST_TARGET_WAIT_SECONDS),
     )
     run_api_url: str = _setting(
         "RUN_API_URL",
@@ -159,12 +159,17 @@ class Settings:
     tls_cert: str = _setting("TLS_CERT", "Certificate chain (PEM file), if this server terminates TLS.", "")
     tls_key: str = _setting("TLS_KEY", "Private key (PEM file) of TLS_CERT.", "")
     host: str = _setting("ROWSMITH_HOST", "Address that the web server binds to.", "127.0.0.1")
-    port: int = _setting("ROWSMITH_PORT", "Port that the web server binds to.", 8000, read.whole(0, 65535))
+    port: int = _setting(
+        "ROWSMITH_PORT", "Port that the web server binds to.", 8000, read.whole_number(0, 65535)
+    )
     web_workers: int = _setting(
-        "ROWSMITH_WEB_WORKERS", "Number of web processes.", limits.WEB_WORKERS, read.whole(1, 64)
+        "ROWSMITH_WEB_WORKERS", "Number of web processes.", limits.WEB_WORKERS, read.whole_number(1, 64)
     )
     web_threads: int = _setting(
-        "ROWSMITH_WEB_THREADS", "Number of threads per web process.", limits.WEB_THREADS, read.whole(1, 512)
+        "ROWSMITH_WEB_THREADS",
+        "Number of threads per web process.",
+        limits.WEB_THREADS,
+        read.whole_number(1, 512),
     )
     generate_seconds: int = _setting(
         "ROWSMITH_GENERATE_SECONDS",
@@ -172,14 +177,14 @@ class Settings:
         "time in proportion, and previews have a third of it. Exports and pushes run in workers and have no such "
         "limit.",
         limits.GENERATE_SECONDS,
-        read.whole(1, 3_600),
+        read.whole_number(1, 3_600),
     )
     hosts: int = _setting(
         "ROWSMITH_HOSTS",
         "Number of machines that run this service together. More than one requires PostgreSQL, S3 and a "
         "Redis that all machines can reach.",
         1,
-        read.whole(1, 1000),
+        read.whole_number(1, 1000),
     )
     log_level: str = _setting(
         "ROWSMITH_LOG_LEVEL", "Log level: DEBUG, INFO, WARNING or ERROR.", "INFO", read.level
@@ -268,7 +273,7 @@ class Settings:
         "How many steps of 30 seconds an authenticator's clock may be fast or slow. With 0, a code is "
         "valid for 30 seconds only, which requires accurate clocks and leaves users little time.",
         limits.TOTP_DRIFT_STEPS,
-        read.whole(0, limits.TOTP_DRIFT_STEPS),
+        read.whole_number(0, limits.TOTP_DRIFT_STEPS),
     )
     aws_access_key_id: str = _setting("AWS_ACCESS_KEY_ID", "S3 access key ID.", "")
     aws_secret_access_key: str = _setting("AWS_SECRET_ACCESS_KEY", "S3 secret access key.", "", secret=True)

@@ -45,7 +45,7 @@ def plain(text: str) -> str:
     return text
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
+def whole_number(low: int, high: int) -> Callable[[str], int]:
     """Return a parser of whole numbers within two bounds."""
 
     def parse(text: str) -> int:

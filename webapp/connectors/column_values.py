@@ -61,7 +61,7 @@ def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array
 
 
-def fitted(array: pa.Array, column: Column) -> pa.Array:
+def convert_to_column(array: pa.Array, column: Column) -> pa.Array:
     """Convert to a supported type, and to the type of the column where that loses nothing.
 
     Text becomes bytes, 3.00 an integer, true 1, and nested values JSON. Values that do not fit are left

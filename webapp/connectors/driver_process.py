@@ -238,7 +238,7 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limits.QUERY_MEMORY_BYTES,) * 2)
 
 
-def answered(request: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
+def answer_parts(request: Mapping[str, Any], tokens: TokenStore) -> Iterator[Any]:
     """Yield the parts of the answer to a request. `tokens` has the OAuth token. Raises ConnectorError."""
     connector = connector_of(request)
     if not isinstance(connector, HttpConnector):
@@ -339,7 +339,7 @@ def _handle_request(channel: socket.socket) -> None:
 
     tokens = ParentToken(StoredToken(**message["token"]) if "token" in message else None)
     try:
-        for part in answered(message, tokens):
+        for part in answer_parts(message, tokens):
             say({"part": part})
         last_line: dict[str, Any] = {"done": True}
     except MemoryError:

@@ -126,7 +126,7 @@ class SubsetSteps:
 # --- The steps --------------------------------------------------------------------------------------------------
 
 
-def begun(
+def start_subset(
     tables: Mapping[str, Entity], kind: str, start: Entity, where: str, limit: int | None
 ) -> SubsetSteps:
     """Select the first rows. Error: validation_error if the table has no key for choosing a limited number of

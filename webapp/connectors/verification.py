@@ -26,7 +26,7 @@ Step = Callable[[], str]
 """Runs one stage and returns the message of success. Raises `ConnectorError` or `GateError`."""
 
 
-def staged(steps: Sequence[tuple[str, Step]]) -> Iterator[Stage]:
+def run_stages(steps: Sequence[tuple[str, Step]]) -> Iterator[Stage]:
     """Run the stages in order, up to the first failure."""
     for name, step in steps:
         start = time.monotonic()

@@ -62,9 +62,9 @@ def chosen(actor: Actor, dataset: Dataset, requested: str) -> Destination:
     if not actor.can("push", dataset.team_id):
         return files.get(_last_format(dataset) or "", files["xlsx"])
     try:
-        connections = form.known(actor, requested if requested.startswith(("con_", "end_")) else "")
+        connections = form.destinations(actor, requested if requested.startswith(("con_", "end_")) else "")
     except ApiError:
-        connections = form.known(actor, "")
+        connections = form.destinations(actor, "")
     writable = {one["id"]: one for one in connections if not one["read_only"]}
     if requested in writable:
         return _destination_of(writable[requested])

@@ -52,7 +52,7 @@ def as_json(endpoint: Endpoint) -> dict[str, Any]:
     """Return an endpoint as the API shows it, with secrets masked."""
     connection = db.session.get_one(Connection, endpoint.connection_id)
     request = endpoint.settings["request_template"]
-    settings = connections_settings.shown(connection.settings, KINDS[connection.type])
+    settings = connections_settings.masked_settings(connection.settings, KINDS[connection.type])
     has_own_connection = connection.of_endpoint
     return {
         "id": endpoint.id,
@@ -138,7 +138,9 @@ def change(actor: Actor, endpoint: Endpoint, changes: Mapping[str, Any]) -> Endp
     connection, merged, fresh, settings, grants = _prepare_change(actor, endpoint, changes, before)
     secrets.allow(actor, grants)
     if fresh is not None:
-        connections.put_in(actor, connection, {"settings": fresh, "environment": merged["environment"]})
+        connections.apply_changes(
+            actor, connection, {"settings": fresh, "environment": merged["environment"]}
+        )
     endpoint.name = changes.get("name", endpoint.name)
     endpoint.settings = settings
     endpoint.updated_at = clock.now()
@@ -178,7 +180,7 @@ def _prepare_change(
         with faults:
             base, merged["path"] = _split_url(merged["url"] or "")
     if has_own_connection and {"url", "auth", "environment"} & changes.keys():
-        current = connections_settings.shown(connection.settings, KINDS[_OWN_KIND])
+        current = connections_settings.masked_settings(connection.settings, KINDS[_OWN_KIND])
         new_settings = {
             **current,
             "base_url": base or current["base_url"],

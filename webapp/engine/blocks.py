@@ -142,7 +142,7 @@ class BoundPlan:
         faults = source_faults(self, offset, count)
         check_capacity(self, self.plan.layer, "", offset, count, faults)
         if len(self.relatives) > 1:
-            faults += reach_faults(self, offset + count)
+            faults += related_row_faults(self, offset + count)
         if faults:
             raise SpecError(faults)
 
@@ -309,7 +309,7 @@ class Block:
                 else:
                     values = self.parent.column(name)
                     if self.owner is not None:
-                        values = budget.taken(values, pa.array(self.owner))
+                        values = budget.take_within_budget(values, pa.array(self.owner))
                 size = budget.size_of(values)
                 # Objects and arrays consist of columns that are counted already.
                 self.meter.add(max(0, size - (self.meter.used - before)) if values.type.num_fields else size)
@@ -554,7 +554,7 @@ class RelatedRows:
         meter: Meter | None = None,
     ) -> None:
         hardly_repeats = among * limits.DRAWN_REPEATS > rows.size
-        distinct, self._take = (rows, None) if hardly_repeats else distinct_of(rows)
+        distinct, self._take = (rows, None) if hardly_repeats else distinct_rows(rows)
         self._block, self._valid = bound.at(distinct, meter), valid
 
     def column(self, name: str) -> pa.Array:
@@ -562,10 +562,12 @@ class RelatedRows:
         column = self._block.column(name)
         if self._take is None:
             return column if self._valid is None else postprocess.blanked(column, ~self._valid)
-        return budget.taken(column, pa.array(self._take, mask=None if self._valid is None else ~self._valid))
+        return budget.take_within_budget(
+            column, pa.array(self._take, mask=None if self._valid is None else ~self._valid)
+        )
 
 
-def distinct_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the distinct rows, and the position of each of ``rows`` among them; None instead of positions if rows
     hardly repeat, or if finding the distinct rows costs more than it saves."""
     if rows.size < 2:
@@ -583,7 +585,7 @@ def distinct_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     return distinct.view(np.uint64) + np.uint64(low), order.take(places)
 
 
-def reach_faults(bound: BoundPlan, rows: int) -> list[Fault]:
+def related_row_faults(bound: BoundPlan, rows: int) -> list[Fault]:
     """Return the values that the templates around ``bound`` lack for its first ``rows`` rows; the path of each error is
     the field that reads them."""
     required_rows = {"": rows}

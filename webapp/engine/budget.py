@@ -115,7 +115,7 @@ def row_bytes(column: pa.Array) -> np.ndarray:
     return np.full(len(column), 16, np.int64)
 
 
-def taken(column: pa.Array, places: pa.Array) -> pa.Array:
+def take_within_budget(column: pa.Array, places: pa.Array) -> pa.Array:
     """Return ``column.take(places)``. Raises `TooLarge` before allocating more than the budget."""
     small = column.get_total_buffer_size() * len(places) <= limits.BLOCK_BYTES
     if not small and len(column) and not pa.types.is_dictionary(column.type):

@@ -303,7 +303,7 @@ class Compiler:
         if key in scope.groups:
             return
         inner, self._scope = self._scope, scope
-        scope.groups[key] = groups.compiled(key, scope.members[key], self)
+        scope.groups[key] = groups.compile_group(key, scope.members[key], self)
         self._scope = inner
 
     def nested(self, fields: Sequence[FieldSpec], factor: int, array: bool = True) -> Layer:

@@ -218,8 +218,21 @@ RAGGED = frozenset({"B", "A", "s"} | {directive for directive in WIDTHS if direc
 """Directives whose values differ in length."""
 
 
-__all__ = ["DAY", "MONTHS", "SECOND", "WEEKDAYS", "DateFormatError", "Part", "day_table", "formatter", "longest",
-           "needs_clock", "parse", "spell_moments", "tells_apart"]  # fmt: skip
+__all__ = [
+    "DAY",
+    "MONTHS",
+    "SECOND",
+    "WEEKDAYS",
+    "DateFormatError",
+    "Part",
+    "day_table",
+    "formatter",
+    "is_injective",
+    "longest",
+    "needs_clock",
+    "parse",
+    "spell_moments",
+]  # fmt: skip
 
 _DAY_TOKENS = {
     "YYYY": "Y", "YY": "y", "MMMM": "B", "MMM": "b", "MM": "m", "M": "-m", "DDDD": "j", "DD": "d", "D": "-d",
@@ -288,7 +301,7 @@ def longest(source: str) -> int:
     return sum(len(value) if kind == "text" else WIDTHS[value] for kind, value in parse(source))
 
 
-def tells_apart(source: str, *, day: bool, clock: bool) -> bool:
+def is_injective(source: str, *, day: bool, clock: bool) -> bool:
     """Return whether any two days (``day``) and any two seconds (``clock``) are written differently."""
     parts = [part for part in parse(source) if part[1]]
     for (_, before), (kind, after) in pairwise(parts):

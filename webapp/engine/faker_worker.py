@@ -101,7 +101,7 @@ def methods(generator: Any) -> dict[str, Any]:
     return found
 
 
-def chosen(generator: Any, method: str) -> tuple[Any, str | None]:
+def find_method(generator: Any, method: str) -> tuple[Any, str | None]:
     """A method by its name, and the locale whose words it has (None: it has none)."""
     available = methods(generator)
     if method.startswith("_") or method in NO_DATA:
@@ -223,7 +223,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     generator = Faker(request["locale"]).factories[0]
     clock = Clock(request["now"])
     clock.install()
-    call, language = chosen(generator, request["method"])
+    call, language = find_method(generator, request["method"])
     check_arguments(call, request["arguments"], request["largest"])
     generator.seed_instance(request["seed"])
     first = draw(call, {**request, "count": _REPEATED_VALUES})

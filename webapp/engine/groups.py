@@ -81,7 +81,7 @@ def key_of(field: FieldSpec) -> tuple[str, str] | None:
     return field.group or kind, kind
 
 
-def compiled(key: tuple[str, str], group: tuple[FieldSpec, ...], compiler: Compiler) -> Group:
+def compile_group(key: tuple[str, str], group: tuple[FieldSpec, ...], compiler: Compiler) -> Group:
     """One group, ready to be drawn."""
     name, kind = key
     own = tuple(field for field in group if field.type.group_kind == kind)

@@ -95,7 +95,7 @@ class _Values:
     """The real values of a column in some rows."""
 
     def __init__(self, column: pa.Array) -> None:
-        self.telling: np.ndarray = masking.telling(column)
+        self.telling: np.ndarray = masking.has_content(column)
         self.folded = digests.folded(column)
 
     @functools.cached_property
@@ -242,7 +242,7 @@ class Watch:
         known = digests.of_column(source_column.real, source_column.column)
         matches = known.holds(digests.of(low_after))
         if matches.any():
-            matches &= masking.telling(low_after)
+            matches &= masking.has_content(low_after)
         if masker.disjoint and masker.strategy not in _BLANKING_STRATEGIES and matches.any():
             raise self._leak_error(name, name, rows[matches.argmax()], "appears in another row")
         expected = (
@@ -292,7 +292,7 @@ def _occurs(value: str, line: str) -> bool:
     return re.search(rf"(?<!\d){re.escape(value)}(?!\d)", line) is not None
 
 
-def merged(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def merge_reports(reports: Iterable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """The reports of several parts of the same rows as one."""
     found: dict[str, dict[str, Any]] = {}
     for one in (one for report in reports for one in report):

@@ -17,7 +17,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.compiler import Compiler
 from webapp.engine.errors import SpecError
 from webapp.engine.external_values import Answer, ExternalRequest, ReadSource
-from webapp.engine.invalid_data.injector import compiled as compiled_bad
+from webapp.engine.invalid_data.injector import compile_invalid_data as compiled_bad
 from webapp.engine.layers import Layer, RelatedPlan
 from webapp.engine.relations.related_plans import Library
 from webapp.engine.spec import FieldSpec, TemplateSpec

@@ -19,7 +19,7 @@ from webapp.engine.masking.settings import Masking
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.types.base import FieldType
 from webapp.engine.types.registry import BY_NAME, find
-from webapp.errors import Fault, did_you_mean, meant, path_in
+from webapp.errors import Fault, did_you_mean, path_in, without_other_alternatives
 
 Usable = Literal["no", "values", "all"]
 """What can be checked of an invalid field: nothing; each option by itself, because another one that it may be compared
@@ -393,7 +393,7 @@ def validated(model: type[BaseModel], raw: dict[str, Any], path: str, faults: li
                 _fault(item, model, raw, path)
                 for item in error.errors(include_url=False, include_context=True)
             ]
-            faults.extend(meant(found))
+            faults.extend(without_other_alternatives(found))
         return None
 
 

@@ -172,7 +172,7 @@ def as_one(export: Export) -> dict[str, Any]:
 
 def manifest(export: Export) -> dict[str, Any]:
     """Return the manifest: parts and pins, with paths as URLs. A single file has one part."""
-    pinned = pins.shown(export.pins)
+    pinned = pins.pins_as_json(export.pins)
     return {
         "export_id": export.id,
         "status": export.status,
@@ -225,7 +225,7 @@ def in_one(statement: Select[Any]) -> Select[Any]:
     return statement.where(Export.part_rows.is_(None))
 
 
-def whole(export_id: str) -> Callable[[Session], bool]:
+def single_file_condition(export_id: str) -> Callable[[Session], bool]:
     """Return the condition under which an export may start: only single files do. A worker calls it in the
     transaction that acquires the export."""
 
@@ -316,7 +316,7 @@ def gather(export_id: str) -> None:
                 session.scalars(select(ExportPart.leaks).where(parts, ExportPart.leaks.is_not(None)))
             )
             if reports:
-                merged = leaks.merged(entry[0]["columns"] for entry in reports)
+                merged = leaks.merge_reports(entry[0]["columns"] for entry in reports)
                 unmasked = reports[0][0].get("unmasked", [])
                 export.leaks = [{"table": reports[0][0]["table"], "columns": merged, "unmasked": unmasked}]
         elif export.cancel_requested_at is not None or "failed" not in found:
@@ -337,7 +337,7 @@ def export_of(part_id: str) -> str | None:
         return session.scalar(select(ExportPart.export_id).where(ExportPart.id == part_id))
 
 
-def untold() -> list[str]:
+def stalled_parts() -> list[str]:
     """Return a part of each export that is still in progress although all its parts have ended, because the
     process that ended the last one died."""
     other = aliased(ExportPart)
@@ -386,8 +386,8 @@ def as_json(export: Export) -> dict[str, Any]:
         "attempt": export.attempt,
         "seed": export.pins["seed"],
         "now": export.pins["now"],
-        "pins": pins.shown(export.pins),
-        "request": asked_again(export),
+        "pins": pins.pins_as_json(export.pins),
+        "request": original_request(export),
         "leaks": export.leaks,
         "error": export.error,
         "project_id": export.project_id,
@@ -400,7 +400,7 @@ def as_json(export: Export) -> dict[str, Any]:
     }
 
 
-def asked_again(export: Export) -> dict[str, Any]:
+def original_request(export: Export) -> dict[str, Any]:
     """Return a body that produces the same bytes: the original one with defaults filled in. generate accepts
     it too, except for `part_rows`; the version is not included."""
     body = export.request["ask"]
@@ -643,7 +643,7 @@ def order(export_id: str) -> Order:
         raise ApiError("unavailable", message, {"pinned": stored["engine"], "present": ENGINE})
     folder = f"exports/{workspace_id}/{export_id}"
     if "tables" in stored:
-        bundle = rows.again(stored, body, kind)
+        bundle = rows.from_stored_pins(stored, body, kind)
         db.session.remove()
         return Order(bundle, folder, bundle.extension)
     parsed = GenerateInput.model_validate_json(orjson.dumps(body))

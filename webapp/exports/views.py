@@ -34,7 +34,7 @@ from webapp.generation.views import LeakReport, format_by_accept, more_of_saved
 from webapp.row_templates.schemas import GenerateInput, TemplateExportInput
 from webapp.web import events, page_shell, snippets
 from webapp.web.inputs import ListQuery, Query
-from webapp.web.responses import Listed, Output, Raw, asked_range, matching, reply, see_other
+from webapp.web.responses import Listed, Output, Raw, matching, reply, requested_range, see_other
 from webapp.web.routing import route
 
 
@@ -331,14 +331,14 @@ def stored(record: Export | ExportPart) -> tuple[tuple[str, int], str]:
 def sent(headers: dict[str, str], files: Sequence[tuple[str, int]], tag: str, export_id: str) -> Response:
     """Return files (key, bytes) as one, or the requested range of it. Ends the database session.
 
-    Raises not_found if the storage has lost one, invalid_request as `asked_range` does.
+    Raises not_found if the storage has lost one, invalid_request as `requested_range` does.
     """
     db.session.remove()
     headers |= {"Accept-Ranges": "bytes", "ETag": f'"{tag}"'}
     if request.if_none_match.contains_weak(tag):
         return Response(status=304, headers={"ETag": headers["ETag"]})
     size = sum(length for _, length in files)
-    first, last = asked_range(size, headers["ETag"])
+    first, last = requested_range(size, headers["ETag"])
     partial = (first, last) != (0, size)
     if partial:
         headers["Content-Range"] = f"bytes {first}-{last - 1}/{size}"

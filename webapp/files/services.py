@@ -292,7 +292,7 @@ def keep(
         replaced = file is not None
         db.session.execute(delete_from(StorageHold).where(StorageHold.key == content.key))
         if file is None:
-            refuse_clash(actor.workspace_id, name, project_id)
+            check_name_conflict(actor.workspace_id, name, project_id)
             removed = make_room(actor, content.size)
             file = WorkspaceFile(id=ids.new("fil"), workspace_id=actor.workspace_id, name=name)
             file.project_id, file.team_id = project_id, team_id
@@ -359,7 +359,7 @@ def lock(workspace_id: str) -> None:
     )  # rows that refer to it can still be inserted
 
 
-def refuse_clash(workspace_id: str, name: str, project_id: str | None = None) -> None:
+def check_name_conflict(workspace_id: str, name: str, project_id: str | None = None) -> None:
     """Raise `conflict` if a folder in the name is a file or the name is a folder: no file system could hold both."""
     conflicting = rivals(workspace_id, project_id)
     folders = folders_of(name)
@@ -379,7 +379,7 @@ def begins(prefix: str) -> Any:
     return func.substr(WorkspaceFile.name, 1, len(prefix)) == prefix
 
 
-def refuse_over(
+def check_quota(
     workspace_id: str, size: int, *, replaces: int | None = None, what: str = "this file has"
 ) -> Usage:
     """Raise `quota_exceeded` if a file of `size` bytes does not fit even when all deleted files are removed. `replaces`
@@ -421,7 +421,7 @@ def make_room(
 
     Raise quota_exceeded, also during a backup, which may still need the content of deleted files.
     """
-    current = refuse_over(actor.workspace_id, size, replaces=replaces, what=what)
+    current = check_quota(actor.workspace_id, size, replaces=replaces, what=what)
     missing = (
         current.bytes
         + current.compat_bytes
@@ -704,9 +704,9 @@ def upload(
     if check is not None:
         check(present)  # Fail early, before the transfer
     if present is None:
-        refuse_clash(actor.workspace_id, name, None if shared else actor.project_id)
+        check_name_conflict(actor.workspace_id, name, None if shared else actor.project_id)
     replaces = present.size if present else None
-    refuse_over(actor.workspace_id, size, replaces=replaces)
+    check_quota(actor.workspace_id, size, replaces=replaces)
     db.session.rollback()
     removed: list[PurgedFile] = []
     stored = put(actor, size, _pieces(content), replaces=replaces, purged=removed)
@@ -780,8 +780,8 @@ def restore(actor: Actor, file_id: str) -> WorkspaceFile:
     if existing_id is not None:
         text = f"Another file is called `{file.name}` by now. Delete that one first."
         raise ApiError("conflict", text, {"name": file.name, "id": existing_id})
-    refuse_clash(actor.workspace_id, file.name, file.project_id)
-    refuse_over(actor.workspace_id, file.size)
+    check_name_conflict(actor.workspace_id, file.name, file.project_id)
+    check_quota(actor.workspace_id, file.size)
     file.deleted_at = None
     audit_log.record(actor, "workspace_file.restore", file, join=True, name=file.name)
     db.session.commit()

@@ -24,7 +24,7 @@ from webapp.files.models import WorkspaceFile
 from webapp.web import snippets
 from webapp.web.forms.page_form import Control, FormSpec
 from webapp.web.inputs import Input, ListQuery
-from webapp.web.responses import Listed, Output, Raw, asked_range, problem, reply
+from webapp.web.responses import Listed, Output, Raw, problem, reply, requested_range
 from webapp.web.routing import route
 
 pages_bp = Blueprint("workspace_files_pages", __name__)
@@ -340,7 +340,7 @@ def sent(actor: Actor, file: WorkspaceFile) -> Response:
     db.session.remove()
     if request.if_none_match.contains_weak(file.sha256):
         return Response(status=304, headers={"ETag": headers["ETag"]})
-    first, last = asked_range(size, headers["ETag"])
+    first, last = requested_range(size, headers["ETag"])
     partial = (first, last) != (0, size)
     if partial:
         headers["Content-Range"] = f"bytes {first}-{last - 1}/{size}"

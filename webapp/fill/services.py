@@ -190,7 +190,7 @@ def _tables_to_fill(actor: Actor, connection: Connection, body: FillInput) -> li
         raise validation_error([Fault("connection_id", "not_allowed", text, hint)])
     entities = inspection.metadata(actor, connection, refresh=True).entities
     if body.tables is not None:
-        return tables.chosen(entities, body.tables, "tables")
+        return tables.find_entities(entities, body.tables, "tables")
     found = [one for one in entities if one.kind in FILLED]
     if not found:
         text = "This database has no tables."

@@ -176,7 +176,10 @@ def rank(name: str, words: Sequence[str]) -> int | None:
             score = 1
         elif word in low:
             score = 2
-        elif any(catalogue.nearly(word, part) or catalogue.nearly(word, part[: len(word)]) for part in parts):
+        elif any(
+            catalogue.is_near_match(word, part) or catalogue.is_near_match(word, part[: len(word)])
+            for part in parts
+        ):
             score = 3
         else:
             return None

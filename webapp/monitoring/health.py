@@ -78,7 +78,7 @@ def tell(client: redis.Redis, part: str, process: str, value: str) -> None:
     client.set(f"{_key(part)}:{process}", value, ex=limits.WORKER_SEEN_SECONDS)
 
 
-def told(client: redis.Redis, part: str, since: float) -> list[str]:
+def reported_values(client: redis.Redis, part: str, since: float) -> list[str]:
     """Return the attributes that the living processes of a component report, without duplicates, in order."""
     found = _with_heartbeat(client, part, since)
     values = client.mget([f"{_key(part)}:{name}" for name, _ in found]) if found else []
@@ -259,7 +259,7 @@ def since() -> float:
 def sandbox() -> str:
     """Return the sandbox of the active runners; "" if none reports it."""
     try:
-        return ", ".join(told(redis_client(), RUNNER, since()))
+        return ", ".join(reported_values(redis_client(), RUNNER, since()))
     except redis.RedisError:
         return ""
 

@@ -90,7 +90,7 @@ def learn_settings(settings: Settings) -> None:
     learn(*found)
 
 
-def hushed(text: str) -> str:
+def redact(text: str) -> str:
     """Redact the secrets in a text."""
     folded = text.casefold()
     with _lock:
@@ -163,7 +163,7 @@ class Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Format the line, followed by a traceback if there is one."""
-        return hushed(super().format(record))
+        return redact(super().format(record))
 
 
 class Json(logging.Formatter):
@@ -174,7 +174,7 @@ class Json(logging.Formatter):
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         message = record.getMessage()
         if record.name != REQUESTS:  # else a method and a route template, nothing of the caller's
-            message = hushed(message)[: limits.LOG_MESSAGE_CHARS]
+            message = redact(message)[: limits.LOG_MESSAGE_CHARS]
         entry: dict[str, Any] = {
             "time": moment.replace("+00:00", "Z"),
             "level": record.levelname,
@@ -187,7 +187,7 @@ class Json(logging.Formatter):
         entry |= {name: record.__dict__[name] for name in _EXTRA_FIELDS if name in record.__dict__}
         if record.exc_info and record.exc_info[0] is not None:
             entry["error"] = record.exc_info[0].__name__
-            entry["trace"] = hushed(self.formatException(record.exc_info))[-limits.LOG_TRACE_CHARS :]
+            entry["trace"] = redact(self.formatException(record.exc_info))[-limits.LOG_TRACE_CHARS :]
         return orjson.dumps(entry, default=str).decode()
 
 

@@ -43,7 +43,7 @@ from urllib3.util.ssl_match_hostname import CertificateError
 
 from webapp import limits
 from webapp.net.gate import Gate, GateError
-from webapp.net.urls import PORTS, fault, origin, shown
+from webapp.net.urls import PORTS, display_url, fault, origin
 
 # Sockets for HTTP requests: opened by the address guard, with one deadline for the whole request, and abortable.
 
@@ -419,8 +419,8 @@ def exchange(
         ):
             raise NetError(
                 "redirected",
-                f"{shown(reply.url)} returned {reply.status} and redirects to {shown(redirect_url)}: {method} does not "
-                "follow this redirect. Use the address that it leads to.",
+                f"{display_url(reply.url)} returned {reply.status} and redirects to {display_url(redirect_url)}: "
+                f"{method} does not follow this redirect. Use the address that it leads to.",
                 True,
             )
         if is_cross_origin:
@@ -429,7 +429,9 @@ def exchange(
             next_request = copy.copy(request)
             next_request.url, next_request.params = redirect_url, {}
             prepared = _prepare(session, next_request)
-    raise NetError("redirected", f"{shown(reply.url)} redirects more than {limits.HTTP_HOPS} times.", True)
+    raise NetError(
+        "redirected", f"{display_url(reply.url)} redirects more than {limits.HTTP_HOPS} times.", True
+    )
 
 
 def ask(
@@ -481,7 +483,7 @@ def _prepare(session: Session, request: requests.Request) -> requests.PreparedRe
 
 
 def _invalid_request(url: str) -> NetError:
-    return NetError("bad_url", f"{shown(url)}: the request is invalid. Check the URL and the headers.")
+    return NetError("bad_url", f"{display_url(url)}: the request is invalid. Check the URL and the headers.")
 
 
 def _no_auth(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -513,7 +515,9 @@ def _cross_origin_request(
     try:
         return requests.Request(sent.method, url, headers=headers).prepare()
     except (requests.RequestException, ValueError):
-        raise NetError("redirected", f"{shown(sent.url or '')} redirects to an invalid URL.", True) from None
+        raise NetError(
+            "redirected", f"{display_url(sent.url or '')} redirects to an invalid URL.", True
+        ) from None
 
 
 def _redirect_target(sent: requests.PreparedRequest, reply: Reply, location: str) -> str:
@@ -525,7 +529,7 @@ def _redirect_target(sent: requests.PreparedRequest, reply: Reply, location: str
     except (ValueError, NetError):
         raise NetError(
             "redirected",
-            f"{shown(reply.url)} returned {reply.status} and redirects to an address that is not allowed.",
+            f"{display_url(reply.url)} returned {reply.status} and redirects to an address that is not allowed.",
             True,
         ) from None
 
@@ -594,7 +598,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 def _net_error(error: Exception, flight: Flight, url: str) -> NetError:
     """Describe a failed request without the library's message, which may contain headers and queries."""
-    causes, address = _causes(error), shown(url)
+    causes, address = _causes(error), display_url(url)
 
     def among(*kinds: type[BaseException]) -> Any:
         return next((cause for cause in causes if isinstance(cause, kinds)), None)

@@ -24,7 +24,7 @@ _FORBIDDEN_IN_HOSTS: Final = re.compile(
 _BRACKETED: Final = re.compile(r"\[[^\]]+\](:[0-9]*)?")
 
 
-def shown(url: str) -> str:
+def display_url(url: str) -> str:
     """Return a URL for messages and logs: without user, password, query and fragment."""
     try:
         parts = urlsplit(url)

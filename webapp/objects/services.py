@@ -57,7 +57,7 @@ from webapp.notifications.models import Webhook
 from webapp.pushes.models import Push
 from webapp.row_templates.models import Template, TemplateVersion
 from webapp.scenarios.models import Run, Scenario, ScenarioVersion
-from webapp.versioning.services import Dependent, Finder, named_in
+from webapp.versioning.services import Dependent, Finder, ids_in
 from webapp.work.models import END_STATES
 
 # Objects of a project, by the prefix of their ids.
@@ -110,7 +110,7 @@ def of_project(project_id: str) -> dict[str, set[str]]:
             )
         )
         for row in db.session.execute(newest):
-            found[row[0]] = named_in(list(row[1:])) - {row[0]}
+            found[row[0]] = ids_in(list(row[1:])) - {row[0]}
             if model is Template:
                 read_files[row[0]] = files_of(row.spec)
     endpoints = select(Endpoint.id, Endpoint.connection_id).where(
@@ -130,7 +130,7 @@ def of_project(project_id: str) -> dict[str, set[str]]:
     return found | {one: set() for one in db.session.scalars(connections)}
 
 
-def naming(model: Any, workspace_id: str, text: str) -> Select[Any]:
+def mentioning(model: Any, workspace_id: str, text: str) -> Select[Any]:
     """Return a select of `id, name, team_id` of the templates, datasets or scenarios of a workspace that are not
     deleted and whose newest version contains a text."""
     version = _VERSIONS[model]
@@ -148,7 +148,7 @@ def naming(model: Any, workspace_id: str, text: str) -> Select[Any]:
     )
 
 
-def closed(start: Iterable[str], names: Mapping[str, set[str]]) -> set[str]:
+def connected_objects(start: Iterable[str], names: Mapping[str, set[str]]) -> set[str]:
     """Return `start` and everything that is connected to it by references in either direction, among the keys of
     `names`."""
     neighbours: dict[str, set[str]] = {name: set() for name in names}
@@ -206,7 +206,7 @@ def _unfinished(column: Any, object_id: str, *, blocks: bool) -> Iterator[Depend
 
 
 def _mentions(model: Any, workspace_id: str, text: str, how: str) -> Iterator[Dependent]:
-    rows = db.session.execute(naming(model, workspace_id, text).limit(limits.SHOWN_USES))
+    rows = db.session.execute(mentioning(model, workspace_id, text).limit(limits.SHOWN_USES))
     for row in rows:
         yield Dependent(word_of(model), row.id, row.name, how, team_id=row.team_id)
 
@@ -258,7 +258,7 @@ def of_connection(connection: Connection) -> list[Dependent]:
     ]
     reading = set()
     quoted_id = orjson.dumps(connection.id)
-    newest = naming(Template, connection.workspace_id, connection.id).add_columns(TemplateVersion.spec)
+    newest = mentioning(Template, connection.workspace_id, connection.id).add_columns(TemplateVersion.spec)
     for row in db.session.execute(newest):
         readers = [row.spec["fields"], row.spec.get("source")]
         if quoted_id in orjson.dumps(readers):  # and not merely in its description
@@ -286,7 +286,7 @@ def _dependents_of_file(_actor: Actor, file: WorkspaceFile) -> Iterator[Dependen
     """Find the dependents of a file in its project, or of a shared file in all projects."""
 
     def in_scope(model: Any, text: str) -> Select[Any]:
-        found = naming(model, file.workspace_id, text)
+        found = mentioning(model, file.workspace_id, text)
         return found if file.project_id is None else found.where(model.project_id == file.project_id)
 
     for row in db.session.execute(in_scope(Template, file.name).add_columns(TemplateVersion.spec)):
@@ -436,7 +436,7 @@ def _related_objects(actor: Actor, moving: Sequence[Any]) -> list[Any]:
     related_ids: set[str] = set()
     for project_id in sorted({item.project_id for item in moving}):
         names = of_project(project_id)
-        related_ids |= closed(ids & names.keys(), names)
+        related_ids |= connected_objects(ids & names.keys(), names)
     rest = []
     for object_id in sorted(related_ids - ids):
         item = tenancy.get(actor, kind_of(object_id), object_id, "write", lock=True)
@@ -452,7 +452,7 @@ def _check_name(file: WorkspaceFile, project: Project) -> None:
     if taken is not None:
         text = f"The project {project.name} has a file called `{file.name}`. Delete one of the two first."
         raise ApiError("conflict", text, {"name": file.name, "id": taken})
-    files.refuse_clash(file.workspace_id, file.name, project.id)
+    files.check_name_conflict(file.workspace_id, file.name, project.id)
 
 
 def _moved_entry(item: Any) -> dict[str, str]:

@@ -14,7 +14,7 @@ from webapp.access.models import Project
 from webapp.errors import ApiError
 from webapp.files import services as files
 from webapp.objects import services
-from webapp.versioning.services import told as told_uses
+from webapp.versioning.services import usages_as_json as told_uses
 from webapp.web.inputs import Input, ListQuery
 from webapp.web.responses import Listed, Output, reply
 from webapp.web.routing import route

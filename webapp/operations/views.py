@@ -254,7 +254,7 @@ def _admin_context(actor: Actor, found: dict[str, health.Part]) -> dict[str, Any
     if found["database"].state != "ok":
         return context
     try:
-        context["queues"], context["work"] = health.queues(), operations_work.going_on(actor)
+        context["queues"], context["work"] = health.queues(), operations_work.unfinished_work(actor)
         context["failed"] = operations_work.failed(actor)
         context["processes"] = operations_work.processes(actor)
     except (SQLAlchemyError, redis.RedisError) as error:

@@ -119,7 +119,7 @@ def _piece(kind: str, row: Any, now: datetime) -> Piece:
     )
 
 
-def going_on(actor: Actor) -> list[Piece]:
+def unfinished_work(actor: Actor) -> list[Piece]:
     """Return the running jobs of the workspace, longest without a heartbeat first, then the queued ones, oldest first;
     at most STATUS_WORK. Error: forbidden."""
     require(actor, "admin")

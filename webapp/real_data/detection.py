@@ -384,7 +384,7 @@ def _classify_column(
     evidence = ColumnEvidence(
         entity, column, Rule(), texts, len(values) - len(texts), False, False, vocabulary
     )
-    meaning = imports_names.meant(evidence).type if column.name.strip() else _UNKNOWN_MEANING
+    meaning = imports_names.name_meaning(evidence).type if column.name.strip() else _UNKNOWN_MEANING
     words = imports_names.split(column.name)
     names = ("_".join(words).casefold(), "_".join(lexicon.english(words)))
     by_words = (kind for kind, known in _BY_WORDS if any(known.search(name) for name in names))
@@ -434,7 +434,7 @@ def _classify_column(
 
 
 _UNKNOWN_MEANING: Final = "words"
-"""The field type that `imports_names.meant` returns for names without a known meaning."""
+"""The field type that `imports_names.name_meaning` returns for names without a known meaning."""
 
 
 def _detected(name: str, kind: str, confidence: float, reason: str) -> DetectedColumn:

@@ -28,7 +28,7 @@ from webapp.connectors.base import ConnectorError, TableReader
 from webapp.connectors.schema import Entity
 from webapp.connectors.subset_query import SubsetSteps, refused
 from webapp.datasets.services import datasets
-from webapp.engine.masking import STRATEGIES, fitting
+from webapp.engine.masking import STRATEGIES, supported_strategies
 from webapp.engine.source_data import SourceSpec
 from webapp.engine.types.registry import find
 from webapp.errors import ApiError, Fault, validation_error
@@ -117,7 +117,7 @@ def types() -> list[tuple[str, str]]:
 def strategies(type_name: str) -> tuple[str, ...]:
     """Return the masking strategies of a field type."""
     kind = find(type_name)
-    return STRATEGIES if kind is None else fitting(kind)
+    return STRATEGIES if kind is None else supported_strategies(kind)
 
 
 def fields(chosen: Sequence[Choice]) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ def create(
     entities = {entity.name: entity for entity in inspection.metadata(actor, connection).entities}
     start = _entities_named(entities, [table], "table")[0]
     child_names = [item.name for item in _entities_named(entities, children or [], "children")]
-    steps = subset_query.begun(entities, kind, start, where, limit)
+    steps = subset_query.start_subset(entities, kind, start, where, limit)
     subset_query.follow(steps, None if children is None else child_names, depth)
     if len(steps.found) > limits.MAX_DATASET_TABLES:
         text = f"The subset reaches {len(steps.found)} tables; a dataset has at most {limits.MAX_DATASET_TABLES}."
@@ -193,7 +193,7 @@ def create(
 
 def _entities_named(entities: Mapping[str, Entity], names: Sequence[str], path: str) -> list[Entity]:
     try:
-        return tables.chosen(entities.values(), names)
+        return tables.find_entities(entities.values(), names)
     except ApiError as error:
         for fault in error.details["fields"]:
             fault["path"] = path
@@ -215,7 +215,7 @@ def _count_rows(connection: Connection, steps: SubsetSteps) -> dict[str, int]:
                     if (number := _query_number(session, query))
                 ]
     except ConnectorError as error:
-        raise access.told(error) from None
+        raise access.api_error(error) from None
     faults = [
         Fault(
             "table",

@@ -192,7 +192,7 @@ def look(actor: Actor) -> Response:
     source = forms.read_source(request.form)
     if any(file.filename for file in request.files.getlist("file")):
         try:
-            stored = draft_page.kept_apart(actor, request)
+            stored = draft_page.save_upload(actor, request)
         except ApiError as error:
             return _error_page(actor, source, error)
         source = {**(source if source and forms.way_of(source) == _FILE_SOURCE else {}), "file": stored.name}

@@ -45,7 +45,7 @@ class Dependent:
     team_id: str | None = None
 
 
-def told(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, Any]]:
+def usages_as_json(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, Any]]:
     """Return usages for the API; objects of teams that the actor is not in have no id and name."""
     return [
         {
@@ -62,7 +62,7 @@ def told(actor: Actor, uses: Iterable[Dependent]) -> list[dict[str, Any]]:
 
 def refuse(actor: Actor, uses: Iterable[Dependent], what: str) -> None:
     """Raise `in_use` if some of the dependents block a deletion; those that the actor may not see are only counted."""
-    blocking = told(actor, (one for one in uses if one.blocks))
+    blocking = usages_as_json(actor, (one for one in uses if one.blocks))
     if not blocking:
         return
     users = [{key: one[key] for key in ("type", "id", "name")} for one in blocking]
@@ -93,7 +93,7 @@ def of(actor: Actor, found: Any) -> list[Dependent]:
 _ID: Final = re.compile(rb"(?:tpl|dst|scn|con|end)_[0-9A-Za-z]{26}")
 
 
-def named_in(value: Any) -> set[str]:
+def ids_in(value: Any) -> set[str]:
     """Return the ids anywhere in a JSON value."""
     return {found.decode() for found in _ID.findall(orjson.dumps(value))}
 

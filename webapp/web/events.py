@@ -259,10 +259,10 @@ class Backlog:
         """Return the events of the lines after a number."""
         if number < self.first:
             return self.bytes
-        return told(Piece(number + 1, self.last, self.lines[number + 1 - self.first :])).bytes
+        return as_events(Piece(number + 1, self.last, self.lines[number + 1 - self.first :])).bytes
 
 
-def told(piece: Piece) -> Backlog:
+def as_events(piece: Piece) -> Backlog:
     """Return log lines as events, each with its number as id."""
     text = "".join(
         f"id: {number}\nevent: log\ndata: {line}\n\n" for number, line in enumerate(piece.lines, piece.first)
@@ -402,7 +402,7 @@ class Hub:
             pieces = feed.source.pieces(reached)
             if not pieces:
                 return found, False
-            found += [told(piece) for piece in pieces]
+            found += [as_events(piece) for piece in pieces]
             reached = pieces[-1].last
         return found, True
 
@@ -482,7 +482,7 @@ def follow_log(source: Source, after: int = 0) -> Response:
     db.session.remove()
     hub = of(app)
     feed = hub.attach(source, lines=True)
-    pieces = following(app, feed, after, present=connection_check())
+    pieces = log_events(app, feed, after, present=connection_check())
     return stream(pieces, lambda: hub.detach(feed, lines=True))
 
 
@@ -528,7 +528,7 @@ def await_end(source: Source, seconds: float) -> bool:
     return True
 
 
-def following(
+def log_events(
     app: Flask,
     feed: Feed,
     after: int = 0,
@@ -546,7 +546,7 @@ def following(
         if behind:
             with app.app_context():
                 pieces = feed.source.pieces(after)
-            found = [told(piece) for piece in pieces]
+            found = [as_events(piece) for piece in pieces]
         if found:
             events, after, last_sent = (
                 b"".join([lines.after(after) for lines in found]),

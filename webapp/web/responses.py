@@ -207,7 +207,7 @@ class Raw:
         self.schema = schema
 
 
-def asked_range(size: int, etag: str) -> tuple[int, int]:
+def requested_range(size: int, etag: str) -> tuple[int, int]:
     """Return the requested range of bytes: start, and end (exclusive).
 
     Multiple ranges, other units, or an If-Range of another file return the whole file (RFC 9110, section 14.2).

@@ -16,7 +16,7 @@ from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.invalid_data import injector
-from webapp.engine.invalid_data.injector import broken
+from webapp.engine.invalid_data.injector import with_wrong_check_digit
 from webapp.engine.invalid_data.settings import KINDS, Invalid
 from webapp.engine.plan import compile_plan
 from webapp.engine.spec import parse
@@ -214,7 +214,8 @@ def _all_refused(code, module):
         pytest.skip("python-stdnum only checks the format of these")
     numbers = states.made(code, count=2_000)
     changed = [
-        broken(number, code.check_place, bits * 0x9E3779B97F4A7C15) for bits, number in enumerate(numbers)
+        with_wrong_check_digit(number, code.check_place, bits * 0x9E3779B97F4A7C15)
+        for bits, number in enumerate(numbers)
     ]
     pairs = list(zip(numbers, changed, strict=True))
     assert all(sum(a != b for a, b in zip(one, other, strict=True)) == 1 for one, other in pairs)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import Keys, Masker, masker_of
-from webapp.engine.masking.replace import shows
+from webapp.engine.masking.replace import reveals
 from webapp.engine.plan import bind_fields
 from webapp.engine.spec import FieldSpec, parse
 
@@ -52,7 +52,7 @@ def collisions(column: pa.Array) -> int:
 
 def survivors(real: pa.Array, made: pa.Array) -> int:
     """Values that still tell the real one of their row: equal but for case, in their digits, or inside."""
-    return int(np.count_nonzero(shows(real.cast(pa.string()), made.cast(pa.string()))))
+    return int(np.count_nonzero(reveals(real.cast(pa.string()), made.cast(pa.string()))))
 
 
 def texts(pattern: str, count: int) -> pa.Array:

@@ -12,8 +12,8 @@ import pytest
 from tests.engine.masking.speak import APART, KEYS, check_apart, faults, field, masked, masker, survivors
 from webapp.engine.data import vocabulary
 from webapp.engine.errors import SpecError
-from webapp.engine.masking import Keys, MaskingError, masker_of, telling
-from webapp.engine.masking.replace import shows
+from webapp.engine.masking import Keys, MaskingError, has_content, masker_of
+from webapp.engine.masking.replace import reveals
 from webapp.engine.masking.settings import STRATEGIES
 from webapp.engine.plan import bind_fields
 
@@ -207,7 +207,7 @@ def test_a_value_equal_to_the_redaction_text_is_redacted_too():
 
 
 def test_telling_values_have_letters_or_digits():
-    assert telling(pa.array(["a", "", "--", None, "ß", "😀", "7"])).tolist() == [
+    assert has_content(pa.array(["a", "", "--", None, "ß", "😀", "7"])).tolist() == [
         True,
         False,
         False,
@@ -216,9 +216,9 @@ def test_telling_values_have_letters_or_digits():
         False,
         True,
     ]
-    assert telling(pa.array([1, None])).tolist() == [True, False]
-    assert telling(pa.array(["a", "-"]).dictionary_encode()).tolist() == [True, False]
-    assert telling(pa.array([], pa.string())).tolist() == []
+    assert has_content(pa.array([1, None])).tolist() == [True, False]
+    assert has_content(pa.array(["a", "-"]).dictionary_encode()).tolist() == [True, False]
+    assert has_content(pa.array([], pa.string())).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_queried_values_are_returned_unchanged():
 )  # fmt: skip
 def test_masked_values_that_still_show_the_real_value(real, made, told):
     column = pa.array(["other", real, "3 4"]), pa.array(["thing", made, "4 3"])
-    assert shows(*column).tolist() == [False, told, False]
+    assert reveals(*column).tolist() == [False, told, False]
 
 
 @pytest.mark.parametrize(("kind", "source", "strategy"), APART)

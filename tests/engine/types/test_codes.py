@@ -10,7 +10,7 @@ import pytest
 from tests.engine.types.made import bound
 from webapp.engine.random import RandomStream
 from webapp.engine.types import codes as types_codes
-from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Pick, Run, mixed
+from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Pick, Run, texts_by_code
 
 ROWS = np.arange(1000, dtype=np.uint64)
 
@@ -87,7 +87,9 @@ def test_mixed_codes_keep_their_rows():
     source = RandomStream(np.uint64(4), ROWS)
     which = (ROWS % np.uint64(2)).view(np.int64)
     whole = [code.text(code.draw(source)).to_pylist() for code in codes]
-    assert mixed(codes, which, source).to_pylist() == [whole[w][row] for row, w in enumerate(which.tolist())]
+    assert texts_by_code(codes, which, source).to_pylist() == [
+        whole[w][row] for row, w in enumerate(which.tolist())
+    ]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_rows_depend_only_on_their_number(method):
 
 def test_a_pool_has_the_values_of_faker_and_reports_the_number_of_distinct_ones():
     asked = faker.PoolKey("de_DE", "city", "{}")
-    drawn = faker.drawn(asked)
+    drawn = faker.pool_for(asked)
     assert drawn.pool.place.size == limits.FAKER_POOL >= 10_000
     generator = Faker("de_DE")
     generator.seed_instance(faker.seed_of(asked))
@@ -56,7 +56,7 @@ def test_a_pool_has_the_values_of_faker_and_reports_the_number_of_distinct_ones(
 
 
 def test_higher_weights_are_drawn_more_often():
-    drawn = faker.drawn(faker.PoolKey("en_US", "pybool", '{"truth_probability": 90}'))
+    drawn = faker.pool_for(faker.PoolKey("en_US", "pybool", '{"truth_probability": 90}'))
     share = drawn.pool.values.take(pa.array(drawn.pool.place)).to_pylist().count(True) / limits.FAKER_POOL
     assert 0.88 < share < 0.92
     assert abs(made("pybool", 20_000, {"truth_probability": 90}).count(True) / 20_000 - share) < 0.02
@@ -123,7 +123,7 @@ def test_unique_reaches_as_far_as_the_pool():
 )  # fmt: skip
 def test_a_faker_method_without_data_is_rejected_by_name(method):
     with pytest.raises(faker_worker.InvalidRequest) as error:
-        faker_worker.chosen(Faker("en_US"), method)
+        faker_worker.find_method(Faker("en_US"), method)
     found = error.value.fault
     assert (found["option"], found["code"]) == ("method", "refused_method")
     assert f'"{method}"' in found["message"]
@@ -188,7 +188,7 @@ def test_a_template_pinned_to_another_version_of_faker_is_rejected_by_name(monke
 def test_pools_are_remembered_and_forgotten(monkeypatch):
     kept = faker._RecentPools()
     calls = []
-    drawn = faker.drawn(faker.PoolKey("en_US", "word", "{}"))
+    drawn = faker.pool_for(faker.PoolKey("en_US", "word", "{}"))
     monkeypatch.setattr(faker, "_draw", lambda asked: calls.append(asked) or drawn)
     asked = [faker.PoolKey("en_US", f"m{number}", "{}") for number in range(limits.FAKER_POOLS + 1)]
     for one in (asked[0], asked[0], *asked[1:], asked[0]):

@@ -153,7 +153,7 @@ def seal(workspace_id: str, now: datetime, maximum: int = limits.AUDIT_SEALS_PER
             break
         count += bool(fresh)
     if count:
-        keep_head(workspace_id)
+        store_head(workspace_id)
     return count
 
 
@@ -252,7 +252,7 @@ def anchor_key(workspace_id: str) -> str:
     return f"audit/{workspace_id}/head.json"
 
 
-def kept_head(workspace_id: str) -> dict[str, Any] | None:
+def stored_head(workspace_id: str) -> dict[str, Any] | None:
     """Return the head in the storage: `{number, hash}`; None without one."""
     try:
         raw = b"".join(storage.of(current_app).get(anchor_key(workspace_id), 0, _ANCHOR_BYTES))
@@ -265,12 +265,12 @@ def kept_head(workspace_id: str) -> dict[str, Any] | None:
         return {"number": 0, "hash": "unreadable"}
 
 
-def keep_head(workspace_id: str, *, anew: bool = False) -> bool:
+def store_head(workspace_id: str, *, anew: bool = False) -> bool:
     """Save the head of a chain in storage. Return False without writing if the saved head does not match the chain and
     needs attention. `anew`: overwrite it in any case."""
     with reading() as session:
         head = session.get(AuditHead, workspace_id)
-        saved = None if anew else kept_head(workspace_id)
+        saved = None if anew else stored_head(workspace_id)
         if head is None or not head.number:
             return False
         if saved is not None and not holds(session, workspace_id, saved["number"], saved["hash"]):
@@ -369,11 +369,11 @@ def _new_entry(workspace_id: str, action: str, now: datetime, details: dict[str,
 def anchor_anew(workspace_id: str, now: datetime) -> None:
     """Accept the current chain as valid, for example after a backup was restored: save its head over the saved one, and
     record an entry about it."""
-    before = kept_head(workspace_id)
+    before = stored_head(workspace_id)
     with writing() as session:
         session.add(_new_entry(workspace_id, "audit.anchor", now, {"before": before}))
     seal(workspace_id, now)
-    keep_head(workspace_id, anew=True)
+    store_head(workspace_id, anew=True)
 
 
 # --- Workspaces that go for good ----------------------------------------------------------------------------
@@ -427,7 +427,7 @@ def verify(workspace_id: str, saved: dict[str, Any] | None = None) -> Report:
     """Verify the whole chain of a workspace in one snapshot. `saved`: a head `{number, hash}` that was saved elsewhere,
     in addition to the one in storage. At most `limits.AUDIT_FAULTS` errors are reported."""
     report = Report(workspace_id)
-    heads = [head for head in (kept_head(workspace_id), saved) if head is not None]
+    heads = [head for head in (stored_head(workspace_id), saved) if head is not None]
     with Session(db.engine, autoflush=False) as session:
         # One snapshot, although other processes write entries and retention removes them.
         options: dict[str, Any] = {READS: True}

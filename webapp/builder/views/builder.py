@@ -290,7 +290,7 @@ class ExportQuery(Query):
 def export_dialog(actor: Actor, template_id: str, query: ExportQuery) -> Response:
     """Show the export dialog: the options of generate and exports as a form."""
     template = templates.get(actor, template_id, "generate")
-    table = pages.made_from(actor, template)
+    table = pages.source_table(actor, template)
     place = table if not query.to or table.startswith(f"{query.to}/") else query.to
     return Response(
         render_template(

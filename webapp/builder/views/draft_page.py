@@ -138,7 +138,7 @@ class PageData:
                 before = templates.show(templates.get(self._actor, self.own))["fields"]
             except ApiError:
                 return relations.NOTHING
-        return relations.look(self._actor, self._draft, self.own, before)
+        return relations.describe_draft(self._actor, self._draft, self.own, before)
 
     def told(self, row: Named) -> DescribedRelation | None:
         """Return the description of a field's relation."""
@@ -339,7 +339,7 @@ def _level_of(fields: Any, field_id: str) -> list[Any] | None:
 _FORMAT_NAMES: Final = "CSV, TSV, JSON, NDJSON, XLSX or Parquet, detected by the file extension."
 
 
-def kept_apart(actor: Actor, request: flask.Request) -> WorkspaceFile:
+def save_upload(actor: Actor, request: flask.Request) -> WorkspaceFile:
     """Save the uploaded file of a form. If a file with the same name and content exists, it is used. If the content
     differs, the upload gets the next unused name (`customers (2).csv`), so that templates keep their source unchanged.
 

@@ -587,7 +587,7 @@ def show(actor: Actor) -> Response:
 def upload(actor: Actor) -> Response:
     """Save an uploaded file in the workspace, use it as the source of the draft, and render the source card."""
     try:
-        stored = draft_page.kept_apart(actor, request)
+        stored = draft_page.save_upload(actor, request)
     except ApiError as error:
         if error.status >= 500:
             raise

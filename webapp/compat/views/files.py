@@ -25,7 +25,16 @@ from webapp import clock, limits
 from webapp.access import actors, tenancy
 from webapp.access.actors import Actor
 from webapp.compat import services
-from webapp.compat.views.routing import ROOT, Anything, Loose, Wire, call, camelled, everything, placed
+from webapp.compat.views.routing import (
+    ROOT,
+    Loose,
+    ProjectQuery,
+    Wire,
+    actor_in_project,
+    call,
+    camelled,
+    list_all,
+)
 from webapp.errors import ApiError, Fault, did_you_mean, validation_error
 from webapp.extensions import db
 from webapp.files import names
@@ -46,13 +55,13 @@ _BOUNDARY: Final = re.compile(rb"--([0-9A-Za-z'()+_,./:=? -]{1,70})\r\n")  # RFC
 _HOSTED_KEY: Final = re.compile(r"scenarios/(?:[^/]+/)*?workspace/(?P<name>.+)")
 
 
-class Where(Anything):
+class Where(ProjectQuery):
     """Which folder; both without."""
 
     folder: str | None = None
 
 
-class ByKey(Anything):
+class ByKey(ProjectQuery):
     """Which file, by its name with its folders."""
 
     key: Annotated[str, Field(min_length=1)]
@@ -118,11 +127,11 @@ def file_signed(token: str) -> Response:
 
 
 @call(f"{ROOT}/scenarios", scope="read")
-def scenarios_list(actor: Actor, query: Anything) -> Response:
+def scenarios_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the scenarios of the project."""
-    project_actor = placed(actor, "read", query.projectId)
+    project_actor = actor_in_project(actor, "read", query.projectId)
     used = _used_bytes(project_actor.workspace_id)
-    return reply([_scenario_out(one, used) for one in everything(scenarios.listing, project_actor)])
+    return reply([_scenario_out(one, used) for one in list_all(scenarios.listing, project_actor)])
 
 
 @call(SCENARIO, scope="read")
@@ -155,7 +164,7 @@ def files_list(actor: Actor, scenario_id: str, query: Where) -> Response:
     project_actor = _actor_of_scenario(actor, scenario_id)
     if query.folder is not None:
         _check_folder(query.folder)
-    found = [out(one, scenario_id) for one in everything(files.listing, project_actor)]
+    found = [out(one, scenario_id) for one in list_all(files.listing, project_actor)]
     used = _used_bytes(actor.workspace_id)
     return reply(
         {
@@ -210,7 +219,7 @@ def file_by_key(actor: Actor, query: ByKey) -> Response:
 def _actor_of_scenario(actor: Actor, scenario_id: str, scope: str = "read") -> Actor:
     """Return the actor in the project of a scenario, whose files its runs see. Errors: not_found, forbidden."""
     scenario = tenancy.get(actor, Scenario, scenario_id, scope)  # its files change, and not the scenario
-    return placed(actor, scope, scenario.project_id)
+    return actor_in_project(actor, scope, scenario.project_id)
 
 
 def _check_folder(text: Any) -> str:
@@ -369,7 +378,7 @@ class LookupIn(_KeyMapInput):
     old_keys: Annotated[list[Key], Field(min_length=1, max_length=limits.KEY_MAP_BATCH)]
 
 
-class ObjectQuery(Anything):
+class ObjectQuery(ProjectQuery):
     """The entries of one object; of all without."""
 
     object: str | None = None
@@ -389,9 +398,9 @@ class PageQuery(ObjectQuery):
 
 
 @call(f"{ROOT}/keymaps", scope="read")
-def maps_list(actor: Actor, query: Anything) -> Response:
+def maps_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the key maps of the project: a row for each map and object."""
-    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     return reply(
         [
             {
@@ -408,7 +417,7 @@ def maps_list(actor: Actor, query: Anything) -> Response:
 @call(f"{ROOT}/keymaps/entries", ["POST"], scope="write", body=EntriesIn, idempotent=True)
 def entries_put(actor: Actor, body: EntriesIn) -> Response:
     """Write entries of a key map. Of an old key that is sent twice the last new key counts."""
-    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = actor_in_project(actor, "write", body.project_id, body.team_id)
     keys = {entry.old_key: entry.new_key for entry in body.entries}
     count = services.put(project_actor, body.map_name, body.object, keys, body.run_id)
     return reply({"mapName": body.map_name, "object": body.object, "upserted": count})
@@ -417,7 +426,7 @@ def entries_put(actor: Actor, body: EntriesIn) -> Response:
 @call(f"{ROOT}/keymaps/lookup", ["POST"], scope="read", body=LookupIn, reads=True)
 def entries_lookup(actor: Actor, body: LookupIn) -> Response:
     """Translate old keys, and name those that have no new key."""
-    project_actor = placed(actor, "read", body.project_id, body.team_id)
+    project_actor = actor_in_project(actor, "read", body.project_id, body.team_id)
     found = services.lookup(project_actor, body.map_name, body.object, body.old_keys)
     old_keys = dict.fromkeys(body.old_keys)
     return reply(
@@ -433,7 +442,7 @@ def entries_lookup(actor: Actor, body: LookupIn) -> Response:
 @call(f"{MAP}/entries", scope="read", query=PageQuery)
 def entries_list(actor: Actor, map_name: str, query: PageQuery) -> Response:
     """A page of a key map's entries, in the order of object and old key."""
-    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     start = (query.page - 1) * query.pageSize
     found, total = services.entries(
         project_actor, _check_map_name(map_name), query.object or None, start, query.pageSize
@@ -461,7 +470,7 @@ def entries_list(actor: Actor, map_name: str, query: PageQuery) -> Response:
 @call(MAP, ["DELETE"], scope="write", query=ObjectQuery)
 def map_delete(actor: Actor, map_name: str, query: ObjectQuery) -> Response:
     """Delete a key map, or its entries of one object."""
-    project_actor = placed(actor, "write", query.projectId, query.teamId)
+    project_actor = actor_in_project(actor, "write", query.projectId, query.teamId)
     deleted = services.drop(project_actor, _check_map_name(map_name), query.object or None)
     return reply({"message": f"Key map {map_name} deleted", "deleted": deleted})
 

@@ -28,17 +28,17 @@ from webapp.compat import services
 from webapp.compat.views.routing import (
     ROOT,
     STRATEGIES,
-    Anything,
     Loose,
+    ProjectQuery,
     Wire,
+    actor_from_body,
+    actor_in_project,
     call,
     camelled,
-    everything,
     fields_in,
     fields_out,
-    placed,
+    list_all,
     read,
-    settled,
 )
 from webapp.connections.services import connections
 from webapp.endpoints import services as endpoints
@@ -130,16 +130,16 @@ def _row_count(data: Any) -> int:
 
 
 @call(f"{ROOT}/sets", scope="read")
-def sets_list(actor: Actor, query: Anything) -> Response:
+def sets_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the sets of the project, newest first, without their rows."""
-    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     return reply([set_out(row, data=False) for row in services.listing(project_actor, "set")])
 
 
 @call(f"{ROOT}/sets", ["POST"], scope="write", body=SetIn, idempotent=True)
 def set_create(actor: Actor, body: SetIn) -> Response:
     """Save rows as a set."""
-    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = actor_in_project(actor, "write", body.project_id, body.team_id)
     count = _row_count(body.data) if body.row_count is None else body.row_count
     document = {"description": body.description, "row_count": count, "locked": body.locked}
     return reply(set_out(services.create(project_actor, "set", body.name, document, body.data), data=True))
@@ -207,22 +207,22 @@ def _check_type_name(actor: Actor, name: str, current: CompatObject | None = Non
         text = f"`{name}` is a field type of the catalogue ({catalogue_type.name}), which fields of this name get."
         raise validation_error([Fault("name", "reserved", text, "Choose another name.")])
     services.lock(actor)
-    other = services.named(actor, "custom_data_type", name)
+    other = services.find_by_name(actor, "custom_data_type", name)
     if other is not None and other is not current:
         raise ApiError("conflict", f"A custom data type of the project is named `{name}`.", {"id": other.id})
 
 
 @call(f"{ROOT}/customDataTypes", scope="read")
-def types_list(actor: Actor, query: Anything) -> Response:
+def types_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the custom data types of the project, newest first."""
-    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     return reply([type_out(row) for row in services.listing(project_actor, "custom_data_type")])
 
 
 @call(f"{ROOT}/customDataTypes", ["POST"], scope="write", body=TypeIn, idempotent=True)
 def type_create(actor: Actor, body: TypeIn) -> Response:
     """Create a custom data type."""
-    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = actor_in_project(actor, "write", body.project_id, body.team_id)
     _check_type_name(project_actor, body.name)
     document = {"field_config": body.field_config}
     return reply(type_out(services.create(project_actor, "custom_data_type", body.name, document)))
@@ -233,7 +233,7 @@ def type_change(actor: Actor, type_id: str, body: TypeChange) -> Response:
     """Change a custom data type. Templates that were saved with it keep the fields that they got."""
     row = services.get(actor, "custom_data_type", type_id, "write", lock=True)
     if body.name is not None and body.name != row.name:
-        _check_type_name(placed(actor, "write", row.project_id), body.name, row)
+        _check_type_name(actor_in_project(actor, "write", row.project_id), body.name, row)
     values = body.model_dump(exclude_unset=True)
     changes = {"field_config": values["field_config"]} if "field_config" in values else {}
     return reply(type_out(services.change(actor, row, name=body.name, document=changes)))
@@ -306,16 +306,16 @@ def policy_out(row: CompatObject) -> dict[str, Any]:
 
 
 @call(f"{ROOT}/masking-policies", scope="read")
-def policies_list(actor: Actor, query: Anything) -> Response:
+def policies_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the masking policies of the project, newest first."""
-    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     return reply([policy_out(row) for row in services.listing(project_actor, "masking_policy")])
 
 
 @call(f"{ROOT}/masking-policies", ["POST"], scope="write", body=PolicyIn, idempotent=True)
 def policy_create(actor: Actor, body: PolicyIn) -> Response:
     """Create a masking policy."""
-    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = actor_in_project(actor, "write", body.project_id, body.team_id)
     document = {
         "description": body.description,
         "fields": _rules_json(body.fields),
@@ -353,7 +353,7 @@ def policy_delete(actor: Actor, policy_id: str) -> Response:
     return reply({"message": f"Masking policy {name} deleted"})
 
 
-def masked(actor: Actor, policy_id: str, fields: Any) -> Any:
+def apply_masking_policy(actor: Actor, policy_id: str, fields: Any) -> Any:
     """Return field definitions with the masking of a policy for the fields that it names; other fields are unchanged.
 
     Errors: not_found, validation_error for a policy with reversible masking, which no strategy supports.
@@ -466,19 +466,19 @@ def _check_folder_name(actor: Actor, kind: str, name: str, current: CompatObject
         text = "The name of a folder does not begin or end with a slash or a space."
         raise validation_error([Fault("name", "wrong_form", text)])
     services.lock(actor)
-    other = services.named(actor, kind, name)
+    other = services.find_by_name(actor, kind, name)
     if other is not None and other is not current:
         # The hosted service's document has 400 here.
         raise ApiError("invalid_request", f"The folder name `{name}` is already in use.", {"id": other.id})
 
 
-def _list_folders(actor: Actor, kind: str, query: Anything) -> Response:
-    project_actor = placed(actor, "read", query.projectId, query.teamId)
+def _list_folders(actor: Actor, kind: str, query: ProjectQuery) -> Response:
+    project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     return reply([folder_out(row) for row in services.listing(project_actor, kind)])
 
 
 def _create_folder(actor: Actor, kind: str, body: FolderIn, status: int) -> Response:
-    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = actor_in_project(actor, "write", body.project_id, body.team_id)
     _check_folder_name(project_actor, kind, body.name)
     document = {"is_database": bool(body.is_database)}
     return reply(folder_out(services.create(project_actor, kind, body.name, document)), status=status)
@@ -487,7 +487,7 @@ def _create_folder(actor: Actor, kind: str, body: FolderIn, status: int) -> Resp
 def _change_folder(actor: Actor, kind: str, folder_id: str, body: FolderChange) -> Response:
     row = services.get(actor, kind, folder_id, "write", lock=True)
     if body.name is not None and body.name != row.name:
-        project_actor = placed(actor, "write", row.project_id)
+        project_actor = actor_in_project(actor, "write", row.project_id)
         _check_folder_name(project_actor, kind, body.name, row)
         # Each rename commits by itself, the folder's own last: a call that is cut short can be repeated.
         old_name = row.name
@@ -506,7 +506,7 @@ def _objects_in_folder(actor: Actor, kind: str, folder: str) -> Iterable[tuple[s
     """Return the ids of the objects in a folder, each with the function that renames it."""
 
     def inside(listing: Any, name_of: Callable[[Any], tuple[str, str]]) -> list[str]:
-        found = [name_of(one) for one in everything(listing, actor)]
+        found = [name_of(one) for one in list_all(listing, actor)]
         return [object_id for object_id, name in found if name.startswith(f"{folder}/")]
 
     def template(object_id: str, before: str, after: str) -> None:
@@ -533,7 +533,7 @@ def _objects_in_folder(actor: Actor, kind: str, folder: str) -> Iterable[tuple[s
 
 
 @call(f"{ROOT}/templateFolders", scope="read")
-def template_folders_list(actor: Actor, query: Anything) -> Response:
+def template_folders_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the folders of templates of the project, newest first."""
     return _list_folders(actor, TEMPLATES, query)
 
@@ -560,7 +560,7 @@ def template_folder_delete(actor: Actor, folder_id: str) -> Response:
 
 
 @call(f"{ROOT}/endpointFolders", scope="read")
-def endpoint_folders_list(actor: Actor, query: Anything) -> Response:
+def endpoint_folders_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the folders of endpoints and connections of the project, newest first."""
     return _list_folders(actor, ENDPOINTS, query)
 
@@ -619,22 +619,22 @@ def _put_fields(actor: Actor, values: dict[str, Any], stored_fields: Any = None)
     if "fields" in values:
         values["fields"] = fields_in(actor, values["fields"])
     if policy_id is not None:
-        values["fields"] = masked(actor, str(policy_id), values.get("fields", stored_fields))
+        values["fields"] = apply_masking_policy(actor, str(policy_id), values.get("fields", stored_fields))
 
 
 @call(f"{ROOT}/templates", scope="read")
-def templates_list(actor: Actor, query: Anything) -> Response:
+def templates_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the templates of the project."""
-    project_actor = placed(actor, "read", query.projectId)
+    project_actor = actor_in_project(actor, "read", query.projectId)
     folders = Folders(TEMPLATES, project_actor.project_id or "")
-    return reply([template_out(one, folders) for one in everything(templates.listing, project_actor)])
+    return reply([template_out(one, folders) for one in list_all(templates.listing, project_actor)])
 
 
 @call(f"{ROOT}/templates", ["POST"], scope="write", body=Loose, idempotent=True)
 def template_create(actor: Actor, body: Loose) -> Response:
     """Create a template."""
     values = _body_values(body, *_NATIVE_KEYS)
-    project_actor = settled(actor, "write", values)
+    project_actor = actor_from_body(actor, "write", values)
     _put_fields(project_actor, values)
     Folders(TEMPLATES, project_actor.project_id or "").put(values, body)
     parsed = read(TemplateIn, values, partial(more_of_template, project_actor))
@@ -652,7 +652,9 @@ def template_change(actor: Actor, template_id: str, body: Loose) -> Response:
     """Change a template, which creates its next version."""
     template = matched(actor, templates.KIND, template_id)
     values = _body_values(body, *_NATIVE_KEYS, "project_id", "team_id")
-    _put_fields(placed(actor, "write", template.project_id), values, templates.show(template)["fields"])
+    _put_fields(
+        actor_in_project(actor, "write", template.project_id), values, templates.show(template)["fields"]
+    )
     Folders(TEMPLATES, template.project_id).put(values, body, template.name)
     more = partial(more_of_template, actor, template_id=template_id)
     changes = read(TemplatePatch, values, more).model_dump(exclude_unset=True)

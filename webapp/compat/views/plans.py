@@ -13,7 +13,7 @@ from webapp.access.actors import Actor
 from webapp.accounts.views.projects import Description, Name
 from webapp.compat import services
 from webapp.compat.views.objects import Patch, out
-from webapp.compat.views.routing import ROOT, Anything, Wire, call, placed
+from webapp.compat.views.routing import ROOT, ProjectQuery, Wire, actor_in_project, call
 from webapp.files.models import CompatObject
 from webapp.web.responses import reply
 
@@ -287,16 +287,16 @@ def _document(body: PlanPatch) -> dict[str, Any]:
 
 
 @call(f"{ROOT}/plans", scope="read")
-def plans_list(actor: Actor, query: Anything) -> Response:
+def plans_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the plans of the project, newest first."""
-    project_actor = placed(actor, "read", query.projectId, query.teamId)
+    project_actor = actor_in_project(actor, "read", query.projectId, query.teamId)
     return reply([plan_out(row) for row in services.listing(project_actor, "plan")])
 
 
 @call(f"{ROOT}/plans/save", ["POST"], scope="write", body=PlanIn, idempotent=True)
 def plan_create(actor: Actor, body: PlanIn) -> Response:
     """Create a plan."""
-    project_actor = placed(actor, "write", body.project_id, body.team_id)
+    project_actor = actor_in_project(actor, "write", body.project_id, body.team_id)
     empty = Spec().model_dump(by_alias=True, exclude_none=True)
     document = {**_DEFAULTS, "spec": empty, **_document(body)}
     return reply(plan_out(services.create(project_actor, "plan", body.title, document)))

@@ -78,7 +78,7 @@ class Wire(inputs.Input):
     read_only = frozenset({"id", "createdAt", "updatedAt", "createdBy", "createdByName", "userId"})
 
 
-class Anything(inputs.Query):
+class ProjectQuery(inputs.Query):
     """A query of which only the project matters."""
 
     model_config = ConfigDict(extra="ignore")
@@ -115,7 +115,7 @@ def read(
         raise (error if more is None else more(error, values)) from None
 
 
-def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None = None) -> Actor:
+def actor_in_project(actor: Actor, scope: str, project_id: str | None, team_id: str | None = None) -> Actor:
     """Return the actor in the project that a call names, with the permission `scope`; the actor's own project if none
     is named.
 
@@ -131,12 +131,14 @@ def placed(actor: Actor, scope: str, project_id: str | None, team_id: str | None
     return actor
 
 
-def settled(actor: Actor, scope: str, values: dict[str, Any]) -> Actor:
-    """Apply `placed` with the ids in a body, and remove these keys from it."""
-    return placed(actor, scope, values.pop("project_id", None) or None, values.pop("team_id", None) or None)
+def actor_from_body(actor: Actor, scope: str, values: dict[str, Any]) -> Actor:
+    """Apply `actor_in_project` with the ids in a body, and remove these keys from it."""
+    return actor_in_project(
+        actor, scope, values.pop("project_id", None) or None, values.pop("team_id", None) or None
+    )
 
 
-def everything(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
+def list_all(listing: Callable[..., Page[T]], actor: Actor) -> list[T]:
     """Return all items of a paged list of the native API, newest first: at most `COMPAT_LIST_ROWS`, and none after the
     page that reaches `PAGE_BYTES`."""
     found: list[T] = []
@@ -256,7 +258,7 @@ _FETCH_CLIENTS: Final = re.compile(r"node|undici|Deno/|Bun/|Mozilla/")
 bp = Blueprint("compat", __name__)
 
 # Not in /openapi.json, which describes the current API; no page; unknown query parameters are accepted.
-call = partial(route, bp, hidden=True, people=False, query=Anything)
+call = partial(route, bp, hidden=True, people=False, query=ProjectQuery)
 
 
 class CompatMiddleware:

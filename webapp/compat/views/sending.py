@@ -289,7 +289,7 @@ def _open(connection: Connection) -> Iterator[ReaderProcess | Session]:
             yield session
     except ConnectorError as error:
         error.message = redact(error.message)
-        raise access.told(error) from None
+        raise access.api_error(error) from None
 
 
 def _json_value(value: Any) -> Any:

@@ -13,14 +13,14 @@ from webapp.audit.services import audit_log
 from webapp.compat.views.objects import ENDPOINTS, Folders
 from webapp.compat.views.routing import (
     ROOT,
-    Anything,
     Loose,
+    ProjectQuery,
+    actor_from_body,
+    actor_in_project,
     call,
     camelled,
-    everything,
-    placed,
+    list_all,
     read,
-    settled,
 )
 from webapp.connections.models import Connection
 from webapp.connections.services import access, connections, inspection, sqlite_files
@@ -37,7 +37,7 @@ CONNECTION = f"{ROOT}/connections/<connection_id>"
 ENDPOINT = f"{ROOT}/endpoints/<endpoint_id>"
 
 
-class Asked(Anything):
+class TablesQuery(ProjectQuery):
     """The connection whose tables are listed; without it, those of every database of the project."""
 
     connectionId: str | None = None  # noqa: N815 - the wire's own name
@@ -56,18 +56,18 @@ def connection_out(connection: Connection, folders: Folders | None = None) -> di
 
 
 @call(f"{ROOT}/connections", scope="read")
-def connections_list(actor: Actor, query: Anything) -> Response:
+def connections_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the connections of the project."""
-    project_actor = placed(actor, "read", query.projectId)
+    project_actor = actor_in_project(actor, "read", query.projectId)
     folders = Folders(ENDPOINTS, project_actor.project_id or "")
-    return reply([connection_out(one, folders) for one in everything(connections.listing, project_actor)])
+    return reply([connection_out(one, folders) for one in list_all(connections.listing, project_actor)])
 
 
 @call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
 def connection_create(actor: Actor, body: Loose) -> Response:
     """Create a connection and verify it."""
     values = body.said()
-    project_actor = settled(actor, "write", values)
+    project_actor = actor_from_body(actor, "write", values)
     Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
     parsed = read(ConnectionIn, values)
     connection = connections.create(
@@ -126,7 +126,7 @@ def connection_delete(actor: Actor, connection_id: str) -> Response:
 def connection_test(actor: Actor, body: Loose) -> Response:
     """Test settings without saving them. A target that does not answer is `target_failed`."""
     values = body.said()
-    project_actor = settled(actor, "write", values)
+    project_actor = actor_from_body(actor, "write", values)
     parsed = read(ConnectionIn, {"name": "test", **values})
     kind = connections.kind_of(_connection_type(parsed))
     settings = json_input.canonical(KINDS[kind].Settings, parsed.given())
@@ -156,14 +156,14 @@ def connection_test(actor: Actor, body: Loose) -> Response:
     return reply({"success": True, "message": "The connection works.", "stages": stages})
 
 
-@call(f"{ROOT}/connections/tables", scope="read", query=Asked, reads=False)
-def tables(actor: Actor, query: Asked) -> Response:
+@call(f"{ROOT}/connections/tables", scope="read", query=TablesQuery, reads=False)
+def tables(actor: Actor, query: TablesQuery) -> Response:
     """The tables of one connection, or of all databases of the project that answer."""
     if query.connectionId:
         return reply(_tables_json(actor, connections.get(actor, query.connectionId)))
-    project_actor = placed(actor, "read", query.projectId)
+    project_actor = actor_in_project(actor, "read", query.projectId)
     found: list[dict[str, Any]] = []
-    candidates = [one for one in everything(connections.listing, project_actor) if KINDS[one.type].can.sql]
+    candidates = [one for one in list_all(connections.listing, project_actor) if KINDS[one.type].can.sql]
     for one in candidates[: limits.COMPAT_TABLE_CONNECTIONS]:
         try:
             found += _tables_json(project_actor, one)
@@ -201,11 +201,11 @@ def _tables_json(actor: Actor, connection: Connection) -> list[dict[str, Any]]:
 
 
 @call(f"{ROOT}/endpoints", scope="read")
-def endpoints_list(actor: Actor, query: Anything) -> Response:
+def endpoints_list(actor: Actor, query: ProjectQuery) -> Response:
     """List the endpoints of the project."""
-    project_actor = placed(actor, "read", query.projectId)
+    project_actor = actor_in_project(actor, "read", query.projectId)
     folders = Folders(ENDPOINTS, project_actor.project_id or "")
-    found = everything(connections.list_endpoints, project_actor)
+    found = list_all(connections.list_endpoints, project_actor)
     return reply([endpoint_out(endpoints.as_json(one), folders) for one in found])
 
 
@@ -227,7 +227,7 @@ def endpoint_out(data: dict[str, Any], folders: Folders | None = None) -> dict[s
 def endpoint_create(actor: Actor, body: Loose) -> Response:
     """Create an endpoint."""
     values = body.said()
-    project_actor = settled(actor, "write", values)
+    project_actor = actor_from_body(actor, "write", values)
     Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
     endpoint = endpoints.create(project_actor, read(EndpointIn, values).given())
     return reply(endpoint_out(endpoints.as_json(endpoint)))

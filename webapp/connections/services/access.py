@@ -149,7 +149,7 @@ def connector_and_redactor(
     kind = KINDS[connection.type]
     driver(connection.type)
     check_disk(connection.type)
-    settings, secret, bound = connections_settings.opened(connection, kind, changed)
+    settings, secret, bound = connections_settings.decrypted_settings(connection, kind, changed)
     folder = sqlite_files.folder_of(connection)
     connector = kind(settings, gate(bound), str(folder), connection.read_only)
     if isinstance(connector, SqliteConnector):
@@ -237,10 +237,10 @@ def driver(kind: str) -> None:
     try:
         KINDS[kind].driver()
     except ConnectorError as error:
-        raise told(error) from None
+        raise api_error(error) from None
 
 
-def told(error: ConnectorError) -> ApiError:
+def api_error(error: ConnectorError) -> ApiError:
     """Convert an error of a target to an API error. A request template with an unknown field is a validation error."""
     if error.reason == "unknown_field":
         return validation_error([Fault("request_template", "unknown_field", error.message, error.hint)])

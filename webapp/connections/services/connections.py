@@ -70,7 +70,7 @@ def as_json(connection: Connection) -> dict[str, Any]:
         "name": connection.name,
         "type": connection.type,
         "connection_type": connection.type,
-        "settings": connections_settings.shown(connection.settings, KINDS[connection.type]),
+        "settings": connections_settings.masked_settings(connection.settings, KINDS[connection.type]),
         "environment": connection.environment,
         "read_only": connection.read_only,
         "verification": connection.verification,
@@ -170,11 +170,11 @@ def create(
     )
     db.session.commit()
     if verifies:
-        inspection.verified(connection)
+        inspection.verify_unaudited(connection)
     return connection
 
 
-def tried(
+def verify_unsaved(
     actor: Actor, type: str, settings: Mapping[str, Any], connection: Connection | None = None
 ) -> dict[str, Any]:
     """Verify settings that are not saved, of a new connection or of `connection`. Nothing of them is kept but the audit
@@ -187,8 +187,8 @@ def tried(
         if connection is None:
             connection = draft(actor, name=KINDS[kind].title, type=kind, settings=settings, tells=False)
         else:
-            put_in(actor, connection, {"settings": settings})
-        result = inspection.looked_at(connection, db.session.rollback)
+            apply_changes(actor, connection, {"settings": settings})
+        result = inspection.verification_result(connection, db.session.rollback)
     finally:
         db.session.rollback()
     details = {"connection_type": kind, "status": result["status"]}
@@ -215,7 +215,7 @@ def draft(
     secrets.allow(actor, grants)
     db.session.add(connection)
     db.session.flush()
-    connection.settings = connections_settings.kept(connection, KINDS[kind], settings)
+    connection.settings = connections_settings.stored_settings(connection, KINDS[kind], settings)
     if kind == sqlite_files.KIND:
         sqlite_files.place(connection)
     details: dict[str, Any] = {"name": name, "connection_type": kind, "environment": connection.environment}
@@ -228,17 +228,17 @@ def change(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
     """Change `name`, `settings` (replaced completely), `environment` or `read_only` of a locked connection, and commit.
 
     Masked secrets are kept on update (see `settings.keep`). New settings are verified. Errors: validation_error."""
-    recorded = put_in(actor, connection, changes)
+    recorded = apply_changes(actor, connection, changes)
     audit_log.record(
         actor, "connection.change", connection, join=True, name=connection.name, changes=recorded
     )
     db.session.commit()
     if changes.get("settings") is not None:
-        inspection.verified(connection)
+        inspection.verify_unaudited(connection)
     return connection
 
 
-def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> dict[str, Any]:
+def apply_changes(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Change a connection in the caller's transaction, without verifying it. Returns the changes for the audit entry,
     which the caller writes."""
     kind, new_settings = KINDS[connection.type], changes.get("settings")
@@ -256,7 +256,7 @@ def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
             actor, connection, kind, new_settings, list(db.session.scalars(endpoint_settings))
         )
         secrets.allow(actor, grants)
-        connection.settings = connections_settings.kept(connection, kind, new_settings)
+        connection.settings = connections_settings.stored_settings(connection, kind, new_settings)
         connection.verification = connection.metadata_key = connection.metadata_at = None
         if connection.type == sqlite_files.KIND and sqlite_files.name_of(connection) != file:
             sqlite_files.place(connection)
@@ -269,7 +269,7 @@ def put_in(actor: Actor, connection: Connection, changes: Mapping[str, Any]) -> 
 
 def _audited(connection: Connection) -> dict[str, Any]:
     columns = {key: getattr(connection, key) for key in ("name", "environment", "read_only")}
-    return {**connections_settings.shown(connection.settings, KINDS[connection.type]), **columns}
+    return {**connections_settings.masked_settings(connection.settings, KINDS[connection.type]), **columns}
 
 
 def delete(actor: Actor, connection: Connection) -> None:

@@ -19,7 +19,7 @@ from webapp import clock, limits, storage
 from webapp.access.actors import Actor
 from webapp.audit.services import audit_log
 from webapp.connections.models import Connection
-from webapp.connections.services.access import cached, connector_and_redactor, known_metadata, told
+from webapp.connections.services.access import api_error, cached, connector_and_redactor, known_metadata
 from webapp.connectors import driver_process, metadata_documents
 from webapp.connectors import metadata_json as connectors_metadata_json
 from webapp.connectors.base import ConnectorError
@@ -37,20 +37,20 @@ def verify(actor: Actor, connection: Connection, ours: bool = False) -> dict[str
     `ours`: the target is trusted and known to respond, so no separate process is started."""
     audit_log.record(actor, "connection.verify", connection, join=True)
     db.session.commit()
-    return verified(connection, ours)
+    return verify_unaudited(connection, ours)
 
 
-def verified(connection: Connection, is_trusted: bool = False) -> dict[str, Any]:
+def verify_unaudited(connection: Connection, is_trusted: bool = False) -> dict[str, Any]:
     """Verify a connection that was just created or changed, without an audit entry."""
     tested_settings = connection.settings
-    result = looked_at(connection, db.session.commit, is_trusted)
+    result = verification_result(connection, db.session.commit, is_trusted)
     if _has_settings(connection, tested_settings):
         connection.verification = result
     db.session.commit()
     return result
 
 
-def looked_at(
+def verification_result(
     connection: Connection, release: Callable[[], None], is_trusted: bool = False
 ) -> dict[str, Any]:
     """Return the result of a verification without saving it. `release` ends the transaction before the target is
@@ -219,4 +219,4 @@ def _converting_errors(redact: Callable[[str], str]) -> Iterator[None]:
         yield
     except ConnectorError as error:
         error.message = redact(error.message)
-        raise told(error) from None
+        raise api_error(error) from None

@@ -307,7 +307,7 @@ def check_references(
     return faults, missing
 
 
-def filled(
+def fill_references(
     workspace_id: str, project_id: str | None, value: Any, plaintexts: list[str], used: dict[str, Secret]
 ) -> Any:
     """Return a value with each `${name}` replaced by the secret's current text.
@@ -331,9 +331,12 @@ def filled(
 
         return REFERENCE.sub(replacement, value)
     if isinstance(value, Mapping):
-        return {key: filled(workspace_id, project_id, item, plaintexts, used) for key, item in value.items()}
+        return {
+            key: fill_references(workspace_id, project_id, item, plaintexts, used)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [filled(workspace_id, project_id, item, plaintexts, used) for item in value]
+        return [fill_references(workspace_id, project_id, item, plaintexts, used) for item in value]
     return value
 
 

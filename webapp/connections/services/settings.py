@@ -21,7 +21,7 @@ from webapp.access.actors import Actor
 from webapp.connections.models import Connection, Secret
 from webapp.connections.services import secrets
 from webapp.connectors.redaction import without
-from webapp.errors import ApiError, Fault, did_you_mean, meant, path_in, validation_error
+from webapp.errors import ApiError, Fault, did_you_mean, path_in, validation_error, without_other_alternatives
 from webapp.extensions import db
 from webapp.net.urls import PORTS
 
@@ -52,7 +52,7 @@ def masked_connection_string(text: str) -> str:
     return _mask_secrets(text)[0]
 
 
-def hidden(text: str) -> list[str]:
+def secrets_in(text: str) -> list[str]:
     """Return the secrets in a connection string, unchanged and percent-decoded."""
     found = _mask_secrets(text)[1]
     return [*found, *(plain for secret in found if (plain := unquote(secret)) != secret)]
@@ -217,7 +217,7 @@ def _leaves(settings: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, settings
 
 
-def shown(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+def masked_settings(stored: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """Return stored settings as the API shows them, with secrets masked."""
     out = dict(stored)
     for path in secret_paths(kind.Settings):
@@ -243,7 +243,7 @@ def check(
     Returns the hosts to allow named secrets for when the settings are saved (see `secrets.allow`). Error:
     validation_error, with all errors under `settings.`.
     """
-    current = shown(stored, kind)
+    current = masked_settings(stored, kind)
     before, after = dict(_leaves(current)), dict(_leaves(submitted))
     faults = []
     for path in secret_paths(
@@ -297,7 +297,7 @@ def value_faults(kind: Kind, submitted: Mapping[str, Any]) -> list[Fault]:
     try:
         kind.Settings.model_validate({key: value for key, value in submitted.items() if key in known})
     except ValidationError as error:
-        faults += meant([_fault(item, submitted) for item in error.errors()])
+        faults += without_other_alternatives([_fault(item, submitted) for item in error.errors()])
     return faults
 
 
@@ -310,16 +310,16 @@ def check_changed(
     `check`. Error: validation_error."""
     if not changed:
         return []
-    places = places_of(kind, shown(connection.settings, kind))
+    places = places_of(kind, masked_settings(connection.settings, kind))
     stored_names = secrets.referred(secrets.texts(stored))
     faults, grants = secrets.check_references(
         actor, connection.project_id, changed, places, stored_names, front=""
     )
     try:
-        kind.Settings.model_validate({**shown(connection.settings, kind), **changed})
+        kind.Settings.model_validate({**masked_settings(connection.settings, kind), **changed})
     except ValidationError as error:
         errors = [item for item in error.errors() if not item["loc"] or item["loc"][0] in changed]
-        faults += meant([_fault(item, changed, "") for item in errors])
+        faults += without_other_alternatives([_fault(item, changed, "") for item in errors])
     if faults:
         raise validation_error(faults)
     return grants
@@ -331,13 +331,13 @@ def has_secrets(connection: Connection, kind: Kind, endpoint_settings: Any) -> b
         isinstance(_value_at(connection.settings, path), dict) for path in secret_paths(kind.Settings)
     )
     return sealed or bool(
-        secrets.referred(secrets.texts([shown(connection.settings, kind), endpoint_settings]))
+        secrets.referred(secrets.texts([masked_settings(connection.settings, kind), endpoint_settings]))
     )
 
 
 def leads_there(connection: Connection, kind: Kind, new_settings: Mapping[str, Any]) -> bool:
     """Return whether settings lead to the same hosts and ports as those of a connection."""
-    return places_of(kind, new_settings) == places_of(kind, shown(connection.settings, kind))
+    return places_of(kind, new_settings) == places_of(kind, masked_settings(connection.settings, kind))
 
 
 def check_moved(
@@ -394,7 +394,7 @@ def _fault(item: Any, submitted: Mapping[str, Any], prefix: str = "settings") ->
     return Fault(path, _CODES.get(item["type"], "wrong_type"), str(item["msg"]).removeprefix("Value error, "))
 
 
-def kept(connection: Connection, kind: Kind, validated: Mapping[str, Any]) -> dict[str, Any]:
+def stored_settings(connection: Connection, kind: Kind, validated: Mapping[str, Any]) -> dict[str, Any]:
     """Return validated settings in their stored form, in the caller's transaction.
 
     New secrets are encrypted, masked secrets are kept, and secrets that are no longer used are deleted."""
@@ -428,7 +428,7 @@ def kept(connection: Connection, kind: Kind, validated: Mapping[str, Any]) -> di
     return out
 
 
-def opened(
+def decrypted_settings(
     connection: Connection, kind: Kind, changed: Mapping[str, Any]
 ) -> tuple[Any, list[str], dict[str, list[str]]]:
     """Return the settings with decrypted secrets for the connector, the texts to redact in messages, and the named
@@ -448,11 +448,11 @@ def opened(
                 text = "A secret of this connection no longer exists. Enter it again."
                 raise ApiError("target_failed", text, {"setting": ".".join(path)})
             plain = _with_value(plain, path, secrets.opened(secret))
-    plain = secrets.filled(connection.workspace_id, connection.project_id, plain, plaintexts, used)
+    plain = secrets.fill_references(connection.workspace_id, connection.project_id, plain, plaintexts, used)
     for path in paths:
         value = _value_at(plain, path)
         if isinstance(value, str):
-            plaintexts += hidden(value) if path == _CONNECTION_STRING else [value]
+            plaintexts += secrets_in(value) if path == _CONNECTION_STRING else [value]
     try:
         bound = {
             name: list(named_secret.allowed_hosts)

@@ -58,7 +58,7 @@ def place(connection: Connection) -> None:
     Error: quota_exceeded, if the workspace has the maximum number of files.
     """
     files_services.lock(connection.workspace_id)
-    folder = beside(connection)
+    folder = shared_folder(connection)
     connection.file_folder = connection.id if folder is _NO_FOLDER else folder
     db.session.flush()
     check_number(connection)
@@ -67,7 +67,7 @@ def place(connection: Connection) -> None:
 _NO_FOLDER: Final = "-"
 
 
-def beside(connection: Connection) -> str | None:
+def shared_folder(connection: Connection) -> str | None:
     """Return the folder of the file that other connections of the project use under this name, or `_NO_FOLDER`."""
     name = name_of(connection)
     others = select(Connection).where(
@@ -86,7 +86,7 @@ def beside(connection: Connection) -> str | None:
 def trial(connection: Connection) -> Iterator[str]:
     """Yield the folder to test an unsaved connection in: that of the project's file with this name, otherwise a
     temporary one."""
-    found = beside(connection)
+    found = shared_folder(connection)
     if found is not _NO_FOLDER:
         connection.file_folder = found
         yield str(folder_of(connection))

@@ -249,7 +249,7 @@ def create(actor: Actor, body: ConnectionIn) -> Response:
 def show(actor: Actor, connection_id: str) -> Response:
     """Get a connection."""
     found = connections.get(actor, connection_id)
-    used_by = versioning.told(actor, versioning.of(actor, found)) if g.face == "person" else []
+    used_by = versioning.usages_as_json(actor, versioning.of(actor, found)) if g.face == "person" else []
     return reply(connections.as_json(found), template="connections/show.html", tag=True, used_by=used_by)
 
 

@@ -49,7 +49,7 @@ def _save(actor: Actor, connection_id: str, document: bytes) -> dict[str, Any]:
 def _page_with_errors(actor: Actor, error: ApiError, connection_id: str) -> str:
     """Show the page of the connection with the errors of the document."""
     found = connections.get(actor, connection_id)
-    data, used_by = connections.as_json(found), versioning.told(actor, versioning.of(actor, found))
+    data, used_by = connections.as_json(found), versioning.usages_as_json(actor, versioning.of(actor, found))
     return render_template("connections/show.html", data=data, used_by=used_by, refused=error)
 
 
@@ -58,7 +58,7 @@ def upload(actor: Actor, connection_id: str) -> Response:
     """Upload a document from a form, with the file in `document`."""
     file = request.files.get("document")
     details = _save(actor, connection_id, file.read() if file else b"")
-    inspection.verified(
+    inspection.verify_unaudited(
         connections.get(actor, connection_id)
     )  # the cached metadata of the target are no longer valid
     see = url_for("connections.show", connection_id=connection_id)

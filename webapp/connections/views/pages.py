@@ -258,7 +258,7 @@ def create(actor: Actor) -> Response:
     settings = settings_from(KINDS[kind], {})
     try:
         if verb == "test":
-            return page(actor, kind, None, values, tested=connections.tried(actor, kind, settings))
+            return page(actor, kind, None, values, tested=connections.verify_unsaved(actor, kind, settings))
         body = parse(
             ConnectionIn,
             {**_general_values(values, KINDS[kind].title), "type": kind, "settings": settings},
@@ -295,7 +295,7 @@ def change(actor: Actor, connection_id: str) -> Response:
     settings = settings_from(KINDS[found.type], stored)
     try:
         if request.form.get("do") == "test":
-            tested = connections.tried(actor, found.type, settings, found)
+            tested = connections.verify_unsaved(actor, found.type, settings, found)
             found = connections.get(actor, connection_id, "write")
             return page(actor, found.type, found, {**values, "settings": stored}, tested=tested)
         changes = parse(ConnectionChange, _general_values(values, found.name), strict=False).model_dump(

@@ -32,13 +32,13 @@ from webapp.connectors.http.channel import Channel, HttpConnector, SendControl, 
 from webapp.connectors.http.request_template import FixedHeaders
 from webapp.connectors.http.retry import Retry, attempt
 from webapp.connectors.http.verification import from_net_error
-from webapp.connectors.rest.sending import over, url_of
+from webapp.connectors.rest.sending import merge_headers, url_of
 from webapp.connectors.schema import Entity, Metadata
-from webapp.connectors.verification import Step, staged
+from webapp.connectors.verification import Step, run_stages
 from webapp.errors import did_you_mean
 from webapp.net import session as net
 from webapp.net.session import NetError, Reply, Session, checked
-from webapp.net.urls import shown
+from webapp.net.urls import display_url
 
 FORMATS: Final = ("json_schema", "json_object", "none")
 """Ways to request the format of an answer, the most reliable first."""
@@ -170,7 +170,7 @@ class AiChat:
             return outcome.reply
         assert outcome.error is not None
         if time.monotonic() >= self._until:
-            raise late()
+            raise timeout_error()
         error = from_net_error(outcome.error)
         error.message = self._redact(error.message)
         error.args = (error.message,)
@@ -179,7 +179,7 @@ class AiChat:
 
     def _send(self, body: dict[str, Any]) -> Reply:
         settings = self._settings
-        headers = over(
+        headers = merge_headers(
             {"Accept": "application/json", "Content-Type": "application/json"}, settings.default_headers
         )
         url, data = url_of(settings.base_url, "chat/completions"), orjson.dumps(body)
@@ -199,7 +199,7 @@ class AiChat:
         """Check the limits before each request, and count it. The limits therefore hold for any number of
         parallel requests."""
         if self._session.stopped or time.monotonic() >= self._until:
-            raise late()
+            raise timeout_error()
         settings, spent = self._settings, self.spent
         with self._lock:
             reached = ""
@@ -219,7 +219,7 @@ class AiChat:
 
     def _wait(self, seconds: float) -> None:
         if seconds >= self._until - time.monotonic() or self._stopped.wait(seconds):
-            raise late()
+            raise timeout_error()
 
     # --- Responses
 
@@ -251,10 +251,10 @@ class AiChat:
         return Completion(text, choice.get("finish_reason") != "length")
 
     def _error_message(self, reply: Reply) -> str:
-        return saying(reply, self._redact)
+        return error_message(reply, self._redact)
 
 
-def saying(reply: Reply, redact: Callable[[str], str]) -> str:
+def error_message(reply: Reply, redact: Callable[[str], str]) -> str:
     """Return a server's error message: from OpenAI's format if it has that, otherwise the beginning of the
     body."""
     text = reply.body[: limits.HTTP_BODY_CHARS].decode("utf-8", "replace")
@@ -268,7 +268,7 @@ def saying(reply: Reply, redact: Callable[[str], str]) -> str:
     return f" Its message: {text}" if text else ""
 
 
-def late() -> ConnectorError:
+def timeout_error() -> ConnectorError:
     """Return the error for an exceeded time limit."""
     return ConnectorError(
         f"The model did not finish within {limits.AI_SECONDS:g} s.",
@@ -299,7 +299,7 @@ def stages(session: Session, connector: AiConnector) -> Iterator[Stage]:
     """Run the stages in order, up to the first failure. The last stage has the `response`."""
     verification = _Verification(session, connector)
     previous: Stage | None = None
-    for stage in staged(verification.steps()):
+    for stage in run_stages(verification.steps()):
         if previous is not None:
             yield previous
         previous = stage
@@ -408,7 +408,7 @@ class _Verification:
             return None
         return {
             "method": "GET",
-            "url": shown(reply.url),
+            "url": display_url(reply.url),
             "status": reply.status,
             "content_type": reply.headers.get("Content-Type", ""),
             "body": reply.body.decode("utf-8", "replace")[: limits.HTTP_BODY_CHARS],
@@ -417,12 +417,12 @@ class _Verification:
 
     def _status_message(self) -> str:
         reply = self._request_models()
-        detail = saying(reply, self._redact) if reply.status >= 400 else ""
-        return f"GET {shown(self._url)} returned {reply.status}.{detail}"
+        detail = error_message(reply, self._redact) if reply.status >= 400 else ""
+        return f"GET {display_url(self._url)} returned {reply.status}.{detail}"
 
     def _request_models(self) -> Reply:
         if self._reply is None:
-            headers = over({"Accept": "application/json"}, self._settings.default_headers)
+            headers = merge_headers({"Accept": "application/json"}, self._settings.default_headers)
             auth = self._settings.auth.requests_auth(self._session)
             request = requests.Request("GET", self._url, headers=headers, auth=auth)
             try:

@@ -16,13 +16,13 @@ from webapp.connectors.base import Capabilities, Stage
 from webapp.connectors.sql.server import (
     ServerConnector,
     ServerSettings,
-    answering,
-    entered,
-    in_one_go,
-    of_url,
+    connect_session,
+    connection_failed,
+    parse_url,
     part,
+    reachable_address,
+    single_call_stages,
     tls_part,
-    unanswered,
 )
 from webapp.connectors.verification import bad_settings, unknown_option
 
@@ -136,19 +136,19 @@ class Db2Connector(ServerConnector):
         def session(link: Db2Link, another: Callable[[], Db2Link]) -> Db2Session:
             return Db2Session(link, another, self.read_only, self.connect_options().schema)
 
-        return entered(self._link, session, timeout)
+        return connect_session(self._link, session, timeout)
 
     def _link(self, seconds: float) -> Db2Link:
         """Connect to an address that the guard allowed."""
         from webapp.connectors.db2.connection import Db2Link
 
         params = self.connect_options()
-        address = answering(self.gate, params.host, params.port, seconds)
+        address = reachable_address(self.gate, params.host, params.port, seconds)
         try:
             with self._certificate_file(params) as file:
                 return Db2Link(dsn(params, address, seconds, file), address, params.port)
         except base.ConnectionLost as error:
-            raise unanswered(
+            raise connection_failed(
                 error.message, "Check that Db2 listens on this address, with or without TLS as configured."
             ) from None
 
@@ -175,7 +175,7 @@ class Db2Connector(ServerConnector):
             "disable": "Without TLS, as configured.",
             "verify-ca": "With TLS, certificate verified, but not its host name.",
         }
-        yield from in_one_go(self.gate, self.connect_options, self.open, tls_messages)
+        yield from single_call_stages(self.gate, self.connect_options, self.open, tls_messages)
 
 
 def dsn(params: ConnectOptions, address: str, seconds: float, authority: str | None) -> str:
@@ -202,7 +202,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
     scheme, mark, rest = text.partition("://")
     try:
         if mark and scheme.lower() in _SCHEMES:
-            parsed, options = of_url(rest)
+            parsed, options = parse_url(rest)
             query = _parse_options(options)
             return parsed | {name: query[name] for name in ("schema", "tls") if name in query}
         if jdbc := _JDBC.fullmatch(text):

@@ -11,7 +11,7 @@ from typing import Final
 
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.http.channel import RowOutcome, SendControl
-from webapp.connectors.http.retry import RequestOutcome, Retry, asked_for, attempt
+from webapp.connectors.http.retry import RequestOutcome, Retry, attempt, retry_after
 from webapp.net.session import NetError, Reply
 
 # The Retry-After of 429 applies to all rows (RFC 6585, 4). That of 503 (RFC 9110, 15.6.4) can be about one request:
@@ -150,7 +150,7 @@ class SenderThreads:
             self._unavailable = self._unavailable + 1 if reply.status == _UNAVAILABLE else 0
             for_all = reply.status == _TOO_MANY or self._unavailable >= _UNAVAILABLE_RESPONSES
             if for_all and reply.status in self._retry.retry_on:
-                waited = self._pacer.hold(asked_for(reply))
+                waited = self._pacer.hold(retry_after(reply))
             return reply
 
         try:

@@ -106,11 +106,11 @@ def attempt(
         if last or not should_retry:
             break
         backoff = policy.wait_before(number)
-        wait(max(backoff, asked_for(reply)) if reply is not None else backoff)
+        wait(max(backoff, retry_after(reply)) if reply is not None else backoff)
     return RequestOutcome(reply, error, number, unknown, unanswered, round((time.monotonic() - began) * 1000))
 
 
-def asked_for(reply: Reply) -> float:
+def retry_after(reply: Reply) -> float:
     """Return the delay that a response requests, limited to the maximum; 0 or less if there is none."""
     text = reply.headers.get("Retry-After", "").strip()  # RFC 9110, 10.2.3: seconds or a date
     try:
@@ -156,7 +156,7 @@ def delivered(reply: Reply) -> bool:
     return 200 <= reply.status < 300
 
 
-def ended(
+def to_row_outcome(
     index: int,
     outcome: RequestOutcome,
     stopped: bool,
@@ -196,7 +196,7 @@ def ended(
     reason = _REASONS_BY_STATUS.get(reply.status) or ("unavailable" if reply.status >= 500 else "rejected")
     # A conflict may be caused by an earlier attempt without a response.
     doubtful = reply.status == 409 and (outcome.unanswered > 0 or again)
-    message = redact(said(reply))
+    message = redact(reply_text(reply))
     if outcome.unanswered:
         message = f"{_EARLIER_ATTEMPT}. {message}"
     return RowOutcome(
@@ -210,7 +210,7 @@ def ended(
     )
 
 
-def said(reply: Reply) -> str:
+def reply_text(reply: Reply) -> str:
     """Return a target's reply for users: its status and the beginning of its body.
 
     Must be cut to limits.HTTP_BODY_CHARS after secrets have been redacted.

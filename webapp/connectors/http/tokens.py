@@ -30,7 +30,7 @@ from webapp import clock, limits
 from webapp.connectors.base import ConnectorError
 from webapp.connectors.redaction import without
 from webapp.net.session import NetError, Reply, Session, exchange
-from webapp.net.urls import shown
+from webapp.net.urls import display_url
 
 if TYPE_CHECKING:
     from webapp.connectors.http.authentication import ClientCredentials
@@ -305,7 +305,7 @@ def _failure(error: ConnectorError) -> StoredToken:
 
 def _fetch_token(settings: ClientCredentials, session: Session) -> tuple[str, float]:
     """Fetch a new token. Returns it with the number of seconds for which it may be cached."""
-    url = shown(settings.token_url)
+    url = display_url(settings.token_url)
     try:
         with session.beside() as own:
             seconds, max_bytes = limits.TOKEN_SECONDS, limits.TOKEN_BYTES

@@ -12,9 +12,9 @@ import requests
 from webapp import limits
 from webapp.connectors.base import ConnectorError, Stage
 from webapp.connectors.http.authentication import send_authenticated
-from webapp.connectors.verification import staged
+from webapp.connectors.verification import run_stages
 from webapp.net.session import NetError, Reply, Session, checked
-from webapp.net.urls import shown
+from webapp.net.urls import display_url
 
 METHODS: Final = ("HEAD", "OPTIONS", "GET")
 """Tried in this order until one is supported (specification, section 4)."""
@@ -44,7 +44,7 @@ def from_net_error(error: NetError) -> ConnectorError:
     )
 
 
-def looked(
+def verify(
     session: Session, url: str, auth: Any, headers: Mapping[str, str], timeout: float
 ) -> Iterator[Stage]:
     """Verify a target by its base URL. The last stage has the `response`. `auth` is a model of
@@ -59,7 +59,7 @@ def looked(
         ("sample", verification.sample),
     ]
     previous: Stage | None = None
-    for stage in staged(steps):
+    for stage in run_stages(steps):
         if previous is not None:
             yield previous
         previous = stage
@@ -140,7 +140,7 @@ class _Verification:
             return None
         return {
             "method": self._method,
-            "url": shown(reply.url),
+            "url": display_url(reply.url),
             "status": reply.status,
             "content_type": reply.headers.get("Content-Type", ""),
             "body": reply.body.decode("utf-8", "replace")[: limits.HTTP_BODY_CHARS],
@@ -149,7 +149,7 @@ class _Verification:
 
     def _status_message(self) -> str:
         status = self._reply.status if self._reply is not None else 0
-        return f"{self._method} {shown(self._url)} returned {status}"
+        return f"{self._method} {display_url(self._url)} returned {status}"
 
     def _send_request(self) -> None:
         if self._is_sent:

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from webapp import limits
 from webapp.connectors.base import Capabilities, Settings, Stage
 from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, part, tls_part
-from webapp.connectors.verification import bad_settings, from_gate_error, staged, unknown_option
+from webapp.connectors.verification import bad_settings, from_gate_error, run_stages, unknown_option
 from webapp.net.gate import GateError
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class MongodbConnector(ServerConnector):
         """See `Connector.stages`. `sample` reads one document of the first collection."""
         verification = _Verification(self)
         try:
-            yield from staged(
+            yield from run_stages(
                 (
                     ("resolve", lambda: self._resolve_hosts(self.connect_options())),
                     ("connect", verification.connect),

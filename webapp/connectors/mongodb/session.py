@@ -406,7 +406,7 @@ def batch_of(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa
 
 def column_of(values: list[Any]) -> pa.Array:
     """Convert the values of a field to Arrow; they become text if their types differ."""
-    converted = [spoken(value) for value in values]
+    converted = [to_python(value) for value in values]
     if any(isinstance(one, dict | list) for one in converted):
         converted = [
             None if one is None else json.dumps(one, ensure_ascii=False, default=_text) for one in converted
@@ -422,7 +422,7 @@ def column_of(values: list[Any]) -> pa.Array:
     return pa.array([None if one is None else _text(one) for one in converted], pa.string())
 
 
-def spoken(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """Convert a BSON value to a Python value."""
     if isinstance(value, Binary) and value.subtype == UUID_SUBTYPE:
         return str(value.as_uuid())
@@ -434,9 +434,9 @@ def spoken(value: Any) -> Any:
         number = value.to_decimal()
         return number if number.is_finite() else str(value)
     if isinstance(value, Mapping):
-        return {name: spoken(one) for name, one in value.items()}
+        return {name: to_python(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [spoken(one) for one in value]
+        return [to_python(one) for one in value]
     return str(value)
 
 

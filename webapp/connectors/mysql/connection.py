@@ -335,7 +335,7 @@ class _PasswordOverTls:
         return self._link._read_packet()
 
 
-def wire(params: ConnectOptions, gate: Gate, seconds: float) -> socket.socket:
+def open_socket(params: ConnectOptions, gate: Gate, seconds: float) -> socket.socket:
     """Open a socket to the server that detects a lost peer."""
     try:
         connection = gate.connect(params.host, params.port, seconds)

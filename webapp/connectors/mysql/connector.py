@@ -11,8 +11,8 @@ from pydantic import model_validator
 
 from webapp import limits
 from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
-from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, of_url, part, tls_part
-from webapp.connectors.verification import bad_settings, staged, unknown_option
+from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, parse_url, part, tls_part
+from webapp.connectors.verification import bad_settings, run_stages, unknown_option
 
 if TYPE_CHECKING:
     from webapp.connectors.mysql.connection import ConnectOptions, Link
@@ -98,18 +98,18 @@ class MysqlConnector(ServerConnector):
     def open(self, timeout: float | None = None) -> MysqlSession:
         """See `Connector.open`."""
         params = self.connect_options()
-        from webapp.connectors.mysql.connection import sign_in, wire
+        from webapp.connectors.mysql.connection import open_socket, sign_in
 
         seconds = timeout or limits.TARGET_CONNECT_SECONDS
-        return self.session(params, sign_in(params, wire(params, self.gate, seconds), seconds))
+        return self.session(params, sign_in(params, open_socket(params, self.gate, seconds), seconds))
 
     def session(self, params: ConnectOptions, link: Link) -> MysqlSession:
         """Return a session for a new connection."""
-        from webapp.connectors.mysql.connection import sign_in, wire
+        from webapp.connectors.mysql.connection import open_socket, sign_in
         from webapp.connectors.mysql.session import MysqlSession
 
         def another(seconds: float) -> Link:
-            return sign_in(params, wire(params, self.gate, seconds), seconds)
+            return sign_in(params, open_socket(params, self.gate, seconds), seconds)
 
         try:
             return MysqlSession(link, params, another, self.read_only)
@@ -124,7 +124,7 @@ class MysqlConnector(ServerConnector):
         """See `Connector.stages`. `sample` reads one row of the first readable table."""
         verification = _Verification(self)
         try:
-            yield from staged(
+            yield from run_stages(
                 (
                     ("resolve", verification.resolve),
                     ("connect", verification.connect),
@@ -157,10 +157,10 @@ class _Verification:
         return f"{params.host} resolves to {', '.join(self._connector.gate.addresses(params.host, params.port))}."
 
     def connect(self) -> str:
-        from webapp.connectors.mysql.connection import wire
+        from webapp.connectors.mysql.connection import open_socket
 
         params = self._connector.connect_options()
-        self._socket = wire(params, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
+        self._socket = open_socket(params, self._connector.gate, limits.TARGET_CONNECT_SECONDS)
         return f"Port {params.port} accepts connections."
 
     def tls(self) -> str:
@@ -211,7 +211,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
     try:
         if not mark or scheme.partition("+")[0].lower() not in _SCHEMES:
             raise ValueError
-        parsed, pairs = of_url(rest)
+        parsed, pairs = parse_url(rest)
     except ValueError:
         raise bad_settings(
             "The connection string is invalid.",

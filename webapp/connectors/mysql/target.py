@@ -95,7 +95,7 @@ class CommitTokenBuilder:
         if not rows and self._first and self._identity:
             keys, rows = [self._identity], [[str(self._first)]]
         # Values that a trigger or a column's precision changed are not found, and prove nothing.
-        rows = [row for row in rows if is_there(self._link, self._writing.entity, keys, row)]
+        rows = [row for row in rows if row_exists(self._link, self._writing.entity, keys, row)]
         if self._written and not rows:
             return {}
         if self._account is None:
@@ -123,7 +123,7 @@ class CommitOutcome:
                 return True  # nothing was inserted, so nothing can be missing or duplicated
             try:
                 existing = [
-                    is_there(self._link, entity, commit_token["keys"], row, _WAIT_FOR_LOCKS)
+                    row_exists(self._link, entity, commit_token["keys"], row, _WAIT_FOR_LOCKS)
                     for row in commit_token["rows"]
                 ]
             except pymysql.err.OperationalError as error:
@@ -156,7 +156,7 @@ class CommitOutcome:
             time.sleep(limits.PROBE_PAUSE_SECONDS)
 
 
-def is_there(link: Link, entity: Entity, keys: Sequence[str], row: Sequence[str], how: str = "") -> bool:
+def row_exists(link: Link, entity: Entity, keys: Sequence[str], row: Sequence[str], how: str = "") -> bool:
     """Return whether the table has a row with these keys, which are literals."""
     condition = " AND ".join(
         f"{DIALECT.quoted(name)} = {value}" for name, value in zip(keys, row, strict=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.connectors.base import RowError
-from webapp.connectors.column_values import fitted, hexed
+from webapp.connectors.column_values import convert_to_column, hexed
 from webapp.connectors.schema import Column
 from webapp.engine.formats import codecs
 from webapp.engine.formats.base import Codec, Frame, Wrapping
@@ -112,7 +112,7 @@ def texts(column: Column, array: pa.Array) -> list[str]:
 
 def fit(column: Column, values: pa.Array) -> tuple[pa.Array, list[Mismatch]]:
     """Return ``values`` converted for ``column``. Values in rows that do not fit are unspecified."""
-    values = fitted(values, column)
+    values = convert_to_column(values, column)
     if pa.types.is_dictionary(values.type) and column.type not in _TEXT_TYPES:
         values = values.dictionary_decode()
     if pa.types.is_null(values.type):

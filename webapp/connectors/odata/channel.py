@@ -49,7 +49,7 @@ from webapp.connectors.rest.fetch import Fetched, Fetching, FetchOptions
 from webapp.connectors.schema import Entity, Metadata
 from webapp.net.gate import Gate
 from webapp.net.session import NetError, Reply, Session, exchange, open_session
-from webapp.net.urls import shown
+from webapp.net.urls import display_url
 
 if TYPE_CHECKING:
     from webapp.connectors.odata.connector import OdataConnector, OdataSettings
@@ -617,7 +617,7 @@ class OdataSender(Sender):
     ) -> RowOutcome:
         if outcome.reply is not None:
             return self._reply_outcome(index, outcome, outcome.reply, stopped, method, client)
-        row_outcome = http_retry.ended(index, outcome, stopped, self.endpoint.redact)
+        row_outcome = http_retry.to_row_outcome(index, outcome, stopped, self.endpoint.redact)
         if row_outcome.reason == "unreachable" and row_outcome.state == "failed" and not self._has_response:
             assert outcome.error is not None
             raise from_net_error(outcome.error)
@@ -1085,7 +1085,7 @@ class OdataChannel(Channel):
         text = reply.body[: limits.HTTP_BODY_CHARS].decode("utf-8", "replace")
         return {
             "method": "GET",
-            "url": shown(reply.url),
+            "url": display_url(reply.url),
             "status": reply.status,
             "content_type": reply.headers.get("Content-Type", ""),
             "body": self.connector.redact(text),

@@ -19,7 +19,7 @@ from webapp.connectors.http.verification import from_net_error
 from webapp.connectors.odata import metadata
 from webapp.connectors.odata.channel import OdataChannel
 from webapp.connectors.schema import Metadata
-from webapp.connectors.verification import Step, staged
+from webapp.connectors.verification import Step, run_stages
 from webapp.net.session import NetError
 
 
@@ -125,7 +125,7 @@ class OdataConnector(HttpConnector):
                 ("sample", channel.sampled),
             )
             previous: Stage | None = None
-            for stage in staged(tuple((name, _converting_errors(step)) for name, step in steps)):
+            for stage in run_stages(tuple((name, _converting_errors(step)) for name, step in steps)):
                 if previous is not None:
                     yield previous
                 previous = replace(stage, message=self.redact(stage.message), hint=self.redact(stage.hint))

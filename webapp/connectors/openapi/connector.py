@@ -21,14 +21,14 @@ from webapp.connectors.base import (
 from webapp.connectors.http.authentication import Url, send_authenticated
 from webapp.connectors.http.channel import SendControl, Sender
 from webapp.connectors.http.request_template import RequestTemplate
-from webapp.connectors.http.verification import from_net_error, looked
+from webapp.connectors.http.verification import from_net_error, verify
 from webapp.connectors.openapi import document as openapi_document
-from webapp.connectors.openapi.document import BODY_PARTS, left_out
+from webapp.connectors.openapi.document import BODY_PARTS, omission_reason
 from webapp.connectors.rest.connector import RestChannel, RestConnector, RestSettings
 from webapp.connectors.rest.sending import RestSender
 from webapp.connectors.schema import Entity, Metadata
 from webapp.net import session as net
-from webapp.net.urls import origin, shown
+from webapp.net.urls import display_url, origin
 
 _PARAMETER: Final = re.compile(r"\{([^{}]+)\}")
 
@@ -66,7 +66,7 @@ class OpenapiConnector(RestConnector):
             return
         settings = self.settings
         with net.open_session(self.gate, verify_tls=settings.trust) as session:
-            for stage in looked(
+            for stage in verify(
                 session, base, settings.auth, settings.default_headers, settings.retry.timeout_seconds
             ):
                 suffix = (
@@ -129,7 +129,7 @@ class OpenapiConnector(RestConnector):
             except net.NetError as error:
                 raise from_net_error(error) from None
         if reply.status != 200:
-            message = f"{shown(url)} returned {reply.status} instead of the document."
+            message = f"{display_url(url)} returned {reply.status} instead of the document."
             hint = "Check the address, or download the document and upload it here."
             raise ConnectorError(message, reason="no_document", hint=hint)
         return metadata_json.from_json(
@@ -184,7 +184,9 @@ def request_of(entity: Entity) -> RequestTemplate:
         WriteSpec(
             entity,
             tuple(
-                column for column in entity.fields if column.generated != "computed" and not left_out(column)
+                column
+                for column in entity.fields
+                if column.generated != "computed" and not omission_reason(column)
             ),
         )
     )

@@ -544,7 +544,7 @@ def column_of(name: str, schema: Schema, required: bool) -> Column:
     )
 
 
-def left_out(column: Column) -> str:
+def omission_reason(column: Column) -> str:
     """Return why a column is not generated; empty if it is."""
     return str((column.schema or {}).get(LEFT_OUT, ""))
 

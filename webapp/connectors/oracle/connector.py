@@ -15,12 +15,12 @@ from webapp.connectors.sql.server import (
     SPOKEN,
     ServerConnector,
     ServerSettings,
-    answering,
-    entered,
-    in_one_go,
-    of_url,
+    connect_session,
+    connection_failed,
+    parse_url,
+    reachable_address,
+    single_call_stages,
     tls_part,
-    unanswered,
 )
 from webapp.connectors.verification import bad_settings, unknown_option
 
@@ -95,7 +95,7 @@ class OracleConnector(ServerConnector):
         self.driver()
         from webapp.connectors.oracle.session import OracleSession
 
-        return entered(
+        return connect_session(
             self._link, lambda link, another: OracleSession(link, another, self.read_only), timeout
         )
 
@@ -104,7 +104,7 @@ class OracleConnector(ServerConnector):
         from webapp.connectors.oracle.connection import OracleLink
 
         params = self.connect_options()
-        address = answering(self.gate, params.host, params.port, seconds)
+        address = reachable_address(self.gate, params.host, params.port, seconds)
         tls_options: dict[str, Any] = {"protocol": "tcp"}
         if params.tls != "disable":
             tls_options = {
@@ -128,7 +128,7 @@ class OracleConnector(ServerConnector):
             hint = (
                 "Check that an Oracle listener responds on this address, with or without TLS as configured."
             )
-            raise unanswered(error.message, hint) from None
+            raise connection_failed(error.message, hint) from None
 
     def _tls_context(self, params: ConnectOptions) -> ssl.SSLContext:
         """Return a TLS context for the host name in the settings, because the driver only knows the address."""
@@ -156,7 +156,7 @@ class OracleConnector(ServerConnector):
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`."""
-        return in_one_go(self.gate, self.connect_options, self.open, SPOKEN)
+        return single_call_stages(self.gate, self.connect_options, self.open, SPOKEN)
 
 
 def _parse_connection_string(text: str) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
     stripped = text.strip().removeprefix("jdbc:oracle:thin:").removeprefix("@")
     try:
         if stripped.lower().startswith(("oracle://", "oracle+oracledb://")):
-            parsed, options = of_url(stripped.partition("://")[2])
+            parsed, options = parse_url(stripped.partition("://")[2])
             query = dict(options)
             for name in query.keys() - {"service_name"}:
                 raise unknown_option(name, ("service_name",))

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from webapp import limits
 from webapp.connectors.base import Capabilities, ConnectorError, Settings, Stage
 from webapp.connectors.sql.server import ServerConnector, ServerSettings, more_part, part, tls_part
-from webapp.connectors.verification import Step, bad_settings, from_gate_error, staged
+from webapp.connectors.verification import Step, bad_settings, from_gate_error, run_stages
 from webapp.net.gate import GateError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class PostgresqlConnector(ServerConnector):
         from webapp.connectors.postgresql.session import PostgresqlSession
 
         driver = self.driver()
-        from webapp.connectors.postgresql.errors import at_connect
+        from webapp.connectors.postgresql.errors import convert_connect_error
 
         parameters = self._parameters()
         with self._driver_arguments(parameters, timeout or limits.TARGET_CONNECT_SECONDS) as arguments:
@@ -162,7 +162,7 @@ class PostgresqlConnector(ServerConnector):
                     autocommit=True, prepare_threshold=None, **arguments
                 )
             except driver.Error as error:
-                raise at_connect(error, parameters["host"]) from None
+                raise convert_connect_error(error, parameters["host"]) from None
         try:
             return PostgresqlSession(connection, self.settings.db_schema or "", self.read_only)
         except BaseException:
@@ -188,7 +188,7 @@ class PostgresqlConnector(ServerConnector):
             ("sample", lambda: sessions[0].sampled()),
         )
         try:
-            yield from staged(steps)
+            yield from run_stages(steps)
         finally:
             for session in sessions:
                 session.close()

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from webapp.connectors.base import RowError
-from webapp.connectors.column_values import fitted, hexed, plain
+from webapp.connectors.column_values import convert_to_column, hexed, plain
 from webapp.connectors.schema import Column
 from webapp.engine.formats import FormatError, views
 from webapp.engine.formats.base import Codec, Frame, Wrapping
@@ -91,7 +91,7 @@ def _convert(array: pa.Array, column: Column) -> pa.Array:
     array = plain(array)
     if column.type == "array" and pa.types.is_list(array.type):
         return array_texts(array)
-    return fitted(array, column)
+    return convert_to_column(array, column)
 
 
 def _output_column(column: Column, kind: pa.DataType, prefix: str) -> Spelled:
@@ -366,7 +366,7 @@ class CopyBinary:
             return None
         pieces = _BatchPieces(count, len(self._columns))
         for (column, name), values in zip(self._columns, batch.columns, strict=True):
-            array = fitted(values, column)
+            array = convert_to_column(values, column)
             if pa.types.is_dictionary(array.type):
                 array = array.dictionary_decode()
             if not (pieces.text(array) if name in _TEXTS else pieces.field(array, _FIELDS[name])):

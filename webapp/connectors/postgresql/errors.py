@@ -71,7 +71,7 @@ _AT_CONNECT: Final = (
 )
 
 
-def translated(error: psycopg.Error, connection: psycopg.Connection[Any] | None) -> ConnectorError:
+def convert_error(error: psycopg.Error, connection: psycopg.Connection[Any] | None) -> ConnectorError:
     """Convert the error of a statement: to `ConnectionLost` if the connection is lost."""
     state = error.sqlstate or ""
     message = shortened(error.diag.message_primary or str(error))
@@ -96,7 +96,7 @@ def translated(error: psycopg.Error, connection: psycopg.Connection[Any] | None)
     )
 
 
-def at_connect(error: psycopg.Error, host: str) -> ConnectorError:
+def convert_connect_error(error: psycopg.Error, host: str) -> ConnectorError:
     """Convert the error of a failed connection attempt."""
     message = shortened(str(error)).removeprefix("connection failed: ")
     lower = message.rpartition("failed: ")[2] or message

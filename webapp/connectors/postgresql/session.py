@@ -24,8 +24,8 @@ from webapp.connectors.base import (
 from webapp.connectors.column_values import plain, read
 from webapp.connectors.postgresql.catalog import Catalog
 from webapp.connectors.postgresql.copy import array_texts
-from webapp.connectors.postgresql.errors import translated
-from webapp.connectors.postgresql.target import SYSTEM, PostgresqlTarget, are_there
+from webapp.connectors.postgresql.errors import convert_error
+from webapp.connectors.postgresql.target import SYSTEM, PostgresqlTarget, keys_exist
 from webapp.connectors.schema import Column, ColumnType, Entity, Metadata
 from webapp.connectors.sql import base as sql
 from webapp.engine.formats.sql_dialects import DIALECTS
@@ -98,7 +98,7 @@ class PostgresqlSession(Session):
         try:
             yield
         except psycopg.Error as error:
-            raise translated(error, self.connection) from error
+            raise convert_error(error, self.connection) from error
 
     def _fetch_value(self, statement: str, values: Sequence[Any] = ()) -> Any:
         row = self.connection.execute(statement.encode(), values or None).fetchone()
@@ -466,7 +466,7 @@ class PostgresqlSession(Session):
                 )
                 return False if is_same_server else self._rows_exist(entity, commit_token)
             except psycopg.Error as error:
-                raise translated(error, self.connection) from error
+                raise convert_error(error, self.connection) from error
             if status != "in progress":
                 # The sender may be suspended in a later operation, and hold locks on those rows.
                 self._terminate(commit_token)
@@ -488,9 +488,9 @@ class PostgresqlSession(Session):
         if not rows:
             return None
         try:
-            existing = [are_there(self.connection, entity, commit_token["keys"], [row]) for row in rows]
+            existing = [keys_exist(self.connection, entity, commit_token["keys"], [row]) for row in rows]
         except psycopg.Error as error:
-            raise translated(error, self.connection) from error
+            raise convert_error(error, self.connection) from error
         return existing[0] if len(set(existing)) == 1 else None
 
     def _terminate(self, commit_token: Mapping[str, Any]) -> bool:
@@ -505,7 +505,7 @@ class PostgresqlSession(Session):
         except psycopg.errors.InsufficientPrivilege:
             return False
         except psycopg.Error as error:
-            raise translated(error, self.connection) from error
+            raise convert_error(error, self.connection) from error
         return True
 
 

@@ -124,7 +124,7 @@ class PostgresqlTarget(Target):
         """Return whether a row is found by its key: a trigger or the column's type may have changed the
         values."""
         try:
-            return are_there(self._connection, self.writing.entity, self._shortest_key, [values])
+            return keys_exist(self._connection, self.writing.entity, self._shortest_key, [values])
         except psycopg.Error as error:
             if self._connection.closed:
                 with self._driver_errors():
@@ -408,7 +408,7 @@ class PostgresqlTarget(Target):
         return names, positions[-1:] if state == "23505" else positions
 
 
-def are_there(
+def keys_exist(
     connection: psycopg.Connection[Any], entity: Entity, keys: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> bool:
     """Return whether the table contains a row for each of these keys, whose values are texts."""

@@ -20,7 +20,7 @@ from webapp.connectors.http.authentication import BINDS, Auth, NoAuth, TlsSettin
 from webapp.connectors.http.channel import LOCATION, Channel, HttpConnector, SendControl, Sender
 from webapp.connectors.http.request_template import FixedHeaders, PathText, RequestTemplate
 from webapp.connectors.http.retry import Retry
-from webapp.connectors.http.verification import looked
+from webapp.connectors.http.verification import verify
 from webapp.connectors.rest.fetch import Fetched, Fetching, FetchOptions
 from webapp.connectors.rest.sending import RestSender
 from webapp.connectors.schema import Column, Entity, Metadata
@@ -113,7 +113,7 @@ class RestConnector(HttpConnector):
     def stages(self) -> Iterator[Stage]:
         """Verify the connection and the token, and show the response of the base URL to HEAD, OPTIONS or GET."""
         with net.open_session(self.gate, verify_tls=self.settings.trust) as session:
-            yield from looked(
+            yield from verify(
                 session,
                 self.settings.base_url,
                 self.settings.auth,

@@ -24,7 +24,7 @@ from webapp.connectors.http.channel import RowOutcome
 from webapp.connectors.http.parallel import SenderThreads
 from webapp.connectors.http.retry import RequestOutcome
 from webapp.connectors.http.verification import from_net_error
-from webapp.connectors.rest.sending import DOTS, over, url_of
+from webapp.connectors.rest.sending import DOTS, merge_headers, url_of
 from webapp.net.session import Reply, Session
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Fetching:
 
     def _send(self, path: str) -> Reply:
         settings, remaining = self._settings, self._manner.until - time.monotonic()
-        headers = over({"Accept": "application/json"}, settings.default_headers)
+        headers = merge_headers({"Accept": "application/json"}, settings.default_headers)
         request = requests.Request("GET", url_of(self._base, path), headers=headers, auth=self._auth)
         seconds = max(min(settings.retry.timeout_seconds, remaining), 0.001)
         return send_authenticated(

@@ -19,7 +19,7 @@ from webapp.connectors.http.authentication import send_authenticated
 from webapp.connectors.http.channel import LOCATION, RowOutcome, Rows, SendControl, Sender
 from webapp.connectors.http.parallel import SenderThreads
 from webapp.connectors.http.request_template import ComposedRequest, Renderer, RequestTemplate
-from webapp.connectors.http.retry import ended
+from webapp.connectors.http.retry import to_row_outcome
 from webapp.connectors.http.tokens import RenewableAuth
 from webapp.connectors.redaction import without
 from webapp.engine import json_paths
@@ -120,7 +120,7 @@ class RestSender(Sender):
         encoding = self.template.encoding
         kind = "application/json" if encoding == "json" else "application/x-www-form-urlencoded"
         headers = {"Content-Type": kind, "Accept": "application/json"} | dict(row)
-        headers = over(headers, self.settings.default_headers, composed.headers)
+        headers = merge_headers(headers, self.settings.default_headers, composed.headers)
         body = composed.body.encode() if isinstance(composed.body, str) else composed.body
         if encoding != "json" and body is not None:
             body = form_data(orjson.loads(body), encoding == "brackets")
@@ -144,8 +144,8 @@ class RestSender(Sender):
         outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
         again = self._writing.again
         if not captures:
-            return ended(index, outcome, stopped, self._redact, again=again)
-        row_outcome = ended(index, outcome, stopped, self._redact, self._keys, again)
+            return to_row_outcome(index, outcome, stopped, self._redact, again=again)
+        row_outcome = to_row_outcome(index, outcome, stopped, self._redact, self._keys, again)
         if row_outcome.state == "delivered" and outcome.reply is not None and outcome.reply.truncated:
             missing = [name for name in self._capture_paths if name not in row_outcome.keys]
             message = f"{_TRUNCATED} {', '.join(missing)} could not be read." if missing else _TRUNCATED
@@ -194,7 +194,7 @@ class RestSender(Sender):
             if urls[index] is None:
                 message = "The Location of this row is on another host and is not used."
                 return RowOutcome(index, "failed", None, 1, "redirected", message)
-            headers = over({"Accept": "application/json"}, self.settings.default_headers)
+            headers = merge_headers({"Accept": "application/json"}, self.settings.default_headers)
             request = Request("DELETE", urls[index], headers=headers, auth=self._auth)
             outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
             if outcome.reply is not None and outcome.reply.status in (404, 410):
@@ -214,7 +214,7 @@ class RestSender(Sender):
                     message,
                     outcome.ms,
                 )
-            return ended(index, outcome, stopped, self._redact)
+            return to_row_outcome(index, outcome, stopped, self._redact)
 
         return self._threads.run(len(urls), one)
 
@@ -276,7 +276,7 @@ def _row_headers(rows: Rows, index: int) -> dict[str, str]:
     return {"Idempotency-Key": rows.keys[index], "X-Rowsmith-Row": str(rows.numbers[index])}
 
 
-def over(*headers: Mapping[str, str]) -> dict[str, str]:
+def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
     """Combine headers. Later ones override earlier ones, ignoring case."""
     combined: dict[str, tuple[str, str]] = {}
     for header in headers:

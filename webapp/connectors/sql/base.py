@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError, WriteSpec
-from webapp.connectors.column_values import fitted
+from webapp.connectors.column_values import convert_to_column
 from webapp.connectors.schema import Column, Entity
 from webapp.engine import placeholders
 from webapp.engine.formats import codecs
@@ -123,7 +123,7 @@ _NUMBER: Final = re.compile(r"'-?\d+(\.\d+)?'")
 def literals(dialect: Dialect, array: pa.Array, column: Column) -> list[str]:
     """Return `array` as literals for `column`. Raises `FormatError` for a text that the dialect cannot
     express."""
-    values = fitted(array, column)
+    values = convert_to_column(array, column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     kind = values.type

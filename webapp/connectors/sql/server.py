@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from webapp import limits
 from webapp.connectors.base import Connector, ConnectorError, DriverMissing, Session, Settings, Stage
-from webapp.connectors.verification import from_gate_error, staged
+from webapp.connectors.verification import from_gate_error, run_stages
 from webapp.net.gate import Gate, GateError
 
 SPOKEN: Final = {
@@ -82,7 +82,7 @@ class ServerConnector(Connector):
             raise DriverMissing(cls.title, cls.extra) from None
 
 
-def of_url(rest: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def parse_url(rest: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Parse a URL after its scheme. Returns host, port, database, user name and password if given, and the
     query's options.
 
@@ -112,7 +112,7 @@ class ConnectOptions(Protocol):
     def tls(self) -> str: ...
 
 
-def in_one_go(
+def single_call_stages(
     gate: Gate,
     connect_options: Callable[[], ConnectOptions],
     sign_in: Callable[[], Any],
@@ -139,7 +139,7 @@ def in_one_go(
         return f"Signed in to {sessions[0].title}. {tls_messages[options[0].tls]}"
 
     try:
-        yield from staged(
+        yield from run_stages(
             (
                 ("resolve", resolve),
                 ("connect", connect),
@@ -153,7 +153,7 @@ def in_one_go(
             session.close()
 
 
-def answering(gate: Gate, host: str, port: int, seconds: float) -> str:
+def reachable_address(gate: Gate, host: str, port: int, seconds: float) -> str:
     """Connect to a host through the address guard, and return the address that answered. Raises
     `ConnectorError`."""
     try:
@@ -163,7 +163,7 @@ def answering(gate: Gate, host: str, port: int, seconds: float) -> str:
         raise from_gate_error(error) from None
 
 
-def entered(
+def connect_session(
     connect: Callable[[float], Any], session: Callable[[Any, Callable[[], Any]], S], timeout: float | None
 ) -> S:
     """Open a session over a connection that `connect` opens within the timeout.
@@ -179,7 +179,7 @@ def entered(
         raise
 
 
-def unanswered(message: str, hint: str, code: str = "target_failed") -> ConnectorError:
+def connection_failed(message: str, hint: str, code: str = "target_failed") -> ConnectorError:
     """Return the error for a failed connection whose driver does not report the cause."""
     return ConnectorError(
         f"The connection failed: {message}", code=code, reason="refused", hint=hint, transient=True

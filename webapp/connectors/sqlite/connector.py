@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from webapp import limits
 from webapp.connectors.base import Capabilities, Connector, ConnectorError, Settings, Stage
 from webapp.connectors.sqlite.session import SqliteSession, translated
-from webapp.connectors.verification import Step, staged
+from webapp.connectors.verification import Step, run_stages
 
 _URL: Final = re.compile(r"sqlite:(?:///)?")
 OWN_ENDINGS: Final = ("-journal", "-wal", "-shm")  # files that SQLite creates next to a database
@@ -126,7 +126,7 @@ class SqliteConnector(Connector):
             ("sample", lambda: sessions[0].sampled()),
         )
         try:
-            yield from staged(steps)
+            yield from run_stages(steps)
         finally:
             for session in sessions:
                 session.close()

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from webapp import limits
 from webapp.connectors.base import ConnectorError, RowError, Session, Target, WriteResult, WriteSpec
-from webapp.connectors.column_values import fitted, of_objects, read
+from webapp.connectors.column_values import convert_to_column, of_objects, read
 from webapp.connectors.schema import Column, ColumnType, Entity, Metadata, Relation, UniqueIndex
 from webapp.connectors.sql import base as sql
 from webapp.connectors.sqlite import reader
@@ -579,7 +579,7 @@ def _table(entity: Entity) -> str:
 
 def bindable(array: pa.Array, column: Column) -> list[Any]:
     """Return a column's values as sqlite3 binds them: numbers, bytes and text unchanged, all others as SQL literals."""
-    values = fitted(array, column)
+    values = convert_to_column(array, column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     kind = values.type

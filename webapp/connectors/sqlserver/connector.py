@@ -12,12 +12,12 @@ from webapp.connectors.sql.server import (
     SPOKEN,
     ServerConnector,
     ServerSettings,
-    answering,
-    entered,
-    in_one_go,
-    of_url,
+    connect_session,
+    connection_failed,
+    parse_url,
+    reachable_address,
+    single_call_stages,
     tls_part,
-    unanswered,
 )
 from webapp.connectors.verification import bad_settings, unknown_option
 
@@ -99,7 +99,9 @@ class MssqlConnector(ServerConnector):
         self.driver()
         from webapp.connectors.sqlserver.session import MssqlSession
 
-        return entered(self._link, lambda link, another: MssqlSession(link, another, self.read_only), timeout)
+        return connect_session(
+            self._link, lambda link, another: MssqlSession(link, another, self.read_only), timeout
+        )
 
     def _link(self, seconds: float) -> MssqlLink:
         """Connect to an address that the guard allowed. The driver's time limit applies to the whole process."""
@@ -109,7 +111,7 @@ class MssqlConnector(ServerConnector):
         from webapp.connectors.sqlserver.session import SET_UP
 
         params = self.connect_options()
-        address = answering(self.gate, params.host, params.port, seconds)
+        address = reachable_address(self.gate, params.host, params.port, seconds)
         with (
             _login,
             configured(
@@ -142,7 +144,7 @@ class MssqlConnector(ServerConnector):
 
     def stages(self) -> Iterator[Stage]:
         """See `Connector.stages`."""
-        return in_one_go(self.gate, self.connect_options, self.open, SPOKEN)
+        return single_call_stages(self.gate, self.connect_options, self.open, SPOKEN)
 
 
 def _parse_connection_string(text: str) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def _parse_connection_string(text: str) -> dict[str, Any]:
     scheme, mark, rest = text.partition("://")
     try:
         if mark and scheme.partition("+")[0].lower() in _SCHEMES and ";" not in rest:
-            parsed, options = of_url(rest)
+            parsed, options = parse_url(rest)
             return parsed | _parse_options(options)
         if mark and scheme.lower() in _SCHEMES:  # jdbc:sqlserver://host:1433;databaseName=shop;user=...
             server, _, tail = rest.partition(";")
@@ -221,6 +223,6 @@ def _connection_error(error: ConnectionLost, params: ConnectOptions) -> Connecto
             hint="Enter the certificate of the authority that signed the server's, and the host name it was issued for."
             " With tls set to require, the certificate is not verified.",
         )
-    return unanswered(
+    return connection_failed(
         message, "Check that SQL Server listens on this address, with TLS as configured.", error.code
     )

@@ -146,7 +146,7 @@ def preview(
     for member, source in zip(found, sources_of(found), strict=True):
         if fetch:
             with placed(member):
-                source = sources.opened(actor, source, whole=False)
+                source = sources.open_source(actor, source, whole=False)
         count = member.count or (source.quantity if source.plan.taken is None else source.count(None))
         # A table has no rows if its parents have no children.
         row_count = min(count, limits.PREVIEW_ROWS)
@@ -158,7 +158,7 @@ def preview(
                 actor, source, requested, fetch=fetch, anchored=requested.now is None
             )
             warnings += external_values.warnings(source, recipe)
-            fitting_rows, records = generate.shown(actor, recipe, recipe.count, records)
+            fitting_rows, records = generate.preview_rows(actor, recipe, recipe.count, records)
             recipe = replace(recipe, count=fitting_rows)
             warnings += generate.cut_warnings(recipe, requested)
             rows = recipe.open().whole(left)
@@ -180,12 +180,12 @@ def sample(
         if (
             source_spec is not None and source_spec.file is not None
         ):  # a file of the workspace is read without an explicit fetch
-            source = sources.opened(actor, source, whole=False)
+            source = sources.open_source(actor, source, whole=False)
         rows = member.count or (source.quantity if source.plan.taken is None else source.count(None))
         requested = GenerateInput(seed=spec["seed"], now=_now(spec, DatasetPreviewInput()))
         requested = requested.model_copy(update={"count": min(rows, count)})
         recipe = external_values.recipe(actor, source, requested, fetch=False, anchored=requested.now is None)
-        fitting_rows, _ = generate.shown(actor, recipe, recipe.count)
+        fitting_rows, _ = generate.preview_rows(actor, recipe, recipe.count)
         result: list[dict[str, Any]] = orjson.loads(replace(recipe, count=fitting_rows).open().whole())
     return result
 
@@ -465,7 +465,7 @@ def _recipe(
     source = _source(member, members)
     with placed(member):
         source = (
-            sources.opened(by, source, keep=True)
+            sources.open_source(by, source, keep=True)
             if isinstance(by, Actor)
             else external_values.pinned(source, by)
         )
@@ -492,7 +492,7 @@ def of_version(
     )
 
 
-def again(stored: Mapping[str, Any], body: Mapping[str, Any], kind: str) -> Bundle:
+def from_stored_pins(stored: Mapping[str, Any], body: Mapping[str, Any], kind: str) -> Bundle:
     """Return the bundle of stored pins: the same bytes, even if the dataset or its templates have changed since."""
     requested = DatasetExportInput.model_validate_json(orjson.dumps({**body, "format": kind}))
     tables = stored["tables"]

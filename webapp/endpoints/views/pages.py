@@ -252,7 +252,7 @@ def example(actor: Actor) -> Response:
     return _page(actor, Form({}, request.form), None, block="example")
 
 
-def by_program(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
+def code_samples(endpoint: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return code examples for the API."""
     base = snippets.origin()
     reference = {"endpoint_id": endpoint["id"]}
@@ -285,7 +285,7 @@ def helpers() -> dict[str, Any]:
     if getattr(g, "face", "") != "person":
         return {}
     return {
-        "endpoint_code": by_program,
+        "endpoint_code": code_samples,
         "endpoint_address": address,
         "endpoint_connection": connection_of,
         "as_pretty": pretty,

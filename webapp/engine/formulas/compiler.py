@@ -299,7 +299,7 @@ def member(node: Node, name: str, at: int) -> Node:
 
 def _is_one_of(a: Node, elements: list[Node], at: int) -> Node:
     """Return a test whether ``a`` is one of some literals."""
-    (a, *elements), kind = operators.alike([a, *(operators.dated(one, a) for one in elements)], at)
+    (a, *elements), kind = operators.with_common_type([a, *(operators.dated(one, a) for one in elements)], at)
     values = [one.const for one in elements if one.const is not None]
     if kind.name == "text":
         pool = pa.array(values, pa.string())

@@ -215,10 +215,12 @@ def shifted(moment: Node, days: Node, sign: int, at: int) -> Node:
     if days.single.places:
         raise wrong_type(days, "a whole number of days", "Use `add_hours(...)` for parts of a day.")
     unit = 1 if moment.single.name == "date" else types.DAY_US
-    return elementwise([moment, days], moment.single, lambda n, x, y: moved(x, y, sign * unit, unit), at)
+    return elementwise(
+        [moment, days], moment.single, lambda n, x, y: shift_moments(x, y, sign * unit, unit), at
+    )
 
 
-def moved(moment: Vector, count: Vector, step: int, unit: int) -> Vector:
+def shift_moments(moment: Vector, count: Vector, step: int, unit: int) -> Vector:
     """``moment`` plus ``count`` times ``step``; no value outside the years 1 to 9999. ``unit`` is a day's length."""
     max_count = (types.LAST_DAY - types.FIRST_DAY) * unit // abs(step) + 1
     limited = np.clip(count.data, -max_count, max_count)
@@ -341,7 +343,7 @@ def _logical(nodes: list[Node], operation: np.ufunc, at: int) -> Node:
     return elementwise([truth_of(node) for node in nodes], types.BOOLEAN, kernel, at)
 
 
-def alike(nodes: list[Node], at: int) -> tuple[list[Node], Kind]:
+def with_common_type(nodes: list[Node], at: int) -> tuple[list[Node], Kind]:
     """``nodes`` as one type."""
     kind = types.common([node.single for node in nodes])
     if kind is None:
@@ -357,7 +359,7 @@ def either(condition: Node, yes: Node, no: Node, at: int) -> Node:
     if "list" in (yes.kind.name, no.kind.name) and condition.kind.name != "list":
         hint = "Sum, join or count the list, or take one element: [0]."
         raise FormulaError("wrong_type", "A whole list cannot be chosen so.", at, hint)
-    (yes, no), kind = alike([yes, no], at)
+    (yes, no), kind = with_common_type([yes, no], at)
     return elementwise([condition, yes, no], kind, lambda n, c, x, y: choose(kind, n, truth(c), x, y), at)
 
 

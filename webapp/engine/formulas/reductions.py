@@ -216,7 +216,7 @@ def listed(nodes: list[Node], at: int) -> Node:
     """A list that is written out."""
     if any(node.kind.name == "list" for node in nodes):
         raise FormulaError("wrong_type", "Lists of lists are not supported.", at)
-    nodes, kind = operators.alike(nodes, at)
+    nodes, kind = operators.with_common_type(nodes, at)
     width = len(nodes)
     if kind.name == "object":
         raise FormulaError("wrong_type", "A list of objects cannot be written out.", at)

@@ -360,7 +360,7 @@ def take(kind: Kind, value: Value, index: np.ndarray) -> Value:
             budget.check(budget.size_of(value.data) * index.size if some else 0)
             return Vector(pc.if_else(pa.array(~absent), value.data, _NO_TEXT)) if some else value
         places = pa.array(index, mask=absent) if some else pa.array(index)
-        return Vector(budget.taken(value.data, places))
+        return Vector(budget.take_within_budget(value.data, places))
     if value.data.ndim and not value.data.size:
         return Vector(np.zeros(index.size, value.data.dtype), np.zeros(index.size, bool))
     places = np.where(absent, 0, index) if some else index

@@ -26,7 +26,7 @@ from webapp.engine.types.base import FieldType
 from webapp.engine.types.codes import DIGITS, LOWER, UPPER, CodeType
 from webapp.engine.types.finance import CreditCardNumber, Iban
 from webapp.engine.types.relations import NUMBERED, Reference
-from webapp.engine.types.time import DAY_SECONDS, Point, Time
+from webapp.engine.types.time import DAY_SECONDS, RangeType, Time
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class InvalidDataPlan:
         )
 
 
-def compiled(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDataPlan | None:
+def compile_invalid_data(spec: TemplateSpec, layer: Layer, faults: list[Fault]) -> InvalidDataPlan | None:
     """Compile the settings for invalid data of the template and its fields; None without any. ``layer`` is the
     template's top level; errors are appended to ``faults``."""
     fields: dict[str, InvalidField] = {}
@@ -297,7 +297,7 @@ def of_type(name: str, kind: type) -> BreakFormat | None:
 _IBAN_CHECK: Final = 3  # the second of its two check digits (ISO 13616)
 
 
-def place_of(field_type: FieldType) -> int | None:
+def check_digit_position(field_type: FieldType) -> int | None:
     """Return the position of the check digit in the type's values, counted from 0 (-1: the last); None without a check
     digit.
 
@@ -311,7 +311,7 @@ def place_of(field_type: FieldType) -> int | None:
     return -1 if isinstance(field_type, CreditCardNumber) else None
 
 
-def broken(text: str, place: int, bits: int) -> str:
+def with_wrong_check_digit(text: str, place: int, bits: int) -> str:
     """Return ``text`` with a different character of the same class at ``place``.
 
     Some numbers may be checked in a second way, by ISO 7064 MOD 97-10 over all of it (Dutch VAT numbers since 2020): a
@@ -435,10 +435,10 @@ def _text_injectors(column: Column) -> dict[Kind, Make]:
     break_format = of_type(column.type.name, type(column.type))
     if break_format is not None:
         found["bad_format"] = _per_value(_between_affixes(column, break_format))
-    place = place_of(column.type)
+    place = check_digit_position(column.type)
     if place is not None:
         found["bad_checksum"] = _per_value(
-            _between_affixes(column, lambda text, bits: broken(text, place, bits))
+            _between_affixes(column, lambda text, bits: with_wrong_check_digit(text, place, bits))
         )
     return found
 
@@ -470,7 +470,7 @@ def _out_of_range_injector(column: Column) -> Make | None:
     """Return numbers outside the field's own least and largest; None if it has none, or if they depend on how many
     rows there are."""
     field_type, dtype = column.type, column.dtype
-    if column.formula is None and isinstance(field_type, Point):
+    if column.formula is None and isinstance(field_type, RangeType):
 
         def of_point(here: CellContext, good: list[Any], bits: np.ndarray) -> Made:
             span = here.state

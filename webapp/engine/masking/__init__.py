@@ -7,11 +7,11 @@ The package does not depend on where the values come from or go to. See `setting
 `format_preserving` for the permutation behind format_preserve.
 """
 
-from webapp.engine.masking.format_preserving import telling
+from webapp.engine.masking.format_preserving import has_content
 from webapp.engine.masking.keys import Keys
 from webapp.engine.masking.masker import Masker, MaskingError, masker_of
-from webapp.engine.masking.settings import STRATEGIES, Masking, fitting
-from webapp.engine.masking.together import joined
+from webapp.engine.masking.settings import STRATEGIES, Masking, supported_strategies
+from webapp.engine.masking.together import fields_replaced_together
 
 __all__ = [
     "STRATEGIES",
@@ -19,8 +19,8 @@ __all__ = [
     "Masker",
     "Masking",
     "MaskingError",
-    "fitting",
-    "joined",
+    "fields_replaced_together",
+    "has_content",
     "masker_of",
-    "telling",
+    "supported_strategies",
 ]

@@ -59,7 +59,7 @@ class Alphabet:
 
 @lru_cache(maxsize=256)
 def alphabet(number: int) -> Alphabet:
-    """The alphabet of that number, as `sort_of` gives it."""
+    """The alphabet of that number, as `alphabet_of` gives it."""
     if number == DIGITS:
         return _new_alphabet(number, "0123456789", "0123456789")
     if number == LETTERS:
@@ -101,7 +101,7 @@ def _case_pair(character: str) -> tuple[str, str] | None:
 
 
 @lru_cache(maxsize=65_536)
-def sort_of(code: int) -> tuple[int, int, bool]:
+def alphabet_of(code: int) -> tuple[int, int, bool]:
     """Number of a character's alphabet (0: it stays), which symbol it is there, and whether a capital."""
     character = chr(code)
     if code < 128:
@@ -130,7 +130,7 @@ def sort_of(code: int) -> tuple[int, int, bool]:
     return number, symbol, pair is not None and character == pair[1]
 
 
-_ASCII = [sort_of(code) for code in range(128)]
+_ASCII = [alphabet_of(code) for code in range(128)]
 _ASCII_ALPHABETS = np.array([one[0] for one in _ASCII], np.uint8)
 _ASCII_SYMBOLS = np.array([one[1] for one in _ASCII], np.uint8)
 _ASCII_CAPITALS = np.array([one[2] for one in _ASCII], np.bool_)
@@ -178,7 +178,7 @@ class SplitTexts:
         return keys.strings(codes.astype("<u4").tobytes().decode("utf-32-le").encode(), before[self.ends])
 
 
-def spelled(column: pa.Array) -> SplitTexts:
+def split_texts(column: pa.Array) -> SplitTexts:
     """Split a string column without nulls into characters."""
     data, ends = keys.spans(column)
     if not data.size or data.max() < 128:
@@ -186,7 +186,7 @@ def spelled(column: pa.Array) -> SplitTexts:
     begins = np.concatenate([[0], np.cumsum((data & 0xC0) != 0x80)])
     codes = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), "<u4")
     distinct, index = np.unique(codes, return_inverse=True)
-    sorts = [sort_of(code) for code in distinct.tolist()]
+    sorts = [alphabet_of(code) for code in distinct.tolist()]
     alphabets, symbols, capitals = zip(*sorts, strict=True)
     return SplitTexts(
         codes,
@@ -197,16 +197,16 @@ def spelled(column: pa.Array) -> SplitTexts:
     )
 
 
-def telling(column: pa.Array) -> np.ndarray:
+def has_content(column: pa.Array) -> np.ndarray:
     """``bool[n]``: values that say anything: not blank, and with a letter or a digit."""
     if pa.types.is_dictionary(column.type):
-        pool = telling(column.dictionary)
+        pool = has_content(column.dictionary)
         if not len(pool):
             return np.zeros(len(column), np.bool_)
         index = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
         return pool[index] & column.is_valid().to_numpy(zero_copy_only=False)
     values = text.to_text(column).fill_null("")
-    split = spelled(values)
+    split = split_texts(values)
     return np.bincount(split.rows[split.sorts > 0], minlength=len(values)) > 0
 
 
@@ -428,7 +428,7 @@ def texts(aes: Aes, column: pa.Array, keep: Keep | None = None) -> pa.Array:
 
 
 def _texts(aes: Aes, column: pa.Array, keep: Keep | None) -> pa.Array:
-    split = spelled(column)
+    split = split_texts(column)
     after = keep(split) if keep is not None else None
     permute(aes, split)
     if after is not None:
@@ -462,12 +462,12 @@ def email(aes: Aes, column: pa.Array) -> pa.Array:
 
 
 def _is_meaningless(column: pa.Array) -> np.ndarray:
-    """Return the negation of `telling`; fast if nearly all values have an ASCII letter or digit."""
+    """Return the negation of `has_content`; fast if nearly all values have an ASCII letter or digit."""
     data, ends = keys.spans(column)
     meaningless = np.diff(np.searchsorted(np.flatnonzero(_IS_ALPHANUMERIC[data]), ends)) == 0
     if meaningless.any():
         places = np.flatnonzero(meaningless)
-        meaningless[places] = ~telling(column.take(pa.array(places)))
+        meaningless[places] = ~has_content(column.take(pa.array(places)))
     return meaningless
 
 

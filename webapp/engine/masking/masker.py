@@ -18,7 +18,7 @@ from webapp.engine import dates, text
 from webapp.engine.errors import SpecError
 from webapp.engine.masking import format_preserving, keys, replace, together
 from webapp.engine.masking.keys import Aes, Keys
-from webapp.engine.masking.settings import EMAILS, Masking, can_replace, carries_bits, settled
+from webapp.engine.masking.settings import EMAILS, Masking, can_replace, carries_bits, effective_masking
 from webapp.errors import Fault
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class NoDate(ValueError):
     """Texts that are no dates; the first argument is how many."""
 
 
-def readable(source: str) -> bool:
+def is_parsable(source: str) -> bool:
     """Return whether texts in a format can be parsed, so that they can be shifted."""
     parts = dates.parse(source)
     named = {directive for kind, directive in parts if kind != "text"}
@@ -50,7 +50,7 @@ def readable(source: str) -> bool:
     return bool(has_full_date) and named <= _STRPTIME.keys()
 
 
-def shifted(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) -> pa.Array:
+def shift_dates(aes: Aes, column: pa.Array, person: pa.Array, source: str | None) -> pa.Array:
     """Dates, timestamps, or texts in the format ``source`` (ISO 8601, if None). Raises `NoDate`."""
     days = _days_of(aes, person)
     kind = column.type
@@ -230,7 +230,7 @@ def masker_of(
     Raises `SpecError`: no such version of the key; a type that generates no values with these options; a date format
     that cannot be parsed; unique, if the strategy cannot keep it.
     """
-    masking = settled(field)
+    masking = effective_masking(field)
     strategy = masking.strategy
     unique = bool(field.common.unique or field.common.unique_together)
     if unique and strategy in ("redact", "null"):
@@ -272,7 +272,9 @@ def masker_of(
         )
     if beside:
         key = keys.derive(version, "masking", strategy, "together", together.PLACE)
-        replace_place = together.place_maker(beside, field.name, vocabulary, key, locale, None, bind_fields)
+        replace_place = together.place_replacement_function(
+            beside, field.name, vocabulary, key, locale, None, bind_fields
+        )
         return Masker(field, masking, version, lambda column, others: replace_place(Aes(key), column, others))
     key = keys.derive(version, "masking", strategy, *scope)
     change, is_collision_free = _masking_function(
@@ -300,7 +302,7 @@ def _masking_function(
     """The masking functions of the strategies, and whether they keep distinct values distinct."""
     if strategy == "shift":
         source = getattr(field.options, "format", None)
-        if source is not None and not readable(source):
+        if source is not None and not is_parsable(source):
             message = f'Dates in the format "{source}" cannot be parsed, so they cannot be shifted.'
             hint = "Use a format with year, month and day."
             raise SpecError([Fault(f"{field.path}.masking.strategy", "not_for_this_type", message, hint)])
@@ -310,11 +312,13 @@ def _masking_function(
                 raise ValueError("shifting dates needs a column of persons with the same length")
             if isinstance(person, pa.ChunkedArray):
                 person = person.combine_chunks()
-            return shifted(Aes(key), text.decode(column), person, source)
+            return shift_dates(Aes(key), text.decode(column), person, source)
 
         return shift, False
     if strategy == "replace":
-        replace_values, is_collision_free = replace.maker(field, vocabulary, key, locale, now, bind_fields)
+        replace_values, is_collision_free = replace.replacement_function(
+            field, vocabulary, key, locale, now, bind_fields
+        )
         return lambda column, _: keys.over_distinct(
             column, lambda some: replace_values(Aes(key), some)
         ), is_collision_free

@@ -73,7 +73,7 @@ def space(
     return 10**generator.max_length if count is None and generator.max_length is not None else count
 
 
-def maker(
+def replacement_function(
     field: FieldSpec,
     vocabulary: Vocabulary,
     key: bytes,
@@ -89,7 +89,7 @@ def maker(
     is_collision_free = finish is not None or (carries_bits(field.type) and value_count >= _UNLIMITED)
 
     def replaced(aes: Aes, column: pa.Array) -> pa.Array:
-        values, _ = drawn(bound, field.name, finish, aes, text.to_text(column))
+        values, _ = draw_replacements(bound, field.name, finish, aes, text.to_text(column))
         return text.to_text(values) if pa.types.is_string(column.type) else values
 
     return replaced, is_collision_free
@@ -106,7 +106,7 @@ def finisher(type_name: str) -> Finisher | None:
     return {"username": _username, "mongodb_objectid": _objectid}.get(type_name)
 
 
-def drawn(
+def draw_replacements(
     bound: BoundPlan, name: str, finish: Finisher | None, aes: Aes, real: pa.Array
 ) -> tuple[pa.Array, np.ndarray]:
     """Return the replacements of distinct or repeated texts (no nulls), and the numbers of the rows that they were
@@ -124,7 +124,7 @@ def drawn(
         if finish is not None:
             part = finish(part, some[:, 1])
         result = part if result is None else pc.replace_with_mask(result, mask_of(pending, len(real)), part)
-        pending = pending[shows(real.take(pa.array(pending)), text.to_text(part))]
+        pending = pending[reveals(real.take(pa.array(pending)), text.to_text(part))]
         if not pending.size:
             return result, rows
     raise NoReplacement
@@ -137,7 +137,7 @@ def mask_of(places: np.ndarray, size: int) -> pa.Array:
     return pa.array(mask)
 
 
-def shows(real: pa.Array, made: pa.Array) -> np.ndarray:
+def reveals(real: pa.Array, made: pa.Array) -> np.ndarray:
     """Return ``bool[n]``: where a text still shows the real one (both without nulls): equal except for case, the same
     digits, or a real value of five characters or more inside it."""
     same = pc.equal(pc.utf8_lower(real), pc.utf8_lower(made)).to_numpy(zero_copy_only=False).copy()

@@ -73,7 +73,7 @@ def can_preserve(kind: type[FieldType]) -> bool:
     return kind.category not in ("time", "structure") and kind.name not in _FLOATS | DATES | {"boolean"}
 
 
-def fitting(kind: type[FieldType]) -> tuple[str, ...]:
+def supported_strategies(kind: type[FieldType]) -> tuple[str, ...]:
     """Return the strategies that a type of single values supports, independent of its options."""
     texts = kind.category not in ("number", "time") and kind.name not in _NUMBERS | DATES
     supported = {
@@ -96,7 +96,7 @@ def is_text(field: FieldSpec) -> bool:
     return kind.category not in ("number", "time", "structure") and kind.name not in _NUMBERS
 
 
-def settled(field: FieldSpec) -> Masking:
+def effective_masking(field: FieldSpec) -> Masking:
     """Return how a sensitive field is masked: as set, else by a value of the same type, else as little as possible."""
     masking = field.common.masking
     if masking is not None:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from webapp.engine import text
 from webapp.engine.masking import keys, replace
 from webapp.engine.masking.keys import Aes
-from webapp.engine.masking.settings import EMAILS, settled
+from webapp.engine.masking.settings import EMAILS, effective_masking
 
 if TYPE_CHECKING:
     from webapp.engine.blocks import BoundPlan
@@ -38,13 +38,13 @@ RelatedColumns = Mapping[str, pa.Array]
 _SEPARATOR: Final = "\x1f"
 
 
-def joined(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
+def fields_replaced_together(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ...]:
     """Return those fields of a group that decide the replacement of ``field``, itself included, by type and name; none
     if it is replaced by its own value only. Fields that set a domain, or are not consistent, always are."""
     kind = field.type.group_kind
     if kind not in (PLACE, PERSON):
         return ()
-    version = settled(field).key_version
+    version = effective_masking(field).key_version
     found = tuple(
         sorted(
             (one for one in fields if _is_replaced_together(one, version)),
@@ -59,7 +59,7 @@ def joined(fields: Sequence[FieldSpec], field: FieldSpec) -> tuple[FieldSpec, ..
 
 
 def _is_replaced_together(field: FieldSpec, version: int | None) -> bool:
-    masking = settled(field)
+    masking = effective_masking(field)
     return (
         field.common.sensitive
         and masking.strategy == "replace"
@@ -94,7 +94,7 @@ def leader(fields: Sequence[FieldSpec]) -> FieldSpec | None:
     return next(iter(addresses + [one for one in fields if one.type.name == _USERNAME]), None)
 
 
-def place_maker(
+def place_replacement_function(
     fields: Sequence[FieldSpec],
     name: str,
     vocabulary: Vocabulary,
@@ -147,7 +147,7 @@ def _replacements(
             real_texts = values.take(pa.array(pending))
             drawn_texts = pc.fill_null(text.to_text(text.decode(block.column(other))), "")
             is_present = pc.greater(pc.utf8_length(real_texts), 0).to_numpy(zero_copy_only=False)
-            shows_real |= replace.shows(real_texts, drawn_texts) & is_present
+            shows_real |= replace.reveals(real_texts, drawn_texts) & is_present
         pending = pending[shows_real]
         if not pending.size:
             return result
@@ -227,7 +227,7 @@ class Person:
                     )
                 real_texts = real[name].take(pa.array(pending))
                 is_present = pc.greater(pc.utf8_length(real_texts), 0).to_numpy(zero_copy_only=False)
-                shows_real |= replace.shows(real_texts, part) & is_present
+                shows_real |= replace.reveals(real_texts, part) & is_present
             pending = pending[shows_real]
             if not pending.size:
                 assert result is not None  # the field is one of those that are drawn
@@ -242,7 +242,7 @@ class Person:
             values = real[self._leader]
             present = np.flatnonzero(pc.greater(pc.utf8_length(values), 0).to_numpy(zero_copy_only=False))
             finish = self._finish[self._leader]
-            _, rows = replace.drawn(
+            _, rows = replace.draw_replacements(
                 self._leader_plan, self._leader, finish, self._key, values.take(pa.array(present))
             )
             words[present, 0] = rows

@@ -45,7 +45,7 @@ def places_of(value: Decimal) -> int:
     return max(0, -exponent)
 
 
-def whole(weights: Sequence[Decimal]) -> list[int]:
+def integer_weights(weights: Sequence[Decimal]) -> list[int]:
     """The same proportions in whole numbers."""
     exact = [Fraction(weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))

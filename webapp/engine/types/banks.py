@@ -22,7 +22,7 @@ from webapp.engine.types.codes import DIGITS, UPPER, Check, Code, Gap, Given, Pa
 from webapp.engine.types.countries import listed, of_locale
 from webapp.engine.types.geography import Range, geography_of
 from webapp.engine.types.joining import Lazy
-from webapp.engine.types.papers import groups_named, place_of
+from webapp.engine.types.papers import groups_of_kind, place_of
 from webapp.engine.types.person import check_locales
 from webapp.engine.types.place import country_of_group
 from webapp.errors import Fault
@@ -443,7 +443,7 @@ class BankName(FieldType):
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
-        return groups_named(group, "place")
+        return groups_of_kind(group, "place")
 
     class Options(OptionsModel):
         country: str | None = Field(

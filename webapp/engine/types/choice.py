@@ -14,7 +14,7 @@ from webapp import limits
 from webapp.engine import random as engine_random
 from webapp.engine import text
 from webapp.engine.types import values
-from webapp.engine.types.amounts import Amount, whole
+from webapp.engine.types.amounts import Amount, integer_weights
 from webapp.engine.types.base import FieldType, OptionsModel
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Enum(_Listed):
         if min(weights) >= 0 and not any(weights):
             compiler.fault(field, "options.weights", "wrong_value", "At least one weight is more than 0.")
         elif min(weights) >= 0:
-            self._weighted = engine_random.Weighted(whole(weights))
+            self._weighted = engine_random.Weighted(integer_weights(weights))
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._weighted is None:

@@ -582,7 +582,7 @@ class Code:
         return at + at // self._every if self._every else at
 
 
-def mixed(
+def texts_by_code(
     codes: Sequence[Code],
     which: np.ndarray,
     source: RandomStream,
@@ -621,9 +621,9 @@ def mixed_by(
     unique: bool = False,
     given: Mapping[str, np.ndarray] | None = None,
 ) -> pa.Array:
-    """Like `mixed`, with codes that are created on demand: ``make`` returns the code of a number in ``which``."""
+    """Like `texts_by_code`, with codes created on demand: ``make`` returns the code of a number in ``which``."""
     present, places = np.unique(which, return_inverse=True)
-    return mixed(
+    return texts_by_code(
         [make(number) for number in present.tolist()], places.astype(np.int64), source, unique, given
     )
 

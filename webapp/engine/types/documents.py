@@ -13,8 +13,8 @@ from pydantic import AliasChoices, Field
 
 from webapp.engine.types import government, national_ids
 from webapp.engine.types.base import OptionsModel
-from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Run, mixed
-from webapp.engine.types.papers import KIND, ByCountry, groups_named, place_of
+from webapp.engine.types.codes import DIGITS, UPPER, Code, CodeType, Gap, Run, texts_by_code
+from webapp.engine.types.papers import KIND, ByCountry, groups_of_kind, place_of
 from webapp.engine.types.person import AGES, SEXES, birth_dates
 from webapp.engine.types.vehicles import masked
 from webapp.errors import did_you_mean
@@ -250,7 +250,7 @@ class NationalId(ByCountry):
     _numbers = 0
     """How many unique numbers each day of birth has."""
     _place: np.ndarray | None = None
-    """The position of each day among those with the same text; see `national_ids.alike`."""
+    """The position of each day among those with the same text; see `national_ids.equal_day_counts`."""
     _name_vocabulary: Vocabulary | None = None
     """Where the numbers have letters of the row's name: the vocabulary of the names."""
 
@@ -276,18 +276,18 @@ class NationalId(ByCountry):
         self.take(country, national_ids.COUNTRIES, "a number for people", "US", compiler, make)
         unique = field.common.unique
         if field.group is not None and (not unique or vocabulary.engine >= 3):
-            person_groups = groups_named(field.group, "person")
+            person_groups = groups_of_kind(field.group, "person")
             self._person = next((key for key in person_groups if compiler.members(*key)), None)
         if self._person and self._country in national_ids.NAMED and vocabulary.engine >= 3:
             self._name_vocabulary = vocabulary
-            self.use(national_ids.named(vocabulary, self._country, unique))
+            self.use(national_ids.code_with_name(vocabulary, self._country, unique))
         if not unique or not self.code.given or self._country is None:
             return
         # Which of the unique numbers each day of birth has
         self._numbers = self.code.capacity
         if vocabulary.engine < 3:
             return
-        same_days, self._place = national_ids.alike(vocabulary, self._country, self.code)
+        same_days, self._place = national_ids.equal_day_counts(vocabulary, self._country, self.code)
         self._numbers //= same_days
         if self._person is not None:
             people = compiler.need_group(self._person)
@@ -297,7 +297,7 @@ class NationalId(ByCountry):
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
-        return (*super().reads_all(group), *groups_named(group, "person"))
+        return (*super().reads_all(group), *groups_of_kind(group, "person"))
 
     def prepare(self, env: GenerationContext) -> Any:
         if not self.code.given and self.placed is None:
@@ -610,7 +610,7 @@ class DriverLicense(CodeType):
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
-        return groups_named(group, "place")
+        return groups_of_kind(group, "place")
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if len(self._codes) == 1:
@@ -619,7 +619,7 @@ class DriverLicense(CodeType):
         if self._place is not None:
             own = self._state_of_place[context.thing(*self._place).state]
             state = np.where(own < 0, state, own)
-        return mixed(self._codes, self._code_of_state[state], context)
+        return texts_by_code(self._codes, self._code_of_state[state], context)
 
     def space(self) -> int | None:
         return super().space() if len(self._codes) == 1 else None

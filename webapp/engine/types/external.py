@@ -41,7 +41,7 @@ REDACTED = "[redacted]"
 _MAX_POOL = 65_536  # a pool is escaped whole, so a larger one is not shared by the blocks
 
 
-class Fetched(OptionsModel):
+class FetchOptions(OptionsModel):
     """The options that all types have for missing responses."""
 
     on_empty: Literal["error", "blank", "default"] = Field(
@@ -59,7 +59,7 @@ class Fetched(OptionsModel):
         return self.on_empty == "default"
 
 
-class Answered(Protocol):
+class ExternalOptions(Protocol):
     """The options of a type that `ExternalColumn` reads."""
 
     @property
@@ -81,7 +81,7 @@ class ExternalColumn(FieldType):
     measures = True
     _kind: Kind = "text"
 
-    def __init__(self, field: FieldSpec, options: Answered, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: ExternalOptions, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self._external_options = options
         self.redacted = field.common.sensitive
@@ -146,7 +146,7 @@ class ExternalColumn(FieldType):
         if len(self._pool) <= _MAX_POOL:
             values: pa.Array = pooled(self._pool, index)
         else:
-            values = budget.taken(self._pool, pa.array(index))
+            values = budget.take_within_budget(self._pool, pa.array(index))
         if has_value is not None and not has_value.all():
             values = postprocess.blanked(values, ~has_value)
             if self._default is not None:
@@ -186,7 +186,7 @@ class DbResponse(ExternalColumn):
     example = "example"
     group_kind = ANSWER
 
-    class Options(Fetched):
+    class Options(FetchOptions):
         connection_id: str = Field(
             max_length=limits.MAX_NAME_CHARS, description="The connection to the database.",
             json_schema_extra=form_hints.connection("sql"),
@@ -573,7 +573,7 @@ class ApiResponse(ExternalColumn):
     )
     example = "example"
 
-    class Options(Fetched):
+    class Options(FetchOptions):
         connection_id: str = Field(
             max_length=limits.MAX_NAME_CHARS, description="The REST connection to call.",
             json_schema_extra=form_hints.connection("fetch"),
@@ -834,7 +834,7 @@ class DatasetColumn(ExternalColumn):
     aliases = ("dataset", "csv column", "column from file", "lookup in file", "file value")
     example = "example"
 
-    class Options(Fetched):
+    class Options(FetchOptions):
         file: str = Field(
             min_length=1,
             max_length=limits.MAX_FILE_NAME_CHARS,
@@ -969,7 +969,7 @@ class ForeignKey(ExternalColumn):
     blank_together = True
     _kind: Kind = "integer"
 
-    class Options(Fetched):
+    class Options(FetchOptions):
         connection_id: str = Field(
             max_length=limits.MAX_NAME_CHARS, description="The connection to the database.",
             json_schema_extra=form_hints.connection("tables"),

@@ -124,7 +124,7 @@ class _RecentPools:
 _RECENT_POOLS = _RecentPools()
 
 
-def drawn(key: PoolKey) -> DrawnPool:
+def pool_for(key: PoolKey) -> DrawnPool:
     """Return the pool of a method, drawn in a child process unless it is cached. Raises `InvalidPool`."""
     return _RECENT_POOLS.get(key)
 
@@ -269,7 +269,7 @@ class FakerType(FieldType):
             return
         self._asked = PoolKey(locale, options.method, arguments)
         try:
-            self._take(drawn(self._asked), compiler, locale)
+            self._take(pool_for(self._asked), compiler, locale)
         except InvalidPool as error:
             compiler.fault(field, f"options.{error.option}", error.code, error.message, error.hint)
 
@@ -303,7 +303,7 @@ class FakerType(FieldType):
         asked = PoolKey(
             self._asked.locale, self._asked.method, self._asked.arguments, int(env.now.timestamp())
         )
-        return drawn(asked)
+        return pool_for(asked)
 
     def space(self) -> int | None:
         pool = self._pool.pool

@@ -27,7 +27,7 @@ from webapp.engine.types.codes import DIGITS, HEX, UPPER, Code, CodeType, Pick, 
 from webapp.engine.types.countries import listed, of_locale
 from webapp.engine.types.geography import geography_of
 from webapp.engine.types.number import Spread
-from webapp.engine.types.papers import groups_named
+from webapp.engine.types.papers import groups_of_kind
 from webapp.errors import Fault, did_you_mean
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class Iban(FieldType):
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
-        return groups_named(group, "place")
+        return groups_of_kind(group, "place")
 
     def fill(self, context: ColumnContext) -> pa.Array:
         return self._fill(context, unique=False)
@@ -439,7 +439,7 @@ class Bic(CodeType):
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
-        return groups_named(group, "place")
+        return groups_of_kind(group, "place")
 
 
 class AccountNumber(CodeType):

@@ -498,7 +498,7 @@ Mexicans, which rows do not have, begins with a letter that makes no word of the
 one."""
 
 
-def named(vocabulary: Vocabulary, country: str, unique: bool) -> Code:
+def code_with_name(vocabulary: Vocabulary, country: str, unique: bool) -> Code:
     """The numbers of ``country`` (of `NAMED`) with letters of the row's name. Of ``unique`` ones there are many for
     each day of birth, whatever the names are."""
     make = _italian_anywhere if unique and country == "IT" else NAMED[country][0]
@@ -518,7 +518,7 @@ def _italian(*places: codes.Part) -> Code:
 
 
 def letters_of(vocabulary: Vocabulary, country: str, people: People) -> dict[str, np.ndarray]:
-    """The values that a code of `named` needs of the names of people, ``int64[n]`` each."""
+    """The values that a code of `code_with_name` needs of the names of people, ``int64[n]`` each."""
     names = people.names
     values_by_name = {}
     for value, letters in NAMED[country][1].items():
@@ -574,7 +574,7 @@ UNIQUE_DAYS = range((date(1940, 1, 1) - FIRST_DAY).days, (date(2040, 1, 1) - FIR
 """Days of birth of unique numbers: a hundred years, so that two digits distinguish the years."""
 
 
-def alike(vocabulary: Vocabulary, country: str, code: Code) -> tuple[int, np.ndarray]:
+def equal_day_counts(vocabulary: Vocabulary, country: str, code: Code) -> tuple[int, np.ndarray]:
     """Return how many of `UNIQUE_DAYS` have the same text in the numbers of a country at most (those of a month, if
     the number has only that), and the position of each day among those with the same text."""
 

@@ -23,7 +23,7 @@ from webapp.engine import random as engine_random
 from webapp.engine.distributions import Draw
 from webapp.engine.random import Rows, Weighted, below_each, mix
 from webapp.engine.types import amounts, values
-from webapp.engine.types.amounts import Amount, Units, whole
+from webapp.engine.types.amounts import Amount, Units, integer_weights
 from webapp.engine.types.base import FieldType, OptionsModel
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def compiled(options: Any, units: Units, fault: Callable[..., None]) -> Histogra
     if fault_options:
         return None
     widths = [end - start + (end == last) for start, end in zip(starts, ends, strict=True)]
-    return Histogram(whole([weight for *_, weight in bins]), starts, widths)
+    return Histogram(integer_weights([weight for *_, weight in bins]), starts, widths)
 
 
 def _read_bins(options: Any, report: Callable[..., None]) -> list[_Read]:
@@ -165,7 +165,7 @@ class Bin(OptionsModel):
     weight: Amount = Field(Decimal(1), description="Relative weight.")
 
 
-class Shape(OptionsModel):
+class DistributionParameters(OptionsModel):
     """The distribution and its parameters."""
 
     parameters: ClassVar[dict[str, dict[str, tuple[str, ...]]]] = {
@@ -220,7 +220,7 @@ class Shape(OptionsModel):
 
 
 class Spread:
-    """The compiled form of `Bounds` and `Shape`; values are whole units of the last decimal.
+    """The compiled form of `Bounds` and `DistributionParameters`; values are whole units of the last decimal.
 
     ``size`` is the number of values if they are uniform, else None. ``low`` and ``high`` are the bounds. After a
     fault the object must not be used.
@@ -482,7 +482,7 @@ class Number(Numeric):
     )  # fmt: skip
     example = 417
 
-    class Options(AsText, Shape, Places, Bounds):
+    class Options(AsText, DistributionParameters, Places, Bounds):
         pass
 
     options: Options
@@ -522,7 +522,7 @@ class Float(Numeric):
             2, validation_alias=AliasChoices("precision", "decimals"), description="Decimal places."
         )
 
-    class Options(Shape, Precision, Bounds):
+    class Options(DistributionParameters, Precision, Bounds):
         pass
 
     options: Options
@@ -712,7 +712,7 @@ def padded(numbers: pa.Array, width: int) -> pa.Array:
 _HINT = "Unique numbers are drawn evenly: use type number, or remove unique."
 
 
-class Cut(OptionsModel):
+class TruncationOptions(OptionsModel):
     """The range to which the distribution is truncated."""
 
     min: Amount | None = Field(None, description="Minimum.")
@@ -744,7 +744,7 @@ class Normal(_Shaped):
     example = 512
     shape = "normal"
 
-    class Options(Places, Cut):
+    class Options(Places, TruncationOptions):
         mean: Amount | None = Field(
             None, description="Mean before min/max are applied. Default: midpoint of min and max, or 500."
         )
@@ -765,7 +765,7 @@ class Lognormal(_Shaped):
     example = 431
     shape = "lognormal"
 
-    class Options(Places, Cut):
+    class Options(Places, TruncationOptions):
         mean: Amount | None = Field(
             None, description=("Mean of the values, not of their logarithm. Default: 500.")
         )
@@ -785,7 +785,7 @@ class Exponential(_Shaped):
     example = 73
     shape = "exponential"
 
-    class Options(Places, Cut):
+    class Options(Places, TruncationOptions):
         mean: Amount | None = Field(None, description="Mean. Default: 100.")
         lambda_: Amount | None = Field(
             None, alias="lambda", description=("Rate, as an alternative to mean: 1 / mean.")
@@ -804,7 +804,7 @@ class Pareto(_Shaped):
     example = 2
     shape = "pareto"
 
-    class Options(Places, Cut):
+    class Options(Places, TruncationOptions):
         alpha: Amount | None = Field(
             None, description=("Exponent. Default: 2.5. Smaller exponents have heavier tails.")
         )
@@ -822,7 +822,7 @@ class Zipf(_Shaped):
     example = 3
     shape = "zipf"
 
-    class Options(Cut):
+    class Options(TruncationOptions):
         alpha: Amount | None = Field(None, description="Exponent. Default: 1.")
 
     options: Options
@@ -841,7 +841,7 @@ class Poisson(_Shaped):
     example = 9
     shape = "poisson"
 
-    class Options(Cut):
+    class Options(TruncationOptions):
         lambda_: Amount | None = Field(
             None, alias="lambda", description=("Average number of events. Default: 10.")
         )

@@ -45,7 +45,7 @@ class DocumentGroup(GroupKind):
         return None
 
 
-def groups_named(group: str, kind: str) -> tuple[tuple[str, str], ...]:
+def groups_of_kind(group: str, kind: str) -> tuple[tuple[str, str], ...]:
     """Groups of a kind that go with a group: of the same name, or with the kind's name in place of ``person``,
     ``place``, ``papers`` or ``bank``."""
     mapped = re.sub(r"^(person|place|papers|bank)(?=$|_\d+$)", kind, group)
@@ -56,7 +56,7 @@ def place_of(field: FieldSpec, compiler: Compiler) -> tuple[str, str] | None:
     """Return the group of places of a field's group, if there is one."""
     if field.group is None:
         return None
-    return next((key for key in groups_named(field.group, "place") if compiler.members(*key)), None)
+    return next((key for key in groups_of_kind(field.group, "place") if compiler.members(*key)), None)
 
 
 class ByCountry(CodeType):
@@ -79,7 +79,7 @@ class ByCountry(CodeType):
 
     @classmethod
     def reads_all(cls, group: str) -> tuple[tuple[str, str], ...]:
-        return groups_named(group, "place")
+        return groups_of_kind(group, "place")
 
     def take(
         self,

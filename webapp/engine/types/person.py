@@ -255,7 +255,7 @@ def suffixes() -> pa.Array:
     return pa.array(SUFFIXES)
 
 
-def sexes_called(kind: str, text: str, locale: str) -> tuple[int, ...]:
+def sexes_of_title(kind: str, text: str, locale: str) -> tuple[int, ...]:
     """Return the sexes that a title or a suffix can have; none if it is unknown."""
     name = text.lower().rstrip(".")
     if kind == "title":
@@ -291,7 +291,7 @@ class BirthDays:
         return self.latest.size - np.searchsorted(self.latest, days)
 
 
-def asked_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, int] | None:
+def requested_ages(fields: Sequence[FieldSpec], compiler: Compiler) -> tuple[int, int] | None:
     """Return the (minimum, maximum) age in years of a group's people; None if no field needs it. Reports fields with
     different options."""
     if not any(field.type.name in BORN for field in fields):
@@ -390,7 +390,9 @@ _STYLE_SHIFT = np.uint64(61)
 class People(SaltedBits):
     """The people of a block's rows, each part computed on first use."""
 
-    def __init__(self, draws: RandomStream, salts: int, names: Names, jobs: Jobs, narrowed: Narrowed) -> None:
+    def __init__(
+        self, draws: RandomStream, salts: int, names: Names, jobs: Jobs, narrowed: PersonChoices
+    ) -> None:
         super().__init__(draws, salts)
         self.names, self._jobs, self._narrowed = names, jobs, narrowed
 
@@ -505,7 +507,7 @@ class People(SaltedBits):
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class PersonChoices:
     """The choices that overrides leave."""
 
     first: Candidates
@@ -535,7 +537,7 @@ class Person(GroupKind):
                 requested[-1][0], "options.sex", "conflict", text, "Give one of them a separate group."
             )
         self._sex = SEXES.index(requested[0][1]) if requested else None
-        self._ages = asked_ages(fields, compiler)
+        self._ages = requested_ages(fields, compiler)
         self._number_days: tuple[int, int, int] | None = None
         self._salts = _SALTS if len(fields) >= joining.SALTS_PAY else 0
         unrestricted = self._narrow(None, None, self._sex, None)
@@ -566,7 +568,7 @@ class Person(GroupKind):
         unmet = [field.name for field in self.fields if field.type.name in BORN[:2] and field.name in fixed]
         return replace(born, low=first, size=end - first, numbers=numbers), unmet
 
-    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Narrowed, list[Fault]]:
+    def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[PersonChoices, list[Fault]]:
         born, unmet_births = self.born(env.now, fixed)
         unrestricted = self._unrestricted if born is None else replace(self._unrestricted, born=born)
         if not fixed:
@@ -590,7 +592,7 @@ class Person(GroupKind):
                     first, last = self._split_name(text)
                     candidates = last if first.size else first
                 case "title" | "suffix":
-                    sexes = sexes_called(types[name], text, self.locale)
+                    sexes = sexes_of_title(types[name], text, self.locale)
                     candidates = sexes or None
                     sex = sexes[0] if len(sexes) == 1 else sex
                 case "email" | "username" | "safe_email" | "company_email":
@@ -623,12 +625,12 @@ class Person(GroupKind):
             for name in dict.fromkeys(unmet)
         ]
 
-    def draw(self, draws: RandomStream, state: Narrowed) -> People:
+    def draw(self, draws: RandomStream, state: PersonChoices) -> People:
         return People(draws, self._salts, self.names, self.jobs, state)
 
     def _narrow(
         self, first: np.ndarray | None, last: np.ndarray | None, sex: int | None, department: int | None
-    ) -> Narrowed | None:
+    ) -> PersonChoices | None:
         """Return the choices left when names are narrowed to places of the pools (an empty vector narrows nothing);
         None if no sex has both a first and a last name left."""
         names = self.names
@@ -637,7 +639,7 @@ class Person(GroupKind):
         possible = [s for s in (FEMALE, MALE) if sex in (None, s) and firsts.counts[s] and lasts.counts[s]]
         if not possible:
             return None
-        return Narrowed(firsts, lasts, possible[0] if len(possible) == 1 else None, department)
+        return PersonChoices(firsts, lasts, possible[0] if len(possible) == 1 else None, department)
 
     def _split_name(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of the first and the last name that make up ``name``; empty arrays if there are none."""

@@ -798,7 +798,7 @@ class Aggregate(FieldType):
             "first": True,
         }
         if not supported[function]:
-            text = f'"{column.name}" holds {spoken(dtype)}, which {function} does not support.'
+            text = f'"{column.name}" holds {type_name(dtype)}, which {function} does not support.'
             hint = "Name another field: sum and avg take numbers, min and max dates too, any true and false, first all."
             if pa.types.is_floating(dtype):
                 hint = "Floating point is never added: state decimals there."
@@ -876,7 +876,9 @@ class Aggregate(FieldType):
         except relations_totals.Overflow:
             message = f'The {function} of "{self.options.field}" passes what 64 bits hold.'
             raise SpecError([Fault(self.field.path, "overflow", message, "Use smaller values.")]) from None
-        result = pa.array(totals.astype(np.bool_)) if function == "any" else as_type(totals, self.dtype)
+        result = (
+            pa.array(totals.astype(np.bool_)) if function == "any" else column_from_units(totals, self.dtype)
+        )
         return result if function == "sum" or has_value.all() else postprocess.blanked(result, ~has_value)
 
     def _average(self, totals: np.ndarray, having: np.ndarray) -> np.ndarray:
@@ -923,7 +925,7 @@ class ChildRows:
     def pieces(self, name: str) -> Iterator[tuple[pa.Array, np.ndarray, np.ndarray]]:
         """Yield the children's column ``name`` in pieces of bounded length, with the position of each parent's first
         child in the piece and the number of its children."""
-        for piece in cut(self.counts):
+        for piece in slices_of_parents(self.counts):
             counts = self.counts[piece]
             children = self._cardinality.children(self._rows[piece])[0]
             column = budget.in_parts(lambda rows: self._at(rows).column(name), children)
@@ -939,7 +941,7 @@ class ChildRows:
         return postprocess.blanked(column, none) if none.any() else column
 
 
-def cut(counts: np.ndarray) -> list[slice]:
+def slices_of_parents(counts: np.ndarray) -> list[slice]:
     """Return slices of the parents, each with at most `limits.BLOCK_LEAVES` children in total (or with one parent)."""
     ends = np.cumsum(counts)
     slices, first, done = [], 0, 0
@@ -962,7 +964,7 @@ def units(column: pa.Array) -> np.ndarray:
     return plain.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def as_type(units: np.ndarray, dtype: pa.DataType) -> pa.Array:
+def column_from_units(units: np.ndarray, dtype: pa.DataType) -> pa.Array:
     """The reverse of `units`."""
     if pa.types.is_decimal(dtype):
         return text.decimals(units.astype(np.int64), dtype.scale)
@@ -972,7 +974,7 @@ def as_type(units: np.ndarray, dtype: pa.DataType) -> pa.Array:
     return plain.view(dtype) if pa.types.is_timestamp(dtype) else plain.cast(dtype)
 
 
-def spoken(dtype: pa.DataType) -> str:
+def type_name(dtype: pa.DataType) -> str:
     """Return the name of a type for users."""
     names = {"is_string": "text", "is_boolean": "true and false", "is_floating": "floating point numbers"}
     names |= {"is_date": "dates", "is_timestamp": "moments", "is_struct": "objects", "is_list": "arrays"}
@@ -982,21 +984,21 @@ def spoken(dtype: pa.DataType) -> str:
 _SOURCES = AliasChoices("field", "source", "source_field")
 
 
-class Reading(OptionsModel):
+class SourceFieldOptions(OptionsModel):
     """Which field is read."""
 
     field: str
 
 
-class Backwards(FieldType):
+class EarlierRowsType(FieldType):
     """A column that reads another one in earlier rows. Reaching itself is a circular reference, which the compiler
     rejects."""
 
     category = "logic"
-    options: Reading
+    options: SourceFieldOptions
     _source_type: pa.DataType
 
-    def __init__(self, field: FieldSpec, options: Reading, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: SourceFieldOptions, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         self.dtype = pa.null()
         if compiler.in_array:
@@ -1032,7 +1034,7 @@ def _type_text(kind: pa.DataType) -> str:
     return "objects or arrays" if pa.types.is_nested(kind) else f"values of type {kind}"
 
 
-class Previous(Backwards):
+class Previous(EarlierRowsType):
     """Another field of the row ``step`` rows before; ``default`` in the first rows, which have none."""
 
     name = "previous"
@@ -1041,7 +1043,7 @@ class Previous(Backwards):
     aliases = ("previous value", "prev", "lag", "previous row value", "row before")
     example = 417
 
-    class Options(Reading):
+    class Options(SourceFieldOptions):
         field: str = Field(
             min_length=1,
             max_length=limits.MAX_NAME_CHARS,
@@ -1113,7 +1115,7 @@ class Previous(Backwards):
         return min(source[0], int(default[0])), max(source[1], int(default[0]))
 
 
-class RunningTotal(Backwards):
+class RunningTotal(EarlierRowsType):
     """The sum of another field from row 0 to this row, exact; blanks count as nothing."""
 
     name = "running_total"
@@ -1122,7 +1124,7 @@ class RunningTotal(Backwards):
     aliases = ("cumulative sum", "cumulative total", "running sum", "balance")
     example = 1042
 
-    class Options(Reading):
+    class Options(SourceFieldOptions):
         field: str = Field(
             min_length=1,
             max_length=limits.MAX_NAME_CHARS,
@@ -1202,7 +1204,7 @@ class RunningTotal(Backwards):
         parents, parent_index = np.unique(things.rows, return_inverse=True)
         counts = cardinality.counts(parents)
         totals = np.empty(context.n, np.int64)
-        for piece in cut(counts):
+        for piece in slices_of_parents(counts):
             indices = np.flatnonzero((parent_index >= piece.start) & (parent_index < piece.stop))
             rows, sizes = cardinality.children(parents[piece])
             values = _numbers(_column(context, self.options.field, rows))

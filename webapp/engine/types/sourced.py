@@ -85,7 +85,9 @@ class Sourced(FieldType):
         fields_from_source = [
             one for one in compiler.group_of(field) if column_of(one, self.real.columns) is not None
         ]
-        self.replaced_with = masking.joined(fields_from_source, field) if self.sensitive else ()
+        self.replaced_with = (
+            masking.fields_replaced_together(fields_from_source, field) if self.sensitive else ()
+        )
         """The fields of its place that are replaced together with it."""
         if self.sensitive:
             self._mask(compiler)

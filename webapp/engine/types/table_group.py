@@ -39,7 +39,7 @@ class ColumnTexts:
     parts: Range
 
 
-def shown(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
+def column_texts(vocabulary: Vocabulary, table: str, column: str) -> ColumnTexts:
     """Return a column of a table, created once."""
     return vocabulary.shared(("shown", table, column), lambda: _column_texts(vocabulary, table, column))
 
@@ -70,7 +70,7 @@ class TableKind(GroupKind):
 
     def _column_texts(self, field: FieldSpec) -> ColumnTexts:
         assert issubclass(field.type, RowField)  # no other type is in such a group
-        return shown(self._vocabulary, self.table, field.type.column(field.options))
+        return column_texts(self._vocabulary, self.table, field.type.column(field.options))
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[np.ndarray | None, list[Fault]]:
         """The rows to choose from; None: all."""
@@ -124,7 +124,7 @@ class TableField(RowField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._column_texts = shown(compiler.vocabulary, self.table, self.column(options))
+        self._column_texts = column_texts(compiler.vocabulary, self.table, self.column(options))
         self.max_length = longest(self._column_texts.texts)
         self._anchor = anchored(compiler.group_of(field))
 

@@ -97,7 +97,7 @@ def _unit(name: str) -> str:
     return ""
 
 
-def later(days: np.ndarray, months: np.ndarray | int) -> np.ndarray:
+def add_months(days: np.ndarray, months: np.ndarray | int) -> np.ndarray:
     """``int64[n]`` of days since 1970, moved by months: a month after 31 January is the last day of February."""
     at = days.view("M8[D]")
     month = at.astype("M8[M]")
@@ -123,7 +123,7 @@ _DISTRIBUTION = (
 )
 
 
-class Between(OptionsModel):
+class RangeOptions(OptionsModel):
     """The range of the values."""
 
     min: str | None = Field(
@@ -138,7 +138,7 @@ class Between(OptionsModel):
     )
 
 
-class Lying(OptionsModel):
+class DistributionOptions(OptionsModel):
     """The distribution of values between min and max."""
 
     parameters: ClassVar[dict[str, dict[str, tuple[str, ...]]]] = {
@@ -151,7 +151,7 @@ class Lying(OptionsModel):
     )
 
 
-class Spelled(OptionsModel):
+class FormatOptions(OptionsModel):
     """How a value is written."""
 
     format: str | None = Field(
@@ -182,20 +182,20 @@ class Span:
         return units
 
 
-class Point(FieldType):
+class RangeType(FieldType):
     """A day or a second between ``min`` and ``max``."""
 
     category = "time"
     unit: ClassVar[int]
     """Seconds."""
-    options: Between
+    options: RangeOptions
 
-    def __init__(self, field: FieldSpec, options: Between, compiler: Compiler) -> None:
+    def __init__(self, field: FieldSpec, options: RangeOptions, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         fault_count = len(compiler.faults)
         self._low, self._high = (self._parse_limit(name, compiler) for name in ("min", "max"))
         self._fixed_span: Span | None = None
-        if isinstance(options, Lying) and options.halflife_days is not None:
+        if isinstance(options, DistributionOptions) and options.halflife_days is not None:
             if options.distribution != "recent_bias":
                 message = f"halflife_days is not for the {options.distribution} distribution."
                 hint = "It is for recent_bias."
@@ -250,7 +250,7 @@ class Point(FieldType):
 
     def _distribution(self, size: int) -> distributions.Draw | None:
         options = self.options
-        if not isinstance(options, Lying) or options.distribution == "uniform" or size == 1:
+        if not isinstance(options, DistributionOptions) or options.distribution == "uniform" or size == 1:
             return None
         if options.distribution == "normal":
             return _centred(size)
@@ -266,7 +266,7 @@ class Point(FieldType):
     @property
     def _is_uniform(self) -> bool:
         """Whether each value is as likely as the others."""
-        return not isinstance(self.options, Lying) or self.options.distribution == "uniform"
+        return not isinstance(self.options, DistributionOptions) or self.options.distribution == "uniform"
 
     def _formats_differ(self) -> bool:
         """Return whether all units are written differently."""
@@ -292,7 +292,7 @@ class Point(FieldType):
         return "The format leaves a part of the value out: write all of it."
 
 
-def spelling(
+def format_function(
     field: FieldSpec, source: str | None, compiler: Compiler, has_time: bool
 ) -> Callable[[pa.Array], pa.Array] | None:
     """Return a function that formats dates or timestamps with the option ``format``; None if it is not set, or after a
@@ -343,25 +343,25 @@ _SMALL_POOL = 8192
 _SMALL_BLOCK = 256
 
 
-class Days(Point):
+class Days(RangeType):
     """A day."""
 
     unit = DAY_SECONDS
 
-    class Options(Spelled, Between):
+    class Options(FormatOptions, RangeOptions):
         pass
 
     options: Options
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._formatter = spelling(field, options.format, compiler, has_time=False)
+        self._formatter = format_function(field, options.format, compiler, has_time=False)
         self.dtype = pa.date32() if self._formatter is None else pa.string()
         if self._formatter is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
 
     def _formats_differ(self) -> bool:
-        return self.options.format is None or dates.tells_apart(self.options.format, day=True, clock=False)
+        return self.options.format is None or dates.is_injective(self.options.format, day=True, clock=False)
 
 
 class Date(Days):
@@ -390,7 +390,7 @@ class Date(Days):
     )
     example = "2024-05-17"
 
-    class Options(Lying, Days.Options):
+    class Options(DistributionOptions, Days.Options):
         pass
 
     options: Options
@@ -415,7 +415,7 @@ def _day_pool(low: int, size: int, source: str) -> pa.Array:
     return dates.day_table(low, low + size - 1, dates.parse(source))
 
 
-class DateTime(Point):
+class DateTime(RangeType):
     """A second, in UTC."""
 
     name = "datetime"
@@ -457,7 +457,7 @@ class DateTime(Point):
             ),
         )
 
-    class Options(Lying, Spelled, Past, Between):
+    class Options(DistributionOptions, FormatOptions, Past, RangeOptions):
         pass
 
     options: Options
@@ -470,7 +470,7 @@ class DateTime(Point):
             compiler.fault(
                 field, "options.past", "conflict", message, f"Give past or {conflicting}, not both."
             )
-        self._formatter = spelling(field, options.format, compiler, has_time=True)
+        self._formatter = format_function(field, options.format, compiler, has_time=True)
         self.dtype = pa.timestamp("us", "UTC") if self._formatter is None else pa.string()
         if self._formatter is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
@@ -487,7 +487,7 @@ class DateTime(Point):
             ) from None
 
     def _formats_differ(self) -> bool:
-        return self.options.format is None or dates.tells_apart(self.options.format, day=True, clock=True)
+        return self.options.format is None or dates.is_injective(self.options.format, day=True, clock=True)
 
     def column(self, units: np.ndarray, context: ColumnContext) -> pa.Array:
         units *= dates.SECOND
@@ -495,7 +495,7 @@ class DateTime(Point):
         return values if self._formatter is None else self._formatter(values)
 
 
-class Epoch(Point):
+class Epoch(RangeType):
     """A point in time as a number."""
 
     name = "epoch"
@@ -513,7 +513,7 @@ class Epoch(Point):
             "seconds", description=("Unit: seconds or milliseconds.")
         )
 
-    class Options(Scale, Between):
+    class Options(Scale, RangeOptions):
         pass
 
     options: Options
@@ -589,7 +589,7 @@ class Time(FieldType):
         return hour * 3600 + minute * 60 + second
 
     def space(self) -> int | None:
-        is_unambiguous = self.options.format is None or dates.tells_apart(
+        is_unambiguous = self.options.format is None or dates.is_injective(
             self.options.format, day=False, clock=True
         )
         return self._size if is_unambiguous else None
@@ -710,7 +710,7 @@ class DateRelative(_Lengths):
     aliases = ("date offset", "relative date time", "date after", "date before", "offset date")
     example = "2024-05-20"
 
-    class Options(Spelled):
+    class Options(FormatOptions):
         field: str = Field(
             min_length=1,
             max_length=limits.MAX_NAME_CHARS,
@@ -762,7 +762,7 @@ class DateRelative(_Lengths):
             compiler.fault(field, "options.offset", "required", "Give offset, or min and max.", _EXAMPLES)
         else:
             self._set_random_offset(compiler)
-        self._formatter = spelling(field, options.format, compiler, not self._is_date)
+        self._formatter = format_function(field, options.format, compiler, not self._is_date)
         if options.format is not None:
             self.dtype = pa.string()
             self.max_length = dates.longest(options.format) if self._formatter else None
@@ -814,7 +814,7 @@ class DateRelative(_Lengths):
             months, micros = offsets * self._unit.months, offsets * self._unit.micros
         days, clock = (numbers, 0) if self._is_date else np.divmod(numbers, DAY)
         if self._fixed_offset.months or (self.options.offset is None and self._unit.months):
-            days = later(days, months)
+            days = add_months(days, months)
         # Nothing leaves the years 1 to 9999.
         if self._is_date:
             moved = np.clip(days + micros // DAY, FIRST_DAY, LAST_DAY)
@@ -840,7 +840,7 @@ class TimeSeries(_Lengths):
     aliases = ("timeseries", "time sequence", "date sequence", "sequential datetime", "rising timestamps")
     example = "2024-05-17T08:31:04Z"
 
-    class Options(Spelled):
+    class Options(FormatOptions):
         start: str = Field(
             "today",
             max_length=limits.MAX_NAME_CHARS,
@@ -880,7 +880,7 @@ class TimeSeries(_Lengths):
         self._jitter = jitter.micros
         whole_seconds = not (self._step.micros % _SECOND or jitter.micros % _SECOND)
         self._resolution = _SECOND if whole_seconds else _MILLISECOND
-        self._formatter = spelling(field, options.format, compiler, True)
+        self._formatter = format_function(field, options.format, compiler, True)
         self.dtype = _MOMENT if options.format is None else pa.string()
         if self._formatter is not None and options.format is not None:
             self.max_length = dates.longest(options.format)
@@ -902,7 +902,7 @@ class TimeSeries(_Lengths):
 
     def space(self) -> int | None:
         is_unambiguous = self.options.format is None or (
-            self._resolution == _SECOND and dates.tells_apart(self.options.format, day=True, clock=True)
+            self._resolution == _SECOND and dates.is_injective(self.options.format, day=True, clock=True)
         )
         return limits.MAX_INTEGER if is_unambiguous else None
 
@@ -916,7 +916,7 @@ class TimeSeries(_Lengths):
         row = context.rows.view(np.int64)
         if self._step.months:
             day, clock = divmod(context.state, DAY)
-            days = later(np.full(context.n, day), row * self._step.months)
+            days = add_months(np.full(context.n, day), row * self._step.months)
             micros = days * DAY + clock
         else:
             micros = row * self._step.micros + context.state

@@ -18,7 +18,7 @@ from webapp.engine.types import plates
 from webapp.engine.types.base import OptionsModel, longest
 from webapp.engine.types.codes import DIGITS, Check, Code, CodeType, Gap, Part, Pick, Run
 from webapp.engine.types.papers import ByCountry, place_of
-from webapp.engine.types.table_group import Airline, RowField, shown
+from webapp.engine.types.table_group import Airline, RowField, column_texts
 from webapp.engine.types.time import Year
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ class FlightNumber(RowField):
 
     def __init__(self, field: FieldSpec, options: Options, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._codes = shown(compiler.vocabulary, "airline", self.column(options))
+        self._codes = column_texts(compiler.vocabulary, "airline", self.column(options))
         self._is_independent = len(compiler.group_of(field)) == 1
         make = lambda: pc.binary_join_element_wise(self._codes.texts, options.separator, "")  # noqa: E731
         self._heads = compiler.vocabulary.shared(("designators", options.separator), make)

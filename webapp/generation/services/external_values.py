@@ -127,7 +127,7 @@ def recipe(
     """
     now = clock.now()
     if fetch:
-        source = sources.opened(actor, source, keep=keep)
+        source = sources.open_source(actor, source, keep=keep)
     if not source.plan.asks:
         return rows.recipe(source, request, present=now, format=format, pins=pins, anchored=anchored)
     current_pins = pins or rows.pins_for(
@@ -333,7 +333,7 @@ class _AnswerFetcher:
 
     def _answer(self, request: ExternalRequest) -> Answer | None:
         if request.question.kind == "file":  # read when needed, without an external request
-            return None if self._actor is None else sources.file_beside(self._actor, request, self._source)
+            return None if self._actor is None else sources.file_of_field(self._actor, request, self._source)
         values = request.question.values
         key = kept_answers.hash_of(request.question, values)
         found = self._stored(request, [key])
@@ -361,7 +361,7 @@ class _AnswerFetcher:
         ):
             raise too_large()
         try:
-            return kept_answers.joined(sets)
+            return kept_answers.combined(sets)
         except pa.ArrowInvalid:
             text = "The query returns values of different types for different rows."
             fault = Fault(request.path, "wrong_type", text, "Cast them to one type in the query.")

@@ -324,7 +324,7 @@ def _requested_rows(
     fetch: bool,
 ) -> Recipe:
     if fetch and not errors:
-        source = sources.opened(actor, source, keep=keep)
+        source = sources.open_source(actor, source, keep=keep)
     count = checked_count = source.count(request.count)
     with errors.check("count"):
         checked_count = 1
@@ -583,7 +583,7 @@ def _first_rows(
     if fetch or (
         source_spec is not None and source_spec.file is not None
     ):  # a file of the workspace is read without an explicit fetch
-        source = sources.opened(actor, source, whole=False)
+        source = sources.open_source(actor, source, whole=False)
     empty = generation_rows.recipe(source, request.model_copy(update={"count": 0}), present=clock.now())
     assert request.count is not None
     low, high = 0, request.count
@@ -593,14 +593,14 @@ def _first_rows(
     if low == 0:
         return empty, b"[]"
     if is_displayed:
-        low, _ = shown(actor, empty, low)
+        low, _ = preview_rows(actor, empty, low)
     recipe = external_values.recipe(
         actor, source, request.model_copy(update={"count": low}), pins=empty.pins, fetch=fetch
     )
     return recipe, recipe.open().whole()
 
 
-def shown(actor: Actor | None, recipe: Recipe, count: int, before: int = 0) -> tuple[int, int]:
+def preview_rows(actor: Actor | None, recipe: Recipe, count: int, before: int = 0) -> tuple[int, int]:
     """Return how many of the first `count` rows a preview shows, and the number of objects in the arrays of the
     preview. It shows fewer rows if their arrays have more than PREVIEW_RECORDS objects in total. `before`: the objects
     of the tables before this one. Raises quota_exceeded if previews have shown too many within an hour."""
@@ -700,7 +700,7 @@ def estimate(
     Raises what `saved` raises, except for quota_exceeded.
     """
     source = saved_source(find_template(actor, template_id, "generate"), request.locale, rows_of=request.rows)
-    source = sources.opened(actor, source)
+    source = sources.open_source(actor, source)
     count = source.count(request.count)
     quotas.check_rows(actor, count)
     sample = min(count, limits.ESTIMATE_ROWS)

@@ -82,7 +82,7 @@ class Pins:
         return cls(**{**stored, "now": timestamps.parse(stored["now"])})
 
 
-def shown(stored: Mapping[str, Any]) -> dict[str, Any]:
+def pins_as_json(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the pins of an export for the API; `tables` are those of a dataset, in the order of the file."""
     tables = stored.get("tables", ())
     common: dict[str, Any] = {"engine": stored["engine"], "seed": stored["seed"], "now": stored["now"]}

@@ -562,7 +562,7 @@ def _years_after(day: str, years: int = 10) -> str:
     return date.fromordinal(min(max(moved, first), last)).isoformat()
 
 
-def countable(field: Field, vocabulary: Vocabulary) -> bool:
+def is_combinable(field: Field, vocabulary: Vocabulary) -> bool:
     """Return whether a field's values can be combined freely with those of others."""
     if field["type"] in ("reference", "foreign_key"):
         return bool(field["options"].get("template_id") != "self")

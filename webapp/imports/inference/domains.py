@@ -124,7 +124,7 @@ def table_of(evidence: ColumnEvidence) -> str:
     )
 
 
-def commented(evidence: ColumnEvidence) -> list[str]:
+def comment_codes(evidence: ColumnEvidence) -> list[str]:
     """Return the codes that the column's comment explains, such as `0=inactive, 1=active`."""
     comment = evidence.column.comment[:1_000]
     found = list(dict.fromkeys(_COMMENT_CODES.findall(comment)))
@@ -177,7 +177,7 @@ def choices(evidence: ColumnEvidence) -> Iterator[Field]:
         table_of(evidence),
         evidence.longest,
     )
-    codes = commented(evidence)
+    codes = comment_codes(evidence)
     if codes and (longest is None or max(map(len, codes)) <= longest):
         yield definition(name, "enum", {"values": codes})
     if is_flag(words) and longest is not None and longest <= _FLAG_WORD_CHARS:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from webapp import limits
 from webapp.connectors.json_schema import shapes
 from webapp.connectors.json_schema.validation import Document
-from webapp.connectors.openapi.document import column_of, left_out
+from webapp.connectors.openapi.document import column_of, omission_reason
 from webapp.connectors.schema import Column, Entity
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
@@ -68,7 +68,7 @@ class _Fields:
         name, shape = column.name, column.schema or {}
         if column.generated == "computed":
             return ColumnResult(name, None, "green", "The target sets it; it is not sent.")
-        if reason := left_out(column):
+        if reason := omission_reason(column):
             return ColumnResult(
                 name, None, "red" if shapes.LOST in shape else "yellow", f"Not generated: {reason}"
             )

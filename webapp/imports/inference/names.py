@@ -260,7 +260,7 @@ class NameMeaning:
     sure: bool = False
 
 
-def meant(evidence: ColumnEvidence) -> NameMeaning:
+def name_meaning(evidence: ColumnEvidence) -> NameMeaning:
     """Return the combined meaning of the names of a column and its table; words if they have none."""
     column, table = evidence.column, Table.of(evidence.entity)
     name = english(split(column.name))

@@ -39,7 +39,7 @@ def integer_(evidence: ColumnEvidence) -> Field | None:
     if evidence.values or evidence.rule.low is not None or evidence.rule.high is not None or evidence.unique:
         return _number_field(evidence, low, high, minimum, maximum)
     words = domains.words_of(evidence)
-    codes = [int(one) for one in domains.commented(evidence) if one.lstrip("-").isdigit()]
+    codes = [int(one) for one in domains.comment_codes(evidence) if one.lstrip("-").isdigit()]
     if codes and all(minimum <= one <= maximum for one in codes):
         return definition(column.name, "enum", {"values": codes})
     if domains.is_flag(words, small=(column.bits or _DEFAULT_BITS) <= _BYTE_BITS) and minimum <= 0:

@@ -119,7 +119,7 @@ def _candidates(evidence: ColumnEvidence) -> Iterator[Field]:
     if not quick:
         yield from _pattern_fields(evidence)
     yield from _date_fields(evidence)
-    meaning = names.meant(evidence)
+    meaning = names.name_meaning(evidence)
     kind = find(meaning.type)
     if kind is not None and kind.category in _NEUTRAL_CATEGORIES:
         meaning = names.NameMeaning("words", {}, {})

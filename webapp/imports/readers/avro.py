@@ -26,7 +26,7 @@ _LOGICAL_TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def read(source: Source) -> Read:
     """Read a table for each record. Raises `Unreadable`."""
-    value = json_rows.parsed(source)
+    value = json_rows.parse_json(source)
     translator = _Translator()
     tops = value if isinstance(value, list) else [value]
     objects: dict[str, Any] = {}

@@ -101,7 +101,7 @@ def clean(name: Any) -> str:
     return " ".join(_INVISIBLE.sub(" ", text).split())[: limits.MAX_NAME_CHARS].strip()
 
 
-def named(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], Mapping[str, str]]:
+def unique_names(names: Iterable[Any], otherwise: str = "column") -> tuple[list[str], Mapping[str, str]]:
     """Return valid and unique column names in their order, and notes on the changed ones by name: empty names are
     numbered (`column_3`), duplicates get a suffix."""
     found: list[str] = []

@@ -20,24 +20,24 @@ from pyarrow import csv as arrow_csv
 
 from webapp import limits
 from webapp.connectors.schema import Entity
-from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
-from webapp.imports.readers.values import ObservedColumn, seen
+from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, unique_names
+from webapp.imports.readers.values import ObservedColumn, observe_column
 
 
 def table(name: str, headers: Sequence[Any], columns: Iterable[pa.Array], read: Read) -> Table:
     """Return a table of texts, one array per column; exceeded limits are reported in `read`."""
-    names, notes = named(headers)
+    names, notes = unique_names(headers)
     used_names = names[: limits.MAX_FIELDS]
-    beyond(name, names, read)
-    observed = [seen(one, texts) for one, texts in zip(used_names, columns, strict=False)]
-    result = of_seen(name, observed)
+    report_excess_columns(name, names, read)
+    observed = [observe_column(one, texts) for one, texts in zip(used_names, columns, strict=False)]
+    result = table_of_columns(name, observed)
     for column, text in notes.items():
         if column in used_names:
             result.note(column, text)
     return result
 
 
-def beyond(name: str, names: Sequence[str], read: Read) -> None:
+def report_excess_columns(name: str, names: Sequence[str], read: Read) -> None:
     """Report columns beyond the maximum of a template."""
     text = f"A template has at most {limits.MAX_FIELDS} fields: left out."
     excess = names[limits.MAX_FIELDS : limits.IMPORT_COLUMNS]
@@ -48,7 +48,7 @@ def beyond(name: str, names: Sequence[str], read: Read) -> None:
         )
 
 
-def of_seen(name: str, observed: Sequence[ObservedColumn]) -> Table:
+def table_of_columns(name: str, observed: Sequence[ObservedColumn]) -> Table:
     """Return a table of observed columns."""
     table_name = clean(name) or "rows"
     result = Table(Entity(table_name, (table_name,), tuple(one.column for one in observed)))

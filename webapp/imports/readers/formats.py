@@ -94,7 +94,7 @@ def _json_format(text: str) -> str:
         return "json"
     if "openapi" in value or "swagger" in value:
         return "openapi"
-    if mockaroo.is_one(value):
+    if mockaroo.is_schema_file(value):
         return "mockaroo"
     if value.get("type") == "record" and isinstance(value.get("fields"), list):
         return "avro"

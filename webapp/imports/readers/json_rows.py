@@ -17,14 +17,14 @@ from webapp.imports.inference import names as imports_names
 from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition
 from webapp.imports.readers import csv
-from webapp.imports.readers.base import Read, Source, Table, Unreadable, decoded, fallback, named
-from webapp.imports.readers.values import ObservedColumn, seen
+from webapp.imports.readers.base import Read, Source, Table, Unreadable, decoded, fallback, unique_names
+from webapp.imports.readers.values import ObservedColumn, observe_column
 
 Row = Mapping[str, Any]
 _MAX_ELEMENTS: Final = 10  # chosen: of an array in a row; the template's own count can be raised by hand
 
 
-def parsed(source: Source) -> Any:
+def parse_json(source: Source) -> Any:
     """Parse JSON. Raises `Unreadable` with the position of a syntax error."""
     text, _ = decoded(source.raw)
     if not text.strip():
@@ -42,7 +42,7 @@ def parsed(source: Source) -> Any:
 
 def read(source: Source, vocabulary: Vocabulary) -> Read:
     """Read an array of objects as a table, an object as an example row, and an object of arrays as several tables."""
-    return of_value(parsed(source), source, vocabulary)
+    return of_value(parse_json(source), source, vocabulary)
 
 
 def of_value(value: Any, source: Source, vocabulary: Vocabulary) -> Read:
@@ -109,10 +109,10 @@ def _table(name: str, rows: Sequence[Any], read: Read, vocabulary: Vocabulary) -
     found, notes, names = _columns(
         [one for one in rows[: limits.IMPORT_ROWS] if isinstance(one, dict)], vocabulary, 1
     )
-    result = csv.of_seen(name, found)
+    result = csv.table_of_columns(name, found)
     for column, text in notes.items():
         result.note(column, text)
-    csv.beyond(result.entity.name, names, read)
+    csv.report_excess_columns(result.entity.name, names, read)
     return result
 
 
@@ -121,7 +121,7 @@ def _columns(
 ) -> tuple[list[ObservedColumn], dict[str, str], list[str]]:
     """Return the columns of objects, notes on their names, and all names."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    names, notes = named(keys)
+    names, notes = unique_names(keys)
     found = []
     for key, name in list(zip(keys, names, strict=True))[: limits.MAX_FIELDS]:
         found.append(_column(name, [row.get(key) for row in rows], vocabulary, depth))
@@ -142,7 +142,7 @@ def _column(name: str, values: Sequence[Any], vocabulary: Vocabulary, depth: int
             return _object(name, inner, count, vocabulary, depth)
         return _array(name, inner, [len(part) for part in plain], vocabulary, depth)
     texts = pa.array([_text(one) for one in values], pa.string())
-    one = seen(name, texts, strict=kinds == {str})
+    one = observe_column(name, texts, strict=kinds == {str})
     if kinds == {bool, int} or (len(kinds) > 1 and kinds != {int, float}):
         one.ready = ColumnResult(
             name,
@@ -166,12 +166,12 @@ def _text(value: Any) -> str | None:
 def _object(
     name: str, rows: Sequence[Row], count: dict[str, int] | None, vocabulary: Vocabulary, depth: int
 ) -> ObservedColumn:
-    column = seen(name, pa.nulls(0, pa.string()))
+    column = observe_column(name, pa.nulls(0, pa.string()))
     if depth >= limits.MAX_NESTING:
         column.ready = fallback(name, f"objects nest at most {limits.MAX_NESTING} levels deep.")
         return column
     found, _, _ = _columns(rows[: limits.IMPORT_ROWS], vocabulary, depth + 1)
-    table = csv.of_seen(name, found)
+    table = csv.table_of_columns(name, found)
     fields: list[Field] = []
     for result in columns.columns(table.entity, table.sample, vocabulary):
         ready = table.ready.get(result.column, result)
@@ -196,7 +196,7 @@ def _array(
     name: str, inner: Sequence[Any], counts: Sequence[int], vocabulary: Vocabulary, depth: int
 ) -> ObservedColumn:
     """Return a column of arrays of single values. The elements are read like a column."""
-    column = seen(name, pa.nulls(0, pa.string()))
+    column = observe_column(name, pa.nulls(0, pa.string()))
     plain = [value for value in inner if value is not None]
     if not plain or any(isinstance(value, dict | list) for value in plain) or depth >= limits.MAX_NESTING:
         field = definition(name, "constant", {"value": []})
@@ -205,7 +205,9 @@ def _array(
         )
         return column
     item_name = imports_names.singular(name.casefold()) or name
-    table = csv.of_seen("rows", [_column(item_name, plain[: limits.IMPORT_ROWS], vocabulary, depth + 1)])
+    table = csv.table_of_columns(
+        "rows", [_column(item_name, plain[: limits.IMPORT_ROWS], vocabulary, depth + 1)]
+    )
     result = columns.columns(table.entity, table.sample, vocabulary)[0]
     item = table.ready.get(result.column, result).field or definition(item_name, "words")
     element = {"type": item["type"], "options": item["options"]}

@@ -14,7 +14,7 @@ from webapp.connectors.json_schema.validation import Document
 from webapp.connectors.openapi import document
 from webapp.connectors.schema import Column, Entity
 from webapp.imports.readers import csv
-from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
+from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, unique_names
 
 _DEFINITION_KEYS: Final = ("definitions", "$defs")
 
@@ -85,7 +85,7 @@ def loaded(source: Source) -> Mapping[str, Any]:
 def tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form: str) -> Read:
     """Return a table for each of these schemas that is an object; the others are parts of them."""
     result = Read(form)
-    names, _ = named(objects, "schema")
+    names, _ = unique_names(objects, "schema")
     version = str(schema_document.get("openapi") or schema_document.get("swagger") or "")
     shaper = Shaper(Document(schema_document, legacy=bool(version) and version < "3.1"))
     shaper.document.left = limits.IMPORT_VISITS
@@ -126,7 +126,7 @@ def _row(shape: Shape) -> Shape | None:
 
 
 def _table(name: str, shape: Shape, read: Read) -> Table:
-    names, notes = named(shape["properties"])
+    names, notes = unique_names(shape["properties"])
     required = set(shape.get("required") or ())
     columns: list[Column] = []
     for valid_name, (key, inner) in list(zip(names, shape["properties"].items(), strict=True))[
@@ -138,7 +138,7 @@ def _table(name: str, shape: Shape, read: Read) -> Table:
         if length is not None and not is_valid_length:  # a schema may say what no column can be
             column = replace(column, max_length=None)
         columns.append(column)
-    csv.beyond(name, names, read)
+    csv.report_excess_columns(name, names, read)
     parts = (clean(name),)
     table = Table(Entity(parts[0], parts, tuple(columns), "operation"))
     for column_name, text in notes.items():

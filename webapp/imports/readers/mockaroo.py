@@ -25,7 +25,7 @@ from webapp.engine.types.registry import find
 from webapp.imports.inference.columns import ColumnResult
 from webapp.imports.inference.evidence import Field, definition
 from webapp.imports.readers import csv, json_rows, mockaroo_formulas
-from webapp.imports.readers.base import FALLBACK, Read, Source, Table, Unreadable, clean, named
+from webapp.imports.readers.base import FALLBACK, Read, Source, Table, Unreadable, clean, unique_names
 from webapp.imports.readers.mockaroo_formulas import Untranslatable
 
 _TYPES: Final[Mapping[str, str]] = {
@@ -61,7 +61,7 @@ _LOCALIZED_TYPES: Final = frozenset(
 """Types that a locale restricts to one country."""
 
 
-def is_one(value: Any) -> bool:
+def is_schema_file(value: Any) -> bool:
     """Return whether a JSON document is a schema file of Mockaroo."""
     inner = value.get("columns") if isinstance(value, dict) else None
     return (
@@ -73,8 +73,8 @@ def is_one(value: Any) -> bool:
 
 def read(source: Source, vocabulary: Vocabulary) -> Read:
     """Read the file as one table. Raises `Unreadable`."""
-    value = json_rows.parsed(source)
-    if not is_one(value):
+    value = json_rows.parse_json(source)
+    if not is_schema_file(value):
         raise Unreadable(
             "This is no schema file of Mockaroo.", 'It needs {"name": ..., "columns": [{"name", "type"}]}.'
         )
@@ -89,7 +89,7 @@ def read(source: Source, vocabulary: Vocabulary) -> Read:
     for name, text in schema.notes.items():
         if name in table.ready:
             table.note(name, text)
-    csv.beyond(title, named(one.get("name", "") for one in value["columns"])[0], result)
+    csv.report_excess_columns(title, unique_names(one.get("name", "") for one in value["columns"])[0], result)
     result.tables.append(table)
     return result
 
@@ -192,7 +192,7 @@ class _Schema:
     def columns(self) -> list[_ColumnDraft]:
         """Return the top-level columns, including their nested columns."""
         top: list[_ColumnDraft] = []
-        names, changed = named(one.get("name", "") for one in self._raw)
+        names, changed = unique_names(one.get("name", "") for one in self._raw)
         self.notes = dict(changed)
         for name, raw in zip(names, self._raw, strict=True):
             column = self._column(name, raw)
@@ -394,7 +394,7 @@ class _Schema:
         found = []
         for rule_text, positive in cases:
             try:
-                when = mockaroo_formulas.translated(rule_text, self.namer(column))
+                when = mockaroo_formulas.translate(rule_text, self.namer(column))
             except (Untranslatable, RecursionError) as error:
                 warning = (
                     f'The rule "{clean(rule_text)[:80]}" of the option "distribution" is not kept ({error}).'
@@ -466,7 +466,7 @@ class _Schema:
         try:
             if len(source) > limits.MAX_FORMULA_CHARS:
                 raise Untranslatable("it is too long")
-            return mockaroo_formulas.translated(source, self.namer(column))
+            return mockaroo_formulas.translate(source, self.namer(column))
         except (Untranslatable, RecursionError) as error:
             column.warnings.append(_option_warning(option, source, str(error) or "it is nested too deeply"))
             return None

@@ -62,7 +62,7 @@ _METHODS_WITH_TWO_ARGUMENTS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def translated(source: str, name_of: Callable[[str], str | None]) -> str:
+def translate(source: str, name_of: Callable[[str], str | None]) -> str:
     """Return a formula of Rowsmith. `name_of` returns a field as it is written in a formula, or None if there is none.
 
     Raises `Untranslatable`.
@@ -355,7 +355,7 @@ class _Parser:
         if len(parts) == 1:
             return literals[0]
         found = [
-            (literals[index] if index % 2 == 0 else translated(one, self.name_of))
+            (literals[index] if index % 2 == 0 else translate(one, self.name_of))
             for index, one in enumerate(parts)
             if one or index % 2
         ]

@@ -23,8 +23,8 @@ from webapp.connectors.schema import Column, ColumnType, Entity, Relation
 from webapp.imports.inference.columns import ColumnResult, State
 from webapp.imports.inference.evidence import definition
 from webapp.imports.readers import sql_script
-from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, named
-from webapp.imports.readers.sql_script import Token, listed, tokens
+from webapp.imports.readers.base import Problem, Read, Source, Table, Unreadable, clean, decoded, unique_names
+from webapp.imports.readers.sql_script import Token, split_at_commas, tokens
 
 
 @dataclass(slots=True)
@@ -278,7 +278,7 @@ class _Cursor:
 
     def listed(self) -> list[_Cursor]:
         """Split the rest of the statement at its commas."""
-        return [_Cursor(one, self.source) for one in listed(self.tokens[self.at :])]
+        return [_Cursor(one, self.source) for one in split_at_commas(self.tokens[self.at :])]
 
     def text(self) -> str:
         """Return the source from here to the end, in one line and without comments."""
@@ -1008,7 +1008,7 @@ class _Script:
         labels = [
             ".".join(one.parts) if counts[one.parts[-1].casefold()] > 1 else one.parts[-1] for one in drafts
         ]
-        names, _ = named(labels, "table")
+        names, _ = unique_names(labels, "table")
         names_by_id = {id(one): name for one, name in zip(drafts, names, strict=True)}
         for one in drafts:
             table = self._finish_table(one, names_by_id)

@@ -252,7 +252,7 @@ def tokens(statement: str, dialect: str) -> list[Token]:
     return found
 
 
-def listed(found: Sequence[Token]) -> list[list[Token]]:
+def split_at_commas(found: Sequence[Token]) -> list[list[Token]]:
     """Split tokens at the commas that are not inside brackets."""
     parts: list[list[Token]] = [[]]
     depth = 0

@@ -121,7 +121,7 @@ def _date_result(
     message = f", written {output_format}" if output_format else ""
     bounds = pc.min_max(days).as_py()
     if len(texts) >= limits.INFER_FEW:
-        low, high = around(bounds["min"].date(), bounds["max"].date())
+        low, high = month_bounds(bounds["min"].date(), bounds["max"].date())
         options = {"min": low, "max": high, **options}
         return ColumnResult(name, definition(name, kind, options), "green", f"From {low} to {high}{message}.")
     if _BIRTH_NAMES.search(words):
@@ -129,7 +129,7 @@ def _date_result(
     return ColumnResult(name, definition(name, kind, options), "green", f"{kind.capitalize()}s{message}.")
 
 
-def around(first: date, last: date) -> tuple[str, str]:
+def month_bounds(first: date, last: date) -> tuple[str, str]:
     """Return the first day of the month of `first` and the last day of the month of `last`, in ISO format."""
     next_month = (
         (last.replace(day=28) + timedelta(days=4)).replace(day=1) if last < date(9999, 12, 1) else None
@@ -172,7 +172,7 @@ class ObservedColumn:
     ready: ColumnResult | None = None
 
 
-def seen(name: str, texts: pa.Array, strict: bool = False) -> ObservedColumn:
+def observe_column(name: str, texts: pa.Array, strict: bool = False) -> ObservedColumn:
     """Return a column with the given texts (null or empty: null). `strict`: they are texts in the file, so digits are
     not a number and `true` is a word."""
     plain = pc.utf8_trim_whitespace(texts)

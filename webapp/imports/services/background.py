@@ -206,7 +206,7 @@ def progress_file() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def told(file: Path) -> dict[str, int]:
+def read_progress(file: Path) -> dict[str, int]:
     """Return `tables` and `tables_done` from a progress file; nothing if it is not there or not complete."""
     with suppress(OSError, ValueError):
         done, tables = map(int, file.read_text().split())

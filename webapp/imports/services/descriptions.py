@@ -142,14 +142,14 @@ class opened:  # noqa: N801 - reads as a verb where it is used
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
         self._channel.close()
         if isinstance(error, ConnectorError):
-            raise access.told(error) from None
+            raise access.api_error(error) from None
 
 
 # --- Requests to the model ------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
-def types_told() -> str:
+def types_prompt() -> str:
     """Return the catalogue for a model: a line for each type that can be used for a description."""
     lines = []
     for kind in REGISTRY:
@@ -165,7 +165,7 @@ def types_told() -> str:
 
 def _request_template(channel: AiChannel, description: str) -> tuple[str, list[Field]]:
     """Return the name and fields that the model proposes; invalid ones are sent back once. Raises ConnectorError."""
-    system = f"{_SYSTEM_PROMPT}\n\nThe types:\n{types_told()}"
+    system = f"{_SYSTEM_PROMPT}\n\nThe types:\n{types_prompt()}"
     first = channel.ask(
         Prompt(
             system, f"Design a template for this description:\n{description}", _ANSWER_SCHEMA, strict=False

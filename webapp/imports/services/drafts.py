@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from webapp import clock, limits
-from webapp.connectors.openapi.document import left_out
+from webapp.connectors.openapi.document import omission_reason
 from webapp.connectors.schema import Column, Relation
 from webapp.engine.blocks import BoundPlan, GenerationContext
 from webapp.engine.data.vocabulary import Vocabulary
@@ -31,7 +31,7 @@ from webapp.row_templates.services import compilation
 Report = list[dict[str, Any]]
 
 
-def drafted(
+def draft_tables(
     read: Read, vocabulary: Vocabulary, rows: int, tell: Callable[[int], None] = lambda done: None
 ) -> list[Draft]:
     """Return a draft for each table, linked with the drafts that it refers to. `rows`: of each template. `tell` is
@@ -43,7 +43,7 @@ def drafted(
         tell(len(drafts))
         drafts.append(of_table(one, entities, vocabulary, rows, named.get(one.entity.name, ())))
     tell(len(drafts))
-    tables.settled(drafts, vocabulary)
+    tables.make_valid(drafts, vocabulary)
     for draft in drafts:
         tables.limit_rows(draft, vocabulary, rows)
     return drafts
@@ -52,15 +52,15 @@ def drafted(
 def of_table(
     table: Table, together: Sequence[Any], vocabulary: Vocabulary, rows: int, named: Sequence[Relation] = ()
 ) -> Draft:
-    """Return the draft of one table; see `tables.settled` and `tables.drafted`. A column without a field is blank if
-    that is allowed, else text."""
+    """Return the draft of one table; see `tables.make_valid` and `tables.draft_tables`. A column without a field is
+    blank if that is allowed, else text."""
     unsettled = [one for one in named if not {*one.columns} & table.ready.keys()]
-    draft = tables.drafted(
+    draft = tables.draft_table(
         table.entity, table.sample, together, {}, None, vocabulary, rows, table.ready, named=unsettled
     )
     for one in draft.found:
         column = table.entity.column(one.column)
-        if column is not None and left_out(column):
+        if column is not None and omission_reason(column):
             continue  # null would not be valid
         if one.column in table.reds:
             replacement = fallback(one.column, table.reds[one.column])
@@ -102,7 +102,7 @@ _EXAMPLES: Final = 3  # chosen: values of each column that a review shows
 _EXAMPLE_CHARS: Final = 60
 
 
-def chosen(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocabulary) -> list[Fault]:
+def apply_types(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocabulary) -> list[Fault]:
     """Give columns the types that a person chose, by their place in the report; empty ones stay as they are. Return
     what is wrong with the choices."""
     faults: list[Fault] = []
@@ -122,7 +122,7 @@ def chosen(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocabulary
             continue
         one.field, one.state, one.guessed, one.reason = field, "green", False, "You chose this type."
         for table in list(draft.waits):
-            if not any(tables.refers(other, tables.HERE + table) for other in draft.found):
+            if not any(tables.refers_to(other, tables.HERE + table) for other in draft.found):
                 del draft.waits[table]
     return faults
 
@@ -156,11 +156,11 @@ def examples(column: str, kind: str) -> tuple[list[str], str]:
     return [_as_line(value) for value in values.to_pylist()], ""
 
 
-def shown(drafts: Sequence[Draft], read: Read, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+def column_values(drafts: Sequence[Draft], read: Read, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """Return for each column of the report, in its order: the declared type, values of the source, generated values."""
     found = []
     for draft, table in zip(drafts, read.tables, strict=True):
-        rows = tables.sampled(draft, vocabulary, True)[:_EXAMPLES]
+        rows = tables.sample_rows(draft, vocabulary, True)[:_EXAMPLES]
         for one in draft.found:
             column = table.entity.column(one.column)
             source: list[Any] = []
@@ -210,6 +210,6 @@ def report(drafts: Sequence[Draft], problems: Sequence[Problem]) -> Report:
     return rows + problem_rows
 
 
-def told_of(report: Report, table: str) -> Report:
+def rows_of_table(report: Report, table: str) -> Report:
     """Return the rows of one table."""
     return [row for row in report if row["table"] == table]

@@ -91,7 +91,7 @@ def create(
     for one in template_drafts:
         assert one.made is not None
         name = one.entity.name
-        keep(one.made, result["format"], sent, name, drafts.told_of(report, name), columns_of(one))
+        keep(one.made, result["format"], sent, name, drafts.rows_of_table(report, name), columns_of(one))
         saved.append({key: one.made[key] for key in ("id", "name", "quantity", "version", "fields")})
     db.session.commit()
     return ImportResult(

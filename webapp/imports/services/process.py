@@ -29,7 +29,8 @@ def drafted(
     samples: bool = False,
     progress: str = "",
 ) -> dict[str, Any]:
-    """Return a draft for each table: `format`, `drafts`, `report`, with `samples` also `shown` (see `drafts.shown`).
+    """Return a draft for each table: `format`, `drafts`, `report`, with `samples` also `shown`
+    (see `drafts.column_values`).
 
     `rows`: of each template. `types`: those that a person chose, by the place of the column in the report.
     `progress`: a file in which the number of finished tables and of all tables are written. Error: validation_error.
@@ -41,16 +42,16 @@ def drafted(
         if progress:
             Path(progress).write_text(f"{done} {len(read.tables)}")
 
-    template_drafts = drafts.drafted(read, words, rows, tell)
+    template_drafts = drafts.draft_tables(read, words, rows, tell)
     if any(types):
-        if faults := drafts.chosen(template_drafts, types, words):
+        if faults := drafts.apply_types(template_drafts, types, words):
             raise validation_error(faults)
-        tables.settled(template_drafts, words)
+        tables.make_valid(template_drafts, words)
     return {
         "format": read.format,
         "drafts": [one.to_json() for one in template_drafts],
         "report": drafts.report(template_drafts, read.problems),
-        "shown": drafts.shown(template_drafts, read, words) if samples else [],
+        "shown": drafts.column_values(template_drafts, read, words) if samples else [],
     }
 
 
@@ -86,8 +87,8 @@ def compared(
     draft = drafts.of_table(selected, entities, words, rows, named)
     parents = [one for one in draft.waits if one in known]
     others = [drafts.of_table(one, [], words, 1) for one in read.tables if one.entity.name in parents]
-    tables.settled([draft, *others], words)
-    report = drafts.told_of(drafts.report([draft], read.problems), selected.entity.name)
+    tables.make_valid([draft, *others], words)
+    report = drafts.rows_of_table(drafts.report([draft], read.problems), selected.entity.name)
     return {"format": read.format, "draft": draft.to_json(), "report": report}
 
 

@@ -103,7 +103,7 @@ def _model_suggestions(
         connection = descriptions.model_of(actor, connection_id)
         request = {"name": name, "description": description, "values": list(sample)[: limits.AI_SAMPLES]}
         prompt = Prompt(
-            f"{_SYSTEM_PROMPT}\n\nThe types:\n{descriptions.types_told()}",
+            f"{_SYSTEM_PROMPT}\n\nThe types:\n{descriptions.types_prompt()}",
             orjson.dumps(request).decode(),
             _ANSWER_SCHEMA,
             strict=False,

@@ -89,7 +89,7 @@ class Draft:
         return [one.field for one in self.found if one.field is not None]
 
 
-def drafted(
+def draft_table(
     entity: Entity,
     sample: pa.RecordBatch | None,
     together: Sequence[Entity],
@@ -371,7 +371,7 @@ def _apply_composite_keys(draft: Draft, vocabulary: Vocabulary) -> None:
             own[0].guessed = False
             continue
         can_combine = all(
-            one.field is not None and imports_columns.countable(one.field, vocabulary) for one in members
+            one.field is not None and imports_columns.is_combinable(one.field, vocabulary) for one in members
         )
         if taken & set(names) or not can_combine:
             _make_one_unique(draft, members, taken, vocabulary, names)
@@ -410,7 +410,7 @@ def _make_one_unique(
                 taken.update(relation.columns)
                 return
             continue
-        if one.column not in taken and is_reference and imports_columns.countable(one.field, vocabulary):
+        if one.column not in taken and is_reference and imports_columns.is_combinable(one.field, vocabulary):
             one.field.pop("percent_blank", None)
             one.field["unique"] = True
             one.reason += f" Each row once, so that ({', '.join(names)}) never repeats."
@@ -519,8 +519,8 @@ def create(
     """
     connection = tenancy.get(actor, Connection, connection_id, "write")
     metadata = inspection.metadata(actor, connection)
-    entities = chosen(metadata.entities, table_names)
-    known = made_before(actor, connection) if existing is None else {}
+    entities = find_entities(metadata.entities, table_names)
+    known = existing_templates(actor, connection) if existing is None else {}
     name = connection.name
     parents = (relation.entity for one in entities for relation in one.relations)
     names = list(dict.fromkeys([*(one.name for one in entities), *parents]))
@@ -532,7 +532,7 @@ def create(
         reachable = {one.name for one in tables} | known.keys()
         named = named_references(tables, [one for one in metadata.entities if one.name in reachable])
         return [
-            drafted(
+            draft_table(
                 one,
                 samples.get(one.name),
                 tables,
@@ -565,7 +565,7 @@ def create(
     if any(one.kind == "operation" for one in entities):
         _check_has_fields(drafts)
     else:
-        settled(drafts, vocabulary)
+        make_valid(drafts, vocabulary)
         for one in drafts:
             limit_rows(one, vocabulary, quantity)
     skipped = save(
@@ -818,7 +818,7 @@ def _redirect_triggers(entity: Entity, entities: Sequence[Entity], unneeded: Col
     return replace(entity, relations=tuple(map(redirected, entity.relations)))
 
 
-def chosen(entities: Iterable[Entity], names: Sequence[str], path: str = "entities") -> list[Entity]:
+def find_entities(entities: Iterable[Entity], names: Sequence[str], path: str = "entities") -> list[Entity]:
     """Return the tables with these names, each once. Error: validation_error with every unknown name."""
     known = {one.name: one for one in entities}
     folded = {name.casefold(): one for name, one in known.items()}
@@ -839,7 +839,7 @@ def chosen(entities: Iterable[Entity], names: Sequence[str], path: str = "entiti
     return list(found.values())
 
 
-def made_before(actor: Actor, connection: Connection) -> dict[str, str]:
+def existing_templates(actor: Actor, connection: Connection) -> dict[str, str]:
     """Return the newest templates of the project that were created from tables of this connection: ids by table."""
     statement = (
         select(Template.id, Template.made_from_entity)
@@ -860,7 +860,7 @@ _MAX_ROUNDS: Final = 8  # chosen: a field takes two steps at most, and faults co
 _FIELD_INDEX: Final = re.compile(r"fields\[(\d+)\]")
 
 
-def settled(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
+def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
     """Return the drafts so that each of them can be saved: what does not fit is simplified in steps and reported."""
     by_table = {one.entity.name: one for one in drafts}
     for draft in drafts:  # references to columns that are not made become what plain text can be
@@ -879,7 +879,9 @@ def settled(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
             )
             replacement = fallback(one.column, text)
             one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
-            if template_id.startswith(HERE) and not any(refers(other, template_id) for other in draft.found):
+            if template_id.startswith(HERE) and not any(
+                refers_to(other, template_id) for other in draft.found
+            ):
                 draft.waits.pop(template_id.removeprefix(HERE), None)
     for draft in drafts:
         if not draft.fields:
@@ -927,7 +929,7 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
     """Leave columns null, or fix them to one value, where generated rows would fail a check constraint."""
     if not draft.entity.checks:
         return
-    rows, filled, options = sampled(draft, vocabulary, True), sampled(draft, vocabulary, False), {}
+    rows, filled, options = sample_rows(draft, vocabulary, True), sample_rows(draft, vocabulary, False), {}
     if not rows or not filled:
         return
     for one in draft.found:
@@ -971,7 +973,7 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
         if (
             isinstance(template_id, str)
             and template_id.startswith(HERE)
-            and not any(refers(other, template_id) for other in draft.found)
+            and not any(refers_to(other, template_id) for other in draft.found)
         ):
             draft.waits.pop(template_id.removeprefix(HERE), None)
     _drop_single_keys(draft)
@@ -997,7 +999,7 @@ def _constants(column: Column) -> tuple[Any, ...]:
     return () if value is None else (value,)
 
 
-def sampled(draft: Draft, vocabulary: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
+def sample_rows(draft: Draft, vocabulary: Vocabulary, blanks: bool) -> list[dict[str, Any]]:
     """Generated rows by column in lower case, without `blanks` none of them null where a field generates values;
     references are numbers. Columns without a field have their default, which is left out if it is no constant, or are
     null."""
@@ -1032,7 +1034,7 @@ def sampled(draft: Draft, vocabulary: Vocabulary, blanks: bool) -> list[dict[str
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def refers(one: ColumnResult, template_id: str) -> bool:
+def refers_to(one: ColumnResult, template_id: str) -> bool:
     """Return whether a column refers to a template, or to the table of one that is not saved yet."""
     return one.field is not None and one.field["options"].get("template_id") == template_id
 

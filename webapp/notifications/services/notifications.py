@@ -2,7 +2,7 @@
 
 A finished export, push or run without `noticed_at` still has to be notified. This mark is part of the row, so a worker,
 a cancellation or the sweeper sets it in the transaction that ends the work, and no notification is lost if a process
-dies. `tell` finds such rows, and writes the notifications together with the mark, so they are created once.
+dies. `notify_finished` finds such rows, and writes the notifications together with the mark, so they are created once.
 
 When 80 % of a plan's limit is used, webhooks, an e-mail to those who can act on it, and the browser warn of it: at most
 once an hour for each limit of a workspace, by e-mail at most once a day.
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 MAIL_KIND: Final = "work"
 
 
-def tell(now: Callable[[], datetime] = clock.now) -> int:
+def notify_finished(now: Callable[[], datetime] = clock.now) -> int:
     """Create notifications about finished work, and return the number of jobs. Called by the notifier; several
     processes can call it concurrently."""
     count = 0
@@ -225,7 +225,7 @@ def just_ended(actor: Actor, since: datetime | None) -> dict[str, Any]:
                     subject, page = _subject_and_path(session, kind, work)
                     item = {"id": work.id, "text": f"{subject} {_outcome_text(kind, work)}.", "href": page}
                     found.append((work.noticed_at, item))
-        found += lately(session, actor, since, now)
+        found += recent_warnings(session, actor, since, now)
     found.sort(key=lambda one: one[0])
     return {"now": clock.to_text(now), "items": [item for _, item in found]}
 
@@ -371,7 +371,7 @@ def _mail_admins(session: Session, workspace: Workspace, warning: LimitWarning, 
 # --- Notices in the browser ----------------------------------------------------------------------------------
 
 
-def lately(
+def recent_warnings(
     session: Session, actor: Actor, since: datetime, now: datetime
 ) -> list[tuple[datetime, dict[str, str]]]:
     """Return the warnings of the actor's workspace sent after `since` and up to `now`, for notices in the browser."""

@@ -478,7 +478,7 @@ def create(
     db.session.add(hook)
     db.session.flush()
     audit_log.record(
-        actor, "webhook.create", hook, join=True, url=urls.shown(url), events=list(events), scope=scope
+        actor, "webhook.create", hook, join=True, url=urls.display_url(url), events=list(events), scope=scope
     )
     db.session.commit()
     return hook, secret
@@ -535,7 +535,7 @@ def change(actor: Actor, hook: Webhook, changes: Mapping[str, Any]) -> Webhook:
     hook.url, hook.events = url, list(events)
     hook.description = changes.get("description", hook.description).strip()
     hook.updated_at = clock.now()
-    changed = {key: urls.shown(value) if key == "url" else value for key, value in changes.items()}
+    changed = {key: urls.display_url(value) if key == "url" else value for key, value in changes.items()}
     audit_log.record(actor, "webhook.change", hook, join=True, changes=changed)
     db.session.commit()
     return hook

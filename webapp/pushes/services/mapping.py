@@ -90,7 +90,7 @@ class Mapped:
         return {cell.column.name: cell for cell in self.cells if cell.filled}
 
 
-def mapped(fields: Mapping[str, Field], entity: Entity, requested: RequestedMapping) -> Mapped:
+def map_columns(fields: Mapping[str, Field], entity: Entity, requested: RequestedMapping) -> Mapped:
     """Return the requested mapping; fields that the request does not name are mapped by name and type."""
     table = _TableMapping(fields, entity, requested)
     table.take_given()
@@ -287,7 +287,7 @@ _SYNONYMS: Final = {
 }  # fmt: skip
 
 
-def plain(name: str) -> str:
+def letters_and_digits(name: str) -> str:
     """Letters and digits of a name, without case and accents."""
     folded = unicodedata.normalize("NFKD", name).casefold()
     return "".join(ch for ch in folded if ch.isalnum())
@@ -313,8 +313,8 @@ def _comparable_names(name: str, entity: Entity) -> list[str]:
     name_words = words(name)
     prefix = [singular(word) for word in name_words[: len(table_words)]]
     if prefix != table_words or len(name_words) <= len(table_words):
-        return [plain(name)]
-    return list(dict.fromkeys([plain(name), "".join(name_words[len(table_words) :])]))
+        return [letters_and_digits(name)]
+    return list(dict.fromkeys([letters_and_digits(name), "".join(name_words[len(table_words) :])]))
 
 
 def _canonical_names(name: str, entity: Entity) -> list[str]:
@@ -333,12 +333,17 @@ def _last_part(field: Field) -> str:
 
 _MATCH_LEVELS: Final[Sequence[tuple[str, _KeyFunctions]]] = (
     ("name", _KeyFunctions(lambda one, _: [one.name], lambda one, _: [one.name])),
-    ("alike", _KeyFunctions(lambda one, _: [plain(one.name)], lambda one, _: [plain(one.name)])),
+    (
+        "alike",
+        _KeyFunctions(
+            lambda one, _: [letters_and_digits(one.name)], lambda one, _: [letters_and_digits(one.name)]
+        ),
+    ),
     (
         "alike",
         _KeyFunctions(
             lambda one, of: _comparable_names(one.name, of),
-            lambda one, of: [*_comparable_names(one.name, of), plain(_last_part(one))],
+            lambda one, of: [*_comparable_names(one.name, of), letters_and_digits(_last_part(one))],
         ),
     ),
     (

@@ -263,7 +263,7 @@ def _new_key(
     return ()
 
 
-def defined(column: Column) -> dict[str, Any]:
+def column_definition(column: Column) -> dict[str, Any]:
     """Return a column as JSON, without unset attributes."""
     definition = {
         "name": column.name,
@@ -331,7 +331,9 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
     faults += key_faults
     if not key_columns and requested.mode != "insert":
         key_columns = list(entity.keys)
-    found = mapping.mapped(requested_table.maker.fields, entity, replace(requested, key_columns=key_columns))
+    found = mapping.map_columns(
+        requested_table.maker.fields, entity, replace(requested, key_columns=key_columns)
+    )
     faults += found.faults
     nested = entity.kind in mapping.DOCUMENTS
     columns = [
@@ -361,7 +363,7 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
     if requested_table.maker.spoils(one["field"] for one in columns if "field" in one):
         spec["bad"] = True
     if requested_table.entity is None:
-        spec["definition"] = [defined(column) for column in entity.fields]
+        spec["definition"] = [column_definition(column) for column in entity.fields]
         faults += long_names(entity, requested, can)
     if requested_table.given is not None:
         spec["given"] = requested_table.given

@@ -336,7 +336,7 @@ def of_template(
     source = _compile_source(found, ask, gathered)
     if not gathered:
         with gathered.check():
-            source = sources.opened(actor, source, keep=keep)
+            source = sources.open_source(actor, source, keep=keep)
     count = source.count(ask.count)
     with gathered.check("count"):
         quotas.check_rows(actor, count)

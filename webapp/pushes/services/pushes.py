@@ -99,7 +99,7 @@ def as_json(push: Push) -> dict[str, Any]:
         "offset": first["offset"],
         "attempt": push.attempt,
         "progress": read.progress(push),
-        "pins": pins.shown(push.pins),
+        "pins": pins.pins_as_json(push.pins),
         "request": {key: value for key, value in push.request["ask"].items() if key != "rows" or value},
         "leaks": push.leaks,
         "waiting": read.waiting(push.status, push.retry_at, push.waiting),
@@ -417,7 +417,7 @@ def cancel(actor: Actor, push: Push) -> Push:
     return push
 
 
-def asked_for_rows(actor: Actor, ask: ExportInput) -> PushInput | None:
+def template_push_input(actor: Actor, ask: ExportInput) -> PushInput | None:
     """Prepare the push of a template for `/export/db` or `/export/rest`; None if the request contains rows. Error:
     validation_error, including errors of the destination."""
     faults = []

@@ -64,7 +64,7 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
     completion.keep_verdict(original)
     new_push = _new_push(actor, original, "retry", recorded + sum(pending_counts))
     new_push.tables = [{**one, "pending": spans} for one, spans in zip(tables, pending, strict=True)]
-    new_push.request = {"ask": asked_again(original, ask), "records": 0}
+    new_push.request = {"ask": retry_request(original, ask), "records": 0}
     nested_records = original.request.get("records", 0) * sum(pending_counts) // max(1, original.total)
     rows = sum(pending_counts) + nested_records
     reservation = (
@@ -90,7 +90,7 @@ def retry(actor: Actor, push_id: str, ask: RetryInput) -> Push:
         raise
 
 
-def asked_again(original: Push, ask: RetryInput) -> dict[str, Any]:
+def retry_request(original: Push, ask: RetryInput) -> dict[str, Any]:
     """Return the request of a retry: that of the first push, without the parts that apply only once."""
     stored = original.request["ask"]
     return {
@@ -168,7 +168,7 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
         )
     _connection(actor, push, ask.confirm, gathered)
     original = _lock_original(push)
-    keyless = [one["name"] for one in original.tables if not found_again(one)]
+    keyless = [one["name"] for one in original.tables if not can_find_rows(one)]
     if len(keyless) == len(original.tables):
         text = f"Rows of {', '.join(keyless)} cannot be found again: no key of them was sent."
         gathered.add([Fault("", "missing_keys", text)])
@@ -196,7 +196,7 @@ def undo(actor: Actor, push: Push, ask: UndoInput) -> Push:
     return _commit_and_queue(actor, new_push, "push.undo", original)
 
 
-def found_again(table: Mapping[str, Any]) -> bool:
+def can_find_rows(table: Mapping[str, Any]) -> bool:
     """Return whether an undo can find the rows of a table of a push."""
     return bool(table["key_columns"] or table.get("undo_columns"))
 
@@ -337,7 +337,7 @@ def _repaired_tables(
     entity = None
     if connection is not None:
         with gathered.check():
-            catalogue = targets.catalogue_of(actor, targets.again(connection, original))
+            catalogue = targets.catalogue_of(actor, targets.destination_of_push(connection, original))
             entity = catalogue.entity(before["target"])
             if entity is None:
                 raise validation_error([catalogue.unknown("", before["target"])])
@@ -361,7 +361,7 @@ def _repaired_tables(
 def _row_generators(original: Push, ask: RetryInput) -> Sequence[RowGenerator]:
     """Return the row generators of the push, with the fixed values of its retry. Raise validation_error."""
     return pushes_rows.makers_of(
-        original.pins, asked_again(original, ask), [one.get("given") for one in original.tables]
+        original.pins, retry_request(original, ask), [one.get("given") for one in original.tables]
     )
 
 
@@ -382,7 +382,7 @@ def _check_requests(
     if not makers:
         return
     rows = [pushes_rows.TableRows(at, one, makers[one.get("recipe", 0)]) for at, one in enumerate(tables)]
-    with gathered.check(), targets.channel_of(targets.again(connection, original)) as channel:
+    with gathered.check(), targets.channel_of(targets.destination_of_push(connection, original)) as channel:
         gathered.add(fault for one in rows for fault in preparation.of_table(channel, one, sound=sound))
 
 
@@ -605,5 +605,5 @@ def repaired_values(
     push: Push, tables: list[dict[str, Any]], ask: RetryInput, ends: list[RowEnd]
 ) -> list[dict[str, Any]]:
     """Return the values that a retry would send for some rows. `tables` are those of `retries.repaired`."""
-    new_push = Push(tables=tables, pins=push.pins, request={"ask": asked_again(push, ask)}, kind="retry")
+    new_push = Push(tables=tables, pins=push.pins, request={"ask": retry_request(push, ask)}, kind="retry")
     return pushes.values_of(new_push, ends)

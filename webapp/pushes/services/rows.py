@@ -503,7 +503,7 @@ def makers_of(
     """Return the row generators of stored pins, in their order. `storage_keys` are those of rows that came with
     the request. Raises the errors of `tables`."""
     if "tables" in pins:
-        return [TemplateRows(one.bound) for one in datasets_rows.again(pins, {}, "json").recipes]
+        return [TemplateRows(one.bound) for one in datasets_rows.from_stored_pins(pins, {}, "json").recipes]
     stored_pins = Pins.from_json(pins)
     if storage_keys and storage_keys[0] is not None:
         return [GivenRows(stored_rows(storage_keys[0]), stored_pins.seed, stored_pins.now)]

@@ -98,7 +98,7 @@ def destination_of(actor: Actor, ask: SendingInput, gathered: Gathered) -> Desti
     return Destination(found, endpoint, changed_settings(endpoint, {}), settings_fit=False)
 
 
-def again(connection: Connection, push: Push) -> Destination:
+def destination_of_push(connection: Connection, push: Push) -> Destination:
     """Return the destination of an earlier push."""
     endpoint = db.session.get(Endpoint, push.endpoint_id) if push.endpoint_id else None
     return Destination(connection, endpoint, changed_settings(endpoint, push.request["ask"]))
@@ -156,18 +156,21 @@ def capabilities(connection: Connection) -> Capabilities:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Translate failures of a target into API errors."""
     try:
         yield
     except ConnectorError as error:
-        raise access.told(error) from None
+        raise access.api_error(error) from None
 
 
 @contextmanager
 def channel_of(destination: Destination) -> Iterator[Channel]:
     """Open a channel for sending. Failures are translated into API errors."""
-    with told(), access.open_link(destination.connection, changed=destination.changed) as channel:
+    with (
+        translated_errors(),
+        access.open_link(destination.connection, changed=destination.changed) as channel,
+    ):
         assert isinstance(channel, Channel)
         yield channel
 
@@ -176,7 +179,11 @@ def channel_of(destination: Destination) -> Iterator[Channel]:
 def session_of(connection: Connection) -> Iterator[Session]:
     """Open a session for inspecting the target. Failures and timeouts are translated into API errors."""
     seconds = limits.PUSH_LOOK_SECONDS
-    with told(), access.open_session(connection) as session, access.limited(session, seconds, seconds):
+    with (
+        translated_errors(),
+        access.open_session(connection) as session,
+        access.limited(session, seconds, seconds),
+    ):
         yield session
 
 

@@ -27,7 +27,7 @@ def prepared(actor: Actor, body: ExportInput) -> PreparedPush:
     """Prepare a push of the rows in the request, or of rows of a template. Errors as of `preparation.of_template`."""
     if isinstance(body, ExportDbInput):
         body = body.model_copy(update={"target": body.table or body.target})
-    ask = pushes.asked_for_rows(actor, body)
+    ask = pushes.template_push_input(actor, body)
     if ask is None:
         return preparation.of_rows(actor, body)
     assert body.template_id is not None

@@ -83,12 +83,12 @@ def is_endpoint(where: str) -> bool:
     return where.startswith(_ENDPOINT)
 
 
-def named(where: str) -> dict[str, Any]:
+def destination_key(where: str) -> dict[str, Any]:
     """Return a choice as keys of the body of `POST /templates/{id}/push`."""
     return {"endpoint_id": where} if is_endpoint(where) else {"connection_id": where or None}
 
 
-def known(actor: Actor, chosen: str) -> list[dict[str, Any]]:
+def destinations(actor: Actor, chosen: str) -> list[dict[str, Any]]:
     """Return the connections that can receive rows, then endpoints, including the chosen one. Error: not_found."""
     page = connections.listing(actor, limit=limits.PAGE_LIMIT_MAX)
     found = {
@@ -147,7 +147,7 @@ def _has_failed(connection: Connection) -> bool:
     return bool(connection.verification and connection.verification["status"] == "failed")
 
 
-def place_of(actor: Actor, connection_id: str | None) -> dict[str, Any] | None:
+def writable_destination(actor: Actor, connection_id: str | None) -> dict[str, Any] | None:
     """Return a connection to push to, if the actor can use it; None otherwise."""
     if not connection_id:
         return None
@@ -250,7 +250,9 @@ def sending(chosen: Mapping[str, Any] | None, formdata: Any) -> Sending | None:
     return Sending(how, request, stored)
 
 
-def asked(body: dict[str, Any], chosen: Mapping[str, Any] | None, how: Sending | None) -> dict[str, Any]:
+def request_body(
+    body: dict[str, Any], chosen: Mapping[str, Any] | None, how: Sending | None
+) -> dict[str, Any]:
     """Return the body of the form's request, with the settings for sending and without those that the target lacks."""
     if chosen is None:
         return body
@@ -361,7 +363,7 @@ def of_dataset(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _common(values: Mapping[str, Any]) -> dict[str, Any]:
     body: dict[str, Any] = {
-        **named(_text(values, "connection_id")),
+        **destination_key(_text(values, "connection_id")),
         "mode": _text(values, "mode") or "insert",
         "on_error": _text(values, "on_error") or "continue",
         "create_table": "create_table" in values,
@@ -396,7 +398,7 @@ def _mapping(one: Mapping[str, Any], mode: str) -> dict[str, Any]:
 # --- Rendering --------------------------------------------------------------------------------------------------
 
 
-def drawn(
+def page_tables(
     plan: Mapping[str, Any] | None, values: Mapping[str, Any], names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The tables of the page, in the order of sending, those that are left out or have no plan at the end:

@@ -114,13 +114,13 @@ def _template_source(actor: Actor, template_id: str) -> Source:
         details["quantity"],
         prepare,
         form.of_template,
-        made_from(actor, template),
+        source_table(actor, template),
     )
 
 
-def made_from(actor: Actor, template: Template) -> str:
+def source_table(actor: Actor, template: Template) -> str:
     """Return the table that a template was created from, as `<connection>/<table>`; "" if no rows can go there."""
-    place = form.place_of(actor, template.made_from_id)
+    place = form.writable_destination(actor, template.made_from_id)
     return f"{place['id']}/{template.made_from_entity or ''}" if place is not None else ""
 
 
@@ -193,9 +193,9 @@ def _submit_form(actor: Actor, source: Source) -> Response:
     if verb != "send":
         return _render_form(actor, source, values, verb)
     try:
-        chosen = _chosen_destination(form.known(actor, str(values.get("connection_id", ""))), values)
+        chosen = _chosen_destination(form.destinations(actor, str(values.get("connection_id", ""))), values)
         how = form.sending(chosen, request.form)
-        body = form.asked(source.body(values), chosen, how)
+        body = form.request_body(source.body(values), chosen, how)
         push = pushes.queue(actor, source.prepare(body, True), f"{source.kind}.push")
     except ApiError as error:
         return _render_form(actor, source, values, "", error)
@@ -213,7 +213,7 @@ def _render_form(
     actor: Actor, source: Source, values: dict[str, Any], verb: str, error: ApiError | None = None
 ) -> Response:
     """Render the page with the plan of the form's request; with `verb` "dry", include the dry run."""
-    known = form.known(actor, str(values.get("connection_id", "")))
+    known = form.destinations(actor, str(values.get("connection_id", "")))
     usable = [one for one in known if not one["read_only"]]
     if not values.get("connection_id") and len(usable) == 1:
         values = {**values, "connection_id": usable[0]["id"], "was": usable[0]["id"]}
@@ -221,7 +221,7 @@ def _render_form(
     how = form.sending(chosen, request.form if request.method == "POST" else None)
     entities: list[str] = []
     plan, dry = None, None
-    body = form.asked(source.body(values), chosen, how)
+    body = form.request_body(source.body(values), chosen, how)
     try:
         if chosen is not None:
             entities = _table_names(actor, chosen["id"]) if chosen["lists"] and not chosen["endpoint"] else []
@@ -231,7 +231,7 @@ def _render_form(
                 dry = pushes.dry_run(prepared)
     except ApiError as trouble:
         error = error or trouble
-    tables = form.drawn(plan, values, source.names)
+    tables = form.page_tables(plan, values, source.names)
     many = len(entities) > _MAX_CHOICES
 
     def draw(wrong: ApiError | None) -> PageForm:
@@ -282,7 +282,7 @@ def destinations(actor: Actor, text: str = "", chosen: str = "") -> dict[str, An
         return {"found": [], "tables": [], "more": 0, "chosen": ""}
     found, tables, more = form.search(actor, text.strip())
     connection_id, _, table = chosen.partition("/")
-    place = form.place_of(actor, connection_id) if not text.strip() else None
+    place = form.writable_destination(actor, connection_id) if not text.strip() else None
     if place is not None and table:
         tables = [(place, table), *tables]
     elif place is not None and place["id"] not in {one["id"] for one in found}:
@@ -314,7 +314,9 @@ def destination_target(actor: Actor, query: DestinationQuery) -> Response:
     connection_id, _, table = query.connection_id.partition("/")
     chosen = None
     if connection_id:
-        chosen = _chosen_destination(form.known(actor, connection_id), {"connection_id": connection_id})
+        chosen = _chosen_destination(
+            form.destinations(actor, connection_id), {"connection_id": connection_id}
+        )
     names: list[str] = []
     error = None
     if chosen is not None and chosen["lists"] and not chosen["endpoint"]:

@@ -190,7 +190,7 @@ def _source(push: Push) -> dict[str, str] | None:
 def _can_undo(push: Push, data: Mapping[str, Any]) -> bool:
     """Return whether the user can undo the push, that is, delete the delivered rows, or those of some tables."""
     inserted = all(one["mode"] == "insert" for one in push.tables)
-    inserted = inserted and any(retries.found_again(one) for one in push.tables)
+    inserted = inserted and any(retries.can_find_rows(one) for one in push.tables)
     return bool(
         data["status"] in END_STATES and data["kind"] != "undo" and data["counts"]["delivered"] and inserted
     )

@@ -144,12 +144,12 @@ def _rank(item: dict[str, Any], aliases: Iterable[str], compact: str, words: lis
     text = f"{item['description']} {item['category']}".casefold()
     if all(word in text for word in words):
         return _INSIDE_TEXT
-    if any(all(any(nearly(word, one) for one in part) for word in words) for part in parts):
+    if any(all(any(is_near_match(word, one) for one in part) for word in words) for part in parts):
         return _MISTYPED
     return None
 
 
-def nearly(typed: str, word: str) -> bool:
+def is_near_match(typed: str, word: str) -> bool:
     """Return whether `typed` is `word` with at most one letter missing, added, wrong or swapped with the next."""
     if typed == word:
         return True

@@ -102,6 +102,6 @@ def compiled(
 
 
 def vocabulary(vocabulary_id: str | None = None) -> Vocabulary:
-    """Return the present vocabulary, or the one of a version. Raises unavailable, as `vocabularies.opened`
+    """Return the present vocabulary, or the one of a version. Raises unavailable, as `vocabularies.open_vocabulary`
     does."""
-    return vocabularies.opened(vocabulary_id)
+    return vocabularies.open_vocabulary(vocabulary_id)

@@ -273,7 +273,9 @@ def still_there(ids: Collection[str]) -> bool:
     return len(db.session.scalars(statement).all()) == len(ids)
 
 
-def spelled(fields: list[dict[str, Any]], spec: TemplateSpec, library: Library) -> list[dict[str, Any]]:
+def with_reference_fields(
+    fields: list[dict[str, Any]], spec: TemplateSpec, library: Library
+) -> list[dict[str, Any]]:
     """Return stored fields with the default field of each reference filled in."""
 
     def visit(stored: Mapping[str, Any], parsed: FieldSpec) -> None:

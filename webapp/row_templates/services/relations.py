@@ -66,7 +66,7 @@ def edges(templates: Templates) -> list[Edge]:
     for template_id, fields in templates.items():
         # References of one group use the same row, so the cardinality of one of them applies to all.
         cardinalities = {
-            field["group"]: field["options"].get("cardinality") for field in fields if said(field)
+            field["group"]: field["options"].get("cardinality") for field in fields if has_cardinality(field)
         }
         for path, field in walk(fields):
             options = field["options"]
@@ -89,7 +89,7 @@ def edges(templates: Templates) -> list[Edge]:
     return found
 
 
-def said(field: Stored) -> bool:
+def has_cardinality(field: Stored) -> bool:
     """Return whether a field sets the number of rows per row of the other template."""
     return (
         field["type"] == REFERENCE
@@ -326,7 +326,7 @@ def role_of(field: FieldSpec) -> str:
     return role
 
 
-def look(
+def describe_draft(
     actor: Actor, draft: Mapping[str, Any], own: str = "", before: Sequence[Mapping[str, Any]] = ()
 ) -> Look:
     """Return a draft's relations and groups. `own` is the id of the saved template, `before` its fields."""
@@ -350,10 +350,10 @@ def look(
         rows = quantity if type(quantity) is int and quantity > 0 else limits.DEFAULT_QUANTITY
         plans = RelatedPlans(spec, compilation.vocabulary(), related_templates.library(found, own, rows, {}))
     except ApiError:
-        return Look({}, shared(spec))
+        return Look({}, field_groups(spec))
     return Look(
         {item.id or item.path: described for item in spec.walk() if (described := _describe(item, plans))},
-        shared(spec),
+        field_groups(spec),
     )
 
 
@@ -372,7 +372,7 @@ def _parse_readable(fields: list[Any]) -> TemplateSpec | None:
 # --- Groups -----------------------------------------------------------------------------------------------
 
 
-def shared(spec: TemplateSpec) -> dict[str, Shared]:
+def field_groups(spec: TemplateSpec) -> dict[str, Shared]:
     """Return the groups of a template's fields, by field id."""
     found: dict[str, Shared] = {}
     tones = iter(range(1, limits.MAX_FIELDS + 1))

@@ -178,10 +178,10 @@ def _validated(
     with errors.check():
         _check_connections(actor, spec, before)
     errors.raise_all()
-    vocabularies.keep(vocabulary.id)
+    vocabularies.ensure_stored(vocabulary.id)
     ready = {
         **spec,
-        "fields": related_templates.spelled(
+        "fields": related_templates.with_reference_fields(
             [field.to_json() for field in finished.fields], finished, library
         ),
     }
@@ -212,7 +212,7 @@ def faults(actor: Actor, changes: Mapping[str, Any], template_id: str = "") -> N
 def _check_connections(actor: Actor, spec: Mapping[str, Any], before: Mapping[str, Any]) -> None:
     """Reject references to connections that do not exist or that the actor cannot see. References of the previous
     version are allowed. Error: validation_error with all of them."""
-    allowed = versioning.named_in([before["fields"], before.get("source")])
+    allowed = versioning.ids_in([before["fields"], before.get("source")])
     source = (spec["source"] or {}).get("connection_id")
     references = [("source.connection_id", source), *_connections_in(spec["fields"], "fields")]
     new_ids = {item for _, item in references if isinstance(item, str) and item.startswith("con_")} - allowed

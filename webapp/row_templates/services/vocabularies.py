@@ -69,7 +69,7 @@ def _home(data_dir: Path | None) -> Path:
     return data_dir / FOLDER
 
 
-def opened(vocabulary_id: str | None = None) -> Vocabulary:
+def open_vocabulary(vocabulary_id: str | None = None) -> Vocabulary:
     """Return the current vocabulary, or the one that a template version was saved with.
 
     Error: unavailable, with the id of the missing one and the command that installs it.
@@ -123,7 +123,7 @@ def checked(path: Path, vocabulary_id: str) -> Path:
     return path
 
 
-def keep(vocabulary_id: str) -> None:
+def ensure_stored(vocabulary_id: str) -> None:
     """Copy a vocabulary from the local disk to storage unless it is there; checks the storage once per process.
 
     Error: unavailable if the storage does not accept it.
@@ -143,7 +143,7 @@ def keep(vocabulary_id: str) -> None:
 
 
 def assume_kept(vocabulary_id: str) -> None:
-    """Record that a vocabulary is in storage, which saves the check in `keep`."""
+    """Record that a vocabulary is in storage, which saves the check in `ensure_stored`."""
     current_app.extensions.setdefault(_KEPT, set()).add(vocabulary_id)
 
 
@@ -158,7 +158,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def sound(vocabulary_id: str) -> bool:
+def is_intact(vocabulary_id: str) -> bool:
     """Return whether the storage has a complete and valid copy of a vocabulary."""
     try:
         return fetch(vocabulary_id)
@@ -185,7 +185,7 @@ def pinned() -> dict[str, int]:
     return {vocabulary_id: count for vocabulary_id, count in rows if vocabulary_id}
 
 
-def secure() -> list[str]:
+def store_pinned() -> list[str]:
     """Copy every pinned vocabulary that is only on the local disk to storage, and return those that are missing in
     both. Builds the current one if necessary. Errors: unavailable."""
     missing = []
@@ -196,9 +196,9 @@ def secure() -> list[str]:
         raise ApiError("unavailable", f"The storage does not answer: {error}") from error
     for vocabulary_id in sorted(set(pinned()) - set(stored_ids)):
         if vocabulary_id == present:
-            opened()
+            open_vocabulary()
         if local(vocabulary_id).exists():
-            keep(vocabulary_id)
+            ensure_stored(vocabulary_id)
         else:
             missing.append(vocabulary_id)
     return missing

@@ -217,7 +217,7 @@ def _store(
     condition = files.seen(actor.workspace_id, actor.project_id) & (WorkspaceFile.name == name)
     try:
         replaces = db.session.scalar(select(WorkspaceFile.size).where(condition))
-        files.refuse_over(actor.workspace_id, size, replaces=replaces)
+        files.check_quota(actor.workspace_id, size, replaces=replaces)
         db.session.rollback()
         stored = files.put(actor, size, _pieces(file, size), replaces=replaces)
         row, _ = files.keep(
@@ -458,7 +458,7 @@ def close(session: Session, run_id: str) -> None:
     now = clock.now()
     run.closed_at = now
     revoke(session, run_id, now)
-    run.rows_generated = rows_made(session, run)
+    run.rows_generated = count_generated_rows(session, run)
     if run.status != "completed":
         outcome = {"timed_out": "stopped", "cancelled": "cancelled"}.get(run.status, "failed")
         why = f": {run.error['message']}" if run.error else ""
@@ -487,7 +487,7 @@ def close(session: Session, run_id: str) -> None:
     session.add(entry)
 
 
-def rows_made(session: Session, run: Run) -> int:
+def count_generated_rows(session: Session, run: Run) -> int:
     """Return the number of rows that a run has generated so far, according to the audit log: generate requests, exports
     and pushes of templates and datasets that used its key."""
     if run.started_at is None:

@@ -119,7 +119,7 @@ def spark(runs: Iterable[tuple[str, float | None]]) -> list[dict[str, Any]]:
 _LINE: Final = re.compile(r"(?i)\bline (\d+)\b")
 
 
-def placed(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, Any]]:
+def with_lines(found: Iterable[Mapping[str, Any]], code: str) -> list[dict[str, Any]]:
     """Return the check results of a program with their lines: `{path, code, message, hint, line, text}`."""
     lines = code.split("\n")
     results = []
@@ -153,7 +153,7 @@ def required(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def of_difference(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+def difference_context(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a difference for display, without the common packages, which are part of every lock."""
     common = requirements.packages(requirements.common_lock())
     packages = {
@@ -305,7 +305,7 @@ def piece(run_id: str, first: int, limit: int = limits.LOG_PIECE_LINES) -> list[
     return found
 
 
-def around(run_id: str, number: int) -> list[Line]:
+def lines_around(run_id: str, number: int) -> list[Line]:
     """Return the lines before and after a line, as many as a page first shows."""
     found = piece(run_id, max(1, number - limits.LOG_TAIL_LINES // 4), limits.LOG_TAIL_LINES)
     size, lines = 0, []
@@ -378,7 +378,7 @@ def _chart(name: str, points: Sequence[tuple[float, float]]) -> dict[str, Any] |
 # --- Next to the run --------------------------------------------------------------------------------------------
 
 
-def beside(items: Iterable[Run]) -> dict[str, Any]:
+def list_context(items: Iterable[Run]) -> dict[str, Any]:
     """Return the names of the scenarios and users of some runs, and bars for their durations."""
     found = list(items)
     ids = {one.scenario_id for one in found}
@@ -468,7 +468,7 @@ def page(actor: Actor, run: Run) -> Response:
         "repeats": repeats(actor, run),
         "params": scenarios_forms.padded(scenarios_forms.rows_of(run.params)),
         "form": version_form(run, scenario) if scenario is not None else None,
-        "lines": around(run.id, at) if at else tail(run.id),
+        "lines": lines_around(run.id, at) if at else tail(run.id),
         "at": at,
         "found": search(run.id, q) if q else None,
         "code": run_snippets(data),
@@ -586,7 +586,7 @@ def _show_start_form(actor: Actor, error: ApiError, scenario_id: str, run_id: st
     return Response(render_template("runs/start.html", **context), mimetype="text/html")
 
 
-def asked_params(scenario: Scenario) -> dict[str, str]:
+def submitted_params(scenario: Scenario) -> dict[str, str]:
     """Return the parameters of a form. Error: validation_error with all of their faults."""
     rows = scenarios_forms.rows(form_values(request.form), "params")
     params, faults = scenarios_forms.variables(rows, "params")
@@ -608,7 +608,7 @@ def helpers() -> dict[str, Any]:
 def start(actor: Actor, scenario_id: str) -> Response:
     """Run a scenario's newest version with the parameters of a form."""
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
-    return _redirect(runs.queue(actor, scenario, asked_params(scenario)))
+    return _redirect(runs.queue(actor, scenario, submitted_params(scenario)))
 
 
 @route(bp, f"{ONE}/again", ["POST"], scope="run", hidden=True, programs=False, on_fault=_show_start_form)
@@ -617,7 +617,7 @@ def again(actor: Actor, scenario_id: str, run_id: str) -> Response:
     run = runs.get(actor, scenario_id, run_id, "run")
     version: Literal["same", "newest"] = "same" if request.form.get("version") == "same" else "newest"
     scenario = tenancy.get(actor, Scenario, scenario_id, "run")
-    return _redirect(runs.rerun(actor, run, version=version, params=asked_params(scenario)))
+    return _redirect(runs.rerun(actor, run, version=version, params=submitted_params(scenario)))
 
 
 def _redirect(run: Run) -> Response:

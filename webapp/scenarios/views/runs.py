@@ -175,7 +175,7 @@ def of_scenario(actor: Actor, scenario_id: str, query: RunQuery) -> Response:
     page = runs.listing(actor, scenario_id=scenario.id, **query.model_dump())
     context: dict[str, Any] = {"scenario": scenario, "query": query}
     if g.face == "person":
-        context |= {**run_pages.beside(page.items), "params": run_pages.params_rows(page.items)}
+        context |= {**run_pages.list_context(page.items), "params": run_pages.params_rows(page.items)}
     return reply(page.as_dict(runs.as_json), template="runs/list.html", block="list", **context)
 
 

@@ -145,7 +145,7 @@ def page(
     """Render the page of a saved scenario, of a new one (`scenario` None), or of a submitted form."""
     data = scenarios_scenarios.show(scenario) if scenario is not None else None
     draft = {"name": "", "code": "", **(data or {}), **(submitted or {})}
-    faults = run_pages.placed([one.as_dict() for one in found], draft["code"])
+    faults = run_pages.with_lines([one.as_dict() for one in found], draft["code"])
     context: dict[str, Any] = {
         "data": data,
         "draft": draft,
@@ -181,13 +181,13 @@ def page(
 def _check_context(data: dict[str, Any] | None, code: str | None) -> dict[str, Any]:
     """Return the check results of a program: the saved one, or the unsaved `code`."""
     if code is None:
-        results = run_pages.placed(data["warnings"], data["code"]) if data else []
+        results = run_pages.with_lines(data["warnings"], data["code"]) if data else []
         return {"warnings": results, "required": run_pages.required(data) if data else None, "unsaved": False}
     check = scenarios_scenarios.check(code)
     plain = {"requirements": check["requirements"], "lock": None}
     is_unchanged = data is not None and data["requirements"] == check["requirements"]
     return {
-        "warnings": run_pages.placed([*check["faults"], *check["warnings"]], code),
+        "warnings": run_pages.with_lines([*check["faults"], *check["warnings"]], code),
         "required": run_pages.required(data if is_unchanged and data else plain),
         "unsaved": not is_unchanged and bool(check["requirements"]),
     }
@@ -284,7 +284,7 @@ def _show_with_error(
 
 def _queue_run(actor: Actor, scenario: Scenario) -> Response:
     """Queue a run with the parameters of the form, and go to its page."""
-    run = runs.queue(actor, scenario, run_pages.asked_params(scenario))
+    run = runs.queue(actor, scenario, run_pages.submitted_params(scenario))
     return _redirect(url_for("runs.show", scenario_id=run.scenario_id, run_id=run.id))
 
 
@@ -585,7 +585,7 @@ def diff(actor: Actor, scenario_id: str, number: int, query: OtherQuery) -> Resp
     scenario = scenarios.get(actor, scenario_id)
     other = scenario.version if query.to is None else query.to
     found = scenarios.between(scenario, number, other)
-    context = run_pages.of_difference(scenario.name, found) if g.face == "person" else {}
+    context = run_pages.difference_context(scenario.name, found) if g.face == "person" else {}
     return reply(found, template="scenarios/diff.html", block="diff", **context)
 
 

@@ -133,7 +133,7 @@ def answer_of(entry: StoredAnswer) -> Answer:
     return Answer(entry.table, entry.snapshot)
 
 
-def joined(sets: Mapping[str, StoredAnswer]) -> Answer:
+def combined(sets: Mapping[str, StoredAnswer]) -> Answer:
     """Combine the responses to a question's sets of values. Raises `pa.ArrowInvalid` if their types differ."""
     keys = sorted(sets)
     tables = [sets[key].table for key in keys]

@@ -154,7 +154,7 @@ _UNORDERED_TYPES: Final = frozenset({"json", "array", "binary", "other"})
 _SPELLING_HINT: Final = "Check its spelling: the connection's metadata lists its tables."
 
 
-def opened(actor: Actor | None, source: Source, *, keep: bool = False, whole: bool = True) -> Source:
+def open_source(actor: Actor | None, source: Source, *, keep: bool = False, whole: bool = True) -> Source:
     """Return a template with its source loaded; templates without a source are returned unchanged. `keep`: a worker
     will open it again. `whole`: otherwise a connection is only read up to the number of rows of a preview.
 
@@ -186,7 +186,7 @@ def _project_of(actor: Actor, source: Source) -> str | None:
 
 def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
     """Return the first rows of a source, with real values: of a file up to its end, of a connection no more
-    than a preview shows. Raises what `opened` raises."""
+    than a preview shows. Raises what `open_source` raises."""
     no_keys = Keys(0, {})
     if spec.file is not None:
         source_rows = _open_file(actor, spec, no_keys)
@@ -198,7 +198,7 @@ def sample(actor: Actor, spec: SourceSpec, rows: int) -> pa.Table:
 
 def rows_of(actor: Actor, spec: SourceSpec, limit: int) -> int:
     """Return the number of rows of a source, at most `limit`. Those of a connection are counted for FETCH_SECONDS; of a
-    larger source the number is what was counted by then. Raises what `opened` raises."""
+    larger source the number is what was counted by then. Raises what `open_source` raises."""
     limit = min(limit, spec.limit or limit)
     if spec.file is not None:
         found: int = _open_file(actor, spec, Keys(0, {})).real.table.num_rows
@@ -218,10 +218,10 @@ def rows_of(actor: Actor, spec: SourceSpec, limit: int) -> int:
     return min(rows, limit)
 
 
-def file_beside(actor: Actor, request: ExternalRequest, source: Source) -> Answer:
+def file_of_field(actor: Actor, request: ExternalRequest, source: Source) -> Answer:
     """Return the rows of a workspace file that a field reads.
 
-    Errors: validation_error at its option, those of `opened`.
+    Errors: validation_error at its option, those of `open_source`.
     """
     spec = SourceSpec(file=request.question["file"], sheet=request.question["sheet"])
     try:
@@ -405,7 +405,7 @@ def _open_connection(actor: Actor, spec: SourceSpec, keys: Keys, keep: bool, is_
 
 def _api_error(error: ConnectorError) -> ApiError:
     path = "source.table" if error.reason in ("no_table", "no_column") else "source"
-    api_error = access.told(error)
+    api_error = access.api_error(error)
     api_error.details.setdefault("path", path)
     return api_error
 

@@ -142,7 +142,7 @@ def add_seconds(call: Call) -> Node:
 def _clock(call: Call, step: int) -> Node:
     moment = converted(call.moment(0), formulas_types.TIMESTAMP)
     return call.make(
-        moment.single, lambda n, x, y: operators.moved(x, y, step, DAY_US), moment, call.integer(1)
+        moment.single, lambda n, x, y: operators.shift_moments(x, y, step, DAY_US), moment, call.integer(1)
     )
 
 

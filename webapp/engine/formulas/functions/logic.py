@@ -46,7 +46,7 @@ def switch(call: Call) -> Node:
 
 @function("coalesce(value, ...)", "The first value that is not blank.", 'coalesce(null, "b")', "b")
 def coalesce(call: Call) -> Node:
-    nodes, kind = operators.alike(call.args, call.at)
+    nodes, kind = operators.with_common_type(call.args, call.at)
     if kind.name == "list":
         raise call.refuse(0, "wrong_type", "Lists have no blanks to fill.")
 
@@ -111,7 +111,7 @@ def _random_integer(call: Call, kind: formulas_types.Kind, low: int, high: int) 
 )
 def choose(call: Call) -> Node:
     index_node = _random_integer(call, formulas_types.number(0), 0, len(call.args) - 1)
-    nodes, kind = operators.alike(call.args, call.at)
+    nodes, kind = operators.with_common_type(call.args, call.at)
     if kind.name == "list":
         raise call.refuse(0, "wrong_type", "A whole list cannot be chosen so.", "Name its elements.")
     if len(nodes) == 1:

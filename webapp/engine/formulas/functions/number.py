@@ -163,7 +163,7 @@ def max_(call: Call) -> Node:
 def _extreme(call: Call, name: str, *, least: bool) -> Node:
     if len(call.args) == 1:
         return reductions.extreme(call.items(0), call.at, least=least)
-    nodes, kind = operators.alike(call.args, call.at)
+    nodes, kind = operators.with_common_type(call.args, call.at)
     if kind.name in ("list", "object", "boolean"):
         raise FormulaError("wrong_type", f"{name} does not compare {kind.said}.", call.at)
     bounds = [node.single.bounds for node in nodes if node.single.bounds]
@@ -202,7 +202,9 @@ def better(kind: Kind, n: int, a: Vector, b: Vector, *, least: bool) -> Vector:
     10,
 )
 def clamp(call: Call) -> Node:
-    (x, low, high), kind = operators.alike([call.number(0), call.number(1), call.number(2)], call.at)
+    (x, low, high), kind = operators.with_common_type(
+        [call.number(0), call.number(1), call.number(2)], call.at
+    )
 
     def kernel(n: int, value: Vector, lowest: Vector, highest: Vector) -> Vector:
         valid = all_valid(value.valid, lowest.valid, highest.valid)

@@ -48,7 +48,7 @@ _REPEATED = re.compile(r"(\))?\{([0-9]+)(?:,([0-9]*))?\}")
 _UNICODE_CLASSES = re.compile(r"\\[pP]|\(\?[a-z]*i")  # classes of Unicode take many states
 
 
-def written(call: Call, index: int) -> str:
+def constant_pattern(call: Call, index: int) -> str:
     """A constant regular expression. RE2 takes time in proportion to the text, for any pattern; but it compiles a
     pattern for every block, so patterns that take long to compile are rejected."""
     pattern = call.words(index)
@@ -381,7 +381,7 @@ def repeat(call: Call) -> Node:
     "a#b#",
 )
 def regex_replace(call: Call) -> Node:
-    x, pattern, new = call.text(0), written(call, 1), call.words(2, empty=True)
+    x, pattern, new = call.text(0), constant_pattern(call, 1), call.words(2, empty=True)
     groups = [int(number) for number in re.findall(r"\\([0-9])", new)]
     if groups and max(groups) > pattern.count("("):
         raise call.refuse(2, "bad_pattern", f"There is no group {max(groups)} in the pattern.")
@@ -411,7 +411,7 @@ def regex_replace(call: Call) -> Node:
     True,
 )
 def matches(call: Call) -> Node:
-    written(call, 1)
+    constant_pattern(call, 1)
     return _test(call, pc.match_substring_regex)
 
 
