@@ -92,7 +92,7 @@ def test_the_format_is_the_end_of_the_name(sdk, tmp_path):
     api = sdk()
     path = api.templates.save(PEOPLE, tmp_path / "people.csv", seed="s")
     assert path.read_text().startswith("id,first,age")
-    with pytest.raises(ValueError, match="stands for no format"):
+    with pytest.raises(ValueError, match="does not indicate a format"):
         api.templates.save(PEOPLE, tmp_path / "people.doc")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import rowsmith
 from rowsmith import Template
-from rowsmith.cli import asking, main, offline, parser
+from rowsmith.cli import main, offline, parser, row_options
 from rowsmith.fields import EmailField, FirstNameField, NumberField, RowNumberField
 
 from tests.fakes.echo_target import Answer
@@ -86,7 +86,7 @@ def test_every_key_of_the_requests_has_an_option():
     assert {*schema["SqlOptions"]["properties"]} <= options | {"table", "dialect"}
     choices = next(one for one in root["generate"]._actions if one.dest == "sql_dialect").choices
     assert list(choices) == schema["SqlOptions"]["properties"]["dialect"]["enum"]
-    assert list(asking.FORMATS) == GenerateInput.model_json_schema()["properties"]["format"]["enum"]
+    assert list(row_options.FORMATS) == GenerateInput.model_json_schema()["properties"]["format"]["enum"]
 
 
 def test_the_format_of_a_file_follows_its_name_and_is_reported_as_json(shell, people):

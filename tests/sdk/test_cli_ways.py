@@ -87,7 +87,7 @@ def test_a_profiles_key_goes_to_no_other_address(bare, origin, cast, monkeypatch
     monkeypatch.setenv("SERVICE_API_URL", target.url(""))
     ended = bare("whoami")
     assert (ended.status, target.calls()) == (4, [])
-    assert "Set SERVICE_API_KEY too" in ended.err
+    assert "Set SERVICE_API_KEY as well" in ended.err
 
 
 def test_the_profiles_are_stored_in_the_users_config_folder(tmp_path):

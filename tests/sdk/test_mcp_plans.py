@@ -13,9 +13,9 @@ from webapp.paths import ROOT
 sys.path.insert(0, str(ROOT / "sdk" / "mcp" / "src"))
 
 plans: ModuleType = importlib.import_module("rowsmith_mcp.plans")
-bounds: ModuleType = importlib.import_module("rowsmith_mcp.bounds")
+limits: ModuleType = importlib.import_module("rowsmith_mcp.limits")
 settings: ModuleType = importlib.import_module("rowsmith_mcp.settings")
-told: ModuleType = importlib.import_module("rowsmith_mcp.told")
+error_text: ModuleType = importlib.import_module("rowsmith_mcp.error_text")
 error: ModuleType = importlib.import_module("rowsmith.error")
 
 
@@ -58,7 +58,7 @@ def test_a_plan_of_another_key_is_unknown(kept):
 
 def test_a_plan_is_over_after_its_time_to_the_second(kept, clock: Clock):
     made = keep(kept)
-    clock.now += bounds.PLAN_SECONDS - 1
+    clock.now += limits.PLAN_SECONDS - 1
     assert kept.find("me", made.id) is made
     clock.now += 1
     with pytest.raises(plans.Unknown):
@@ -69,7 +69,7 @@ def test_a_plan_is_over_after_its_time_to_the_second(kept, clock: Clock):
 
 def test_only_the_newest_plans_of_one_key_are_kept_and_other_keys_lose_none(kept):
     others = keep(kept, "somebody")
-    mine = [keep(kept).id for _ in range(bounds.PLANS_OF_ONE + 5)]
+    mine = [keep(kept).id for _ in range(limits.PLANS_OF_ONE + 5)]
     assert kept.find("somebody", others.id) is others
     for gone in mine[:5]:
         with pytest.raises(plans.Unknown):
@@ -78,9 +78,9 @@ def test_only_the_newest_plans_of_one_key_are_kept_and_other_keys_lose_none(kept
 
 
 def test_the_memory_for_plans_is_bounded(kept):
-    for number in range(bounds.PLANS_OF_ALL + 50):
+    for number in range(limits.PLANS_OF_ALL + 50):
         keep(kept, f"owner {number}")
-    assert len(kept) == bounds.PLANS_OF_ALL
+    assert len(kept) == limits.PLANS_OF_ALL
 
 
 def test_an_owner_is_a_key_in_a_project_and_does_not_hold_the_key():
@@ -124,7 +124,7 @@ def test_an_error_lists_every_problem_with_its_path_and_hint():
         },
         {"path": "", "code": "too_many", "message": "Too many fields."},
     ]
-    text = told.told(
+    text = error_text.error_text(
         error.ValidationError("validation_error", 422, {"fields": faults}, "req_1", "Two faults.")
     )
     assert text.splitlines() == [
@@ -133,5 +133,7 @@ def test_an_error_lists_every_problem_with_its_path_and_hint():
         "- request (too_many): Too many fields.",
         "request: req_1",
     ]
-    many = told.told(error.ValidationError("validation_error", 422, {"fields": faults * 40}, None, "Many."))
+    many = error_text.error_text(
+        error.ValidationError("validation_error", 422, {"fields": faults * 40}, None, "Many.")
+    )
     assert "and 30 more errors" in many

@@ -81,7 +81,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             ended="webapp.exports.services.settle_part",
             queue="parts",  # after the others: a thousand parts must not delay a small export
             attempts=limits.MAX_ATTEMPTS,
-            untold="webapp.exports.services.untold",
+            untold="webapp.exports.services.stalled_parts",
         ),
         "run": Kind(
             name="run",

@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rowsmith_mcp.bounds import PLAN_SECONDS, PLANS_OF_ALL, PLANS_OF_ONE
+from rowsmith_mcp.limits import PLAN_SECONDS, PLANS_OF_ALL, PLANS_OF_ONE
 
 Kind = Literal["template", "dataset"]
 

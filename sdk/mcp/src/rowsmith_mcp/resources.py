@@ -11,16 +11,16 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import Resource
 
 from rowsmith import error
-from rowsmith_mcp.bounds import MAX_PAGE
-from rowsmith_mcp.box import Work, guarded, result_of
-from rowsmith_mcp.cutting import compact
-from rowsmith_mcp.door import Door
+from rowsmith_mcp.callers import ToolContext
+from rowsmith_mcp.limits import MAX_PAGE
+from rowsmith_mcp.registry import Work, guarded, result_of
 from rowsmith_mcp.tools import catalogue, templates
+from rowsmith_mcp.truncation import compact
 
 JSON = "application/json"
 
 
-def add(server: MCPServer[Any], door: Door) -> None:
+def add(server: MCPServer[Any], context: ToolContext) -> None:
     """Register the resources."""
 
     @server.resource(
@@ -31,7 +31,7 @@ def add(server: MCPServer[Any], door: Door) -> None:
         mime_type=JSON,
     )
     async def field_types() -> str:
-        return await _read(door, _catalogue)
+        return await _read(context, _catalogue)
 
     @server.resource(
         "rowsmith://field-types/{name}",
@@ -41,7 +41,7 @@ def add(server: MCPServer[Any], door: Door) -> None:
         mime_type=JSON,
     )
     async def field_type(name: str) -> str:
-        return await _read(door, lambda work: catalogue.get_field_type(work, name))
+        return await _read(context, lambda work: catalogue.get_field_type(work, name))
 
     @server.resource(
         "rowsmith://templates/{template_id}",
@@ -51,14 +51,14 @@ def add(server: MCPServer[Any], door: Door) -> None:
         mime_type=JSON,
     )
     async def template(template_id: str) -> str:
-        return await _read(door, lambda work: templates.get_template(work, template_id))
+        return await _read(context, lambda work: templates.get_template(work, template_id))
 
 
-async def listed(door: Door) -> list[Resource]:
+async def listed(context: ToolContext) -> list[Resource]:
     """The newest templates of the caller's project as resources."""
 
     def work() -> list[Resource]:
-        with door.api() as api:
+        with context.api() as api:
             found = api.request("GET", "/templates", query={"limit": MAX_PAGE, "sort": "-updated"})["items"]
         return [
             Resource(
@@ -71,7 +71,7 @@ async def listed(door: Door) -> list[Resource]:
             for one in found
         ]
 
-    made: list[Resource] = await anyio.to_thread.run_sync(guarded(work, door), abandon_on_cancel=True)
+    made: list[Resource] = await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True)
     return made
 
 
@@ -83,16 +83,16 @@ def _catalogue(work: Work) -> dict[str, Any]:
     return {"categories": by_category, "one": "See rowsmith://field-types/{name} for its options"}
 
 
-async def _read(door: Door, read: Callable[[Work], Any]) -> str:
+async def _read(context: ToolContext, read: Callable[[Work], Any]) -> str:
     def work() -> str:
-        with door.api() as api:
+        with context.api() as api:
             try:
-                return compact(result_of(read(Work(api, door)), door.caller.key))
+                return compact(result_of(read(Work(api, context)), context.caller.key))
             except error.NotFound as failure:
                 raise ResourceNotFoundError(failure.message) from None
 
     try:
-        made: str = await anyio.to_thread.run_sync(guarded(work, door), abandon_on_cancel=True)
+        made: str = await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True)
     except ToolError as failure:
         raise ResourceError(str(failure)) from None
     return made

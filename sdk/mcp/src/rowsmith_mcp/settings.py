@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rowsmith_mcp.bounds import PORT
+from rowsmith_mcp.limits import PORT
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EPILOG = """environment:

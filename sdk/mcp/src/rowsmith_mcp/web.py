@@ -10,15 +10,15 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rowsmith_mcp.bounds import MAX_BODY_BYTES
-from rowsmith_mcp.door import caller_of
+from rowsmith_mcp.callers import caller_of
+from rowsmith_mcp.limits import MAX_BODY_BYTES
 from rowsmith_mcp.server import build
 from rowsmith_mcp.settings import LOOPBACK, Settings
 
 PATH = "/mcp"
 
 
-class KeyWanted:
+class RequireKey:
     """Respond with 401 to requests without a key. The service checks the key at each call."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -56,7 +56,7 @@ def application(settings: Settings) -> ASGIApp:
         max_request_body_size=MAX_BODY_BYTES,
         host=settings.host,
     )
-    inner.add_middleware(KeyWanted)
+    inner.add_middleware(RequireKey)
     return inner  # type: ignore[no-any-return]
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from rowsmith_mcp.bounds import PAGE
-from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.limits import PAGE
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import Account, FieldType, Listing, Suggestions
 from rowsmith_mcp.tools.parts import Cursor, Limit, given, listing, some
 
-box = Box()
+registry = Registry()
 BRIEF = ("name", "label", "category", "description", "example")
 WHOLE = (*BRIEF, "aliases", "options_schema", "capacity")
 Words = Annotated[
@@ -21,7 +21,7 @@ Words = Annotated[
 ]
 
 
-@box.reads("Who am I")
+@registry.reads("Who am I")
 def get_account(work: Work) -> Account:
     """Return the key's owner, its permissions (role and scopes; null scopes mean full access), and the
     limits."""
@@ -38,14 +38,14 @@ def get_account(work: Work) -> Account:
     }
 
 
-@box.reads("Search field types")
+@registry.reads("Search field types")
 def list_field_types(work: Work, q: Words = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
     """Search the field types of the catalogue, best match first: name, description, example. For options, use
     get_field_type."""
     return listing(work, "/field-types", BRIEF, q=q, cursor=cursor, limit=limit)
 
 
-@box.reads("One field type")
+@registry.reads("One field type")
 def get_field_type(
     work: Work, name: Annotated[str, Field(description="A type's name or alias, such as `email`.")]
 ) -> FieldType:
@@ -58,7 +58,7 @@ def get_field_type(
     return some((exact or same)[0], WHOLE)  # type: ignore[return-value]
 
 
-@box.reads("Suggest field types")
+@registry.reads("Suggest field types")
 def suggest_field_types(
     work: Work,
     name: Annotated[str, Field(description="Name of the field or column.")],

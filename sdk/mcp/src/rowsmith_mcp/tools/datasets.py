@@ -6,29 +6,29 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rowsmith_mcp.bounds import PAGE
-from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.limits import PAGE
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import Dataset, DatasetPreview, Listing
 from rowsmith_mcp.tools.parts import Cursor, DatasetId, Limit, Query, Seed, given, listing, some
 
-box = Box()
+registry = Registry()
 BRIEF = ("id", "name", "description", "version", "updated_at")
 WHOLE = ("id", "name", "description", "templates", "seed", "version", "warnings")
 
 
-@box.reads("List datasets")
+@registry.reads("List datasets")
 def list_datasets(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
     """List the datasets of the project: several templates with one seed and matching keys."""
     return listing(work, "/datasets", BRIEF, q=q, cursor=cursor, limit=limit)
 
 
-@box.reads("Read a dataset")
+@registry.reads("Read a dataset")
 def get_dataset(work: Work, dataset_id: DatasetId) -> Dataset:
     """Return a dataset: its templates and their row counts."""
     return some(work.api.datasets.get(dataset_id), WHOLE)  # type: ignore[return-value]
 
 
-@box.reads("Preview a dataset")
+@registry.reads("Preview a dataset")
 def preview_dataset(work: Work, dataset_id: DatasetId, seed: Seed = "") -> DatasetPreview:
     """Return the first three rows of each table, with matching references. They do not count toward the
     quota."""
@@ -36,7 +36,7 @@ def preview_dataset(work: Work, dataset_id: DatasetId, seed: Seed = "") -> Datas
     return {"tables": found["tables"], "seed": found["seed"], "warnings": found["warnings"]}
 
 
-@box.makes("Create a dataset")
+@registry.makes("Create a dataset")
 def create_dataset(
     work: Work,
     name: Annotated[str, Field(description="Name of the dataset.")],

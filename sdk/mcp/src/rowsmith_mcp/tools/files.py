@@ -9,18 +9,18 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from rowsmith import error
-from rowsmith_mcp.bounds import MAX_TEXT_BYTES, MAX_WRITTEN_BYTES, PAGE
-from rowsmith_mcp.box import Box, Work
-from rowsmith_mcp.cutting import head
+from rowsmith_mcp.limits import MAX_TEXT_BYTES, MAX_WRITTEN_BYTES, PAGE
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import File, FileText, Listing
 from rowsmith_mcp.tools.parts import Cursor, Limit, Query, listing, some
+from rowsmith_mcp.truncation import head
 
-box = Box()
+registry = Registry()
 BRIEF = ("id", "name", "size", "content_type", "run_id", "updated_at")
 Name = Annotated[str, Field(description="Name with folders: inputs/customers.csv", min_length=1)]
 
 
-@box.reads("List files")
+@registry.reads("List files")
 def list_files(
     work: Work,
     q: Query = "",
@@ -35,7 +35,7 @@ def list_files(
     return listing(work, "/workspace/files", BRIEF, q=q, folder=folder, cursor=cursor, limit=limit)
 
 
-@box.reads("Read a text file")
+@registry.reads("Read a text file")
 def read_file(
     work: Work,
     name: Name,
@@ -64,7 +64,7 @@ def read_file(
     }  # fmt: skip
 
 
-@box.changes("Write a text file", again=True)
+@registry.changes("Write a text file", again=True)
 def write_file(
     work: Work,
     name: Name,

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from rowsmith_mcp.bounds import MAX_PAGE, PAGE
-from rowsmith_mcp.box import Work
+from rowsmith_mcp.limits import MAX_PAGE, PAGE
+from rowsmith_mcp.registry import Work
 from rowsmith_mcp.shapes import Listing
 
 Query = Annotated[str, Field(description="Part of a name; empty for all.")]

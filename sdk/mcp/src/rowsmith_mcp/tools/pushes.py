@@ -9,13 +9,13 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from rowsmith import error
-from rowsmith_mcp.bounds import PAGE
-from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.limits import PAGE
 from rowsmith_mcp.plans import Kind, Plan, Unknown
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import Listing, Planned, Push
 from rowsmith_mcp.tools.parts import Cursor, Limit, Overrides, PushId, Seed, given, known, lean, listing, some
 
-box = Box()
+registry = Registry()
 WHOLE = (
     "id", "status", "counts", "target", "mode", "connection_id", "endpoint_id", "template_id", "template_version",
     "dataset_id", "seed", "error", "created_at", "finished_at",
@@ -40,7 +40,7 @@ NO_PLAN = (
 )
 
 
-@box.reads("Plan a push", outside=True, writing=True)
+@registry.reads("Plan a push", outside=True, writing=True)
 def plan_push(
     work: Work,
     template_id: Annotated[str, Field(
@@ -96,7 +96,7 @@ def plan_push(
     return _planned(work, kind, template_id or dataset_id, request)
 
 
-@box.makes("Plan to fill a database")
+@registry.makes("Plan to fill a database")
 def plan_fill(
     work: Work,
     connection_id: Annotated[str, Field(description="ID of a connection (con_...) to a database.")],
@@ -141,7 +141,7 @@ def plan_fill(
     return {**planned, "skipped": [lean(table) for table in made["skipped"]]}
 
 
-@box.changes("Execute a planned push", outside=True, again=True)
+@registry.changes("Execute a planned push", outside=True, again=True)
 def push(
     work: Work,
     plan_id: Annotated[str, Field(description="From plan_push or plan_fill.")],
@@ -156,7 +156,7 @@ def push(
     push.
     """
     try:
-        plan = work.door.plans.find(work.door.owner, plan_id)
+        plan = work.context.plans.find(work.context.owner, plan_id)
     except Unknown:
         raise ToolError(NO_PLAN) from None
     if not confirm:
@@ -167,7 +167,7 @@ def push(
     return some(_sent(work, plan), WHOLE)  # type: ignore[return-value]
 
 
-@box.reads("List pushes")
+@registry.reads("List pushes")
 def list_pushes(
     work: Work,
     template_id: str = "",
@@ -181,14 +181,14 @@ def list_pushes(
     return listing(work, "/pushes", BRIEF, cursor=cursor, limit=limit, **query)
 
 
-@box.reads("Status of a push")
+@registry.reads("Status of a push")
 def get_push(work: Work, push_id: PushId) -> Push:
     """Return a push with its counts: total, delivered, failed, unknown, pending. For failed rows, use
     list_push_rows."""
     return some(work.api.pushes.get(push_id), WHOLE)  # type: ignore[return-value]
 
 
-@box.reads("Rows of a push")
+@registry.reads("Rows of a push")
 def list_push_rows(
     work: Work,
     push_id: PushId,
@@ -204,7 +204,7 @@ def list_push_rows(
     return listing(work, path, ROW, cursor=cursor, limit=limit, state=state)
 
 
-@box.changes("Cancel a push", outside=True, again=True)
+@registry.changes("Cancel a push", outside=True, again=True)
 def cancel_push(work: Work, push_id: PushId) -> Push:
     """Stop a queued or running push. Delivered rows stay."""
     return some(work.api.pushes.cancel(push_id), WHOLE)  # type: ignore[return-value]
@@ -226,7 +226,7 @@ def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Pla
         dry = work.api.request("POST", f"/datasets/{known(of_id, 'dst')}/push", json=body)
     mapped = source.push_plan(of_id, **request)
     production = mapped.get("needs_confirmation")
-    plan = work.door.plans.keep(work.door.owner, kind, of_id, version, request, production or "")
+    plan = work.context.plans.keep(work.context.owner, kind, of_id, version, request, production or "")
     tables = [
         {**some(one, ("name", "target", "create", "mode", "count", "key_columns", "unused", "faults")),
          "columns": [lean(some(column, COLUMN)) for column in one["columns"]]}
@@ -235,7 +235,7 @@ def _planned(work: Work, kind: Kind, of_id: str, request: dict[str, Any]) -> Pla
     what = " and ".join(f"{one['count']} rows to {one['target']}" for one in mapped["tables"])
     return {
         "plan_id": plan.id,
-        "expires_in_seconds": int(work.door.plans.seconds),
+        "expires_in_seconds": int(work.context.plans.seconds),
         "sends": f"{mapped['total']} rows ({request['mode']}): {what}",
         "rows": mapped["total"],
         "seed": request["seed"],

@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from rowsmith_mcp.bounds import MAX_ROWS
-from rowsmith_mcp.box import Box, Work
-from rowsmith_mcp.cutting import fitted, scrubbed
+from rowsmith_mcp.limits import MAX_ROWS
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.rest import command
 from rowsmith_mcp.shapes import Generated, Preview
 from rowsmith_mcp.tools.parts import Locale, Overrides, Seed, given
+from rowsmith_mcp.truncation import fit_to_limit, without_keys
 
-box = Box()
+registry = Registry()
 Which = Annotated[str, Field(description="tpl_...; leave empty if `fields` is given.")]
 Draft = Annotated[
     list[dict[str, Any]] | None,
@@ -25,7 +25,7 @@ ROOM = 64
 """Bytes by which counts can grow after the rows were fitted."""
 
 
-@box.reads("Preview rows")
+@registry.reads("Preview rows")
 def preview_rows(
     work: Work,
     template_id: Which = "",
@@ -49,7 +49,7 @@ def preview_rows(
     return {"rows": found["rows"], "seed": found["seed"], "warnings": found["warnings"]}  # type: ignore[typeddict-item]
 
 
-@box.reads("Generate rows")
+@registry.reads("Generate rows")
 def generate_rows(
     work: Work,
     template_id: Which = "",
@@ -86,7 +86,7 @@ def generate_rows(
     again = given(seed=made.seed, now=made.now, overrides=overrides, locale=locale)
     if template_id:
         rest = command(
-            work.door.url, template_id, {"count": count, "format": format, **again}, work.door.caller.project
+            work.context.url, template_id, {"count": count, "format": format, **again}, work.context.caller.project
         )
     else:
         rest = (
@@ -96,7 +96,7 @@ def generate_rows(
         "schema": schema, "rows": rows, "shown": len(rows), "count": count, "truncated": False, "seed": made.seed,
         "template_version": made.version, "rest": rest,
     }  # fmt: skip
-    cut: Any = fitted(scrubbed({**answer, "notes": ["x" * ROOM]}, work.door.caller.key))
+    cut: Any = fit_to_limit(without_keys({**answer, "notes": ["x" * ROOM]}, work.context.caller.key))
     cut["notes"] = [note for note in cut["notes"] if not note.startswith("xxx")]
     shown = len(cut["rows"])
     return {**cut, "shown": shown, "truncated": shown < count}  # type: ignore[no-any-return]

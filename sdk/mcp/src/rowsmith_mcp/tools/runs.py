@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rowsmith_mcp.bounds import LOG_LINES, MAX_LOG_LINES, PAGE
-from rowsmith_mcp.box import Box, Work
-from rowsmith_mcp.cutting import tail
+from rowsmith_mcp.limits import LOG_LINES, MAX_LOG_LINES, PAGE
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import Listing, Log, Run
 from rowsmith_mcp.tools.parts import Cursor, Limit, RunId, ScenarioId, given, known, listing, some
+from rowsmith_mcp.truncation import tail
 
-box = Box()
+registry = Registry()
 WHOLE = (
     "id", "scenario_id", "scenario_version", "status", "trigger", "exit_code", "error", "created_at", "started_at",
     "finished_at", "duration_ms", "rows_generated", "line_count", "outputs",
@@ -23,7 +23,7 @@ READ_SECONDS = 20.0
 """Counted lines are available; this limits the time to read them."""
 
 
-@box.changes("Run a scenario", outside=True)
+@registry.changes("Run a scenario", outside=True)
 def start_run(
     work: Work,
     scenario_id: ScenarioId,
@@ -38,7 +38,7 @@ def start_run(
     return shown(work.api.runs.start(scenario_id, params))
 
 
-@box.reads("List runs")
+@registry.reads("List runs")
 def list_runs(
     work: Work,
     scenario_id: Annotated[str, Field(description="scn_...; empty for all scenarios of the project.")] = "",
@@ -51,13 +51,13 @@ def list_runs(
     return listing(work, path, BRIEF, cursor=cursor, limit=limit, **given(status=status))
 
 
-@box.reads("Status of a run")
+@registry.reads("Status of a run")
 def get_run(work: Work, scenario_id: ScenarioId, run_id: RunId) -> Run:
     """Return a run: its status, exit code, error and outputs. Of its parameters, only the names are included."""
     return shown(work.api.runs.get(scenario_id, run_id))
 
 
-@box.reads("Log of a run")
+@registry.reads("Log of a run")
 def get_run_log(
     work: Work,
     scenario_id: ScenarioId,
@@ -87,7 +87,7 @@ def get_run_log(
     }
 
 
-@box.changes("Cancel a run", again=True)
+@registry.changes("Cancel a run", again=True)
 def cancel_run(work: Work, scenario_id: ScenarioId, run_id: RunId) -> Run:
     """Stop a queued or running run. Its changes are not undone."""
     return shown(work.api.runs.cancel(scenario_id, run_id))

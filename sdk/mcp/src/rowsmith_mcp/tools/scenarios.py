@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rowsmith_mcp.bounds import PAGE
-from rowsmith_mcp.box import Box, Work
-from rowsmith_mcp.cutting import head
+from rowsmith_mcp.limits import PAGE
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import Checked, Listing, Scenario
 from rowsmith_mcp.tools.parts import Cursor, Limit, Query, ScenarioId, given, listing, some
+from rowsmith_mcp.truncation import head
 
-box = Box()
+registry = Registry()
 BRIEF = ("id", "name", "description", "version", "next_run_at", "updated_at")
 WHOLE = (
     "id", "name", "description", "version", "timeout_seconds", "network", "secrets", "schedule", "requirements",
@@ -41,13 +41,13 @@ Env = Annotated[
 Secrets = Annotated[list[str] | None, Field(description="Names of secrets that runs get as variables.")]
 
 
-@box.reads("List scenarios")
+@registry.reads("List scenarios")
 def list_scenarios(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
     """List the scenarios of the project."""
     return listing(work, "/scenarios", BRIEF, q=q, cursor=cursor, limit=limit)
 
 
-@box.reads("Read a scenario")
+@registry.reads("Read a scenario")
 def get_scenario(
     work: Work,
     scenario_id: ScenarioId,
@@ -58,7 +58,7 @@ def get_scenario(
     return shown(work.api.scenarios.get(scenario_id, version), offset)
 
 
-@box.reads("Check a program", writing=True)
+@registry.reads("Check a program", writing=True)
 def check_scenario(work: Work, code: Code) -> Checked:
     """Check a program without saving it: syntax, requirements, likely problems."""
     found: Any = work.api.scenarios.check(code)
@@ -70,7 +70,7 @@ def check_scenario(work: Work, code: Code) -> Checked:
     }
 
 
-@box.makes("Create a scenario")
+@registry.makes("Create a scenario")
 def create_scenario(
     work: Work,
     name: Annotated[str, Field(description="Name of the dataset.")],
@@ -88,7 +88,7 @@ def create_scenario(
     return shown(work.api.scenarios.create(name=name, code=code, **more))
 
 
-@box.changes("Change a scenario")
+@registry.changes("Change a scenario")
 def update_scenario(
     work: Work,
     scenario_id: ScenarioId,

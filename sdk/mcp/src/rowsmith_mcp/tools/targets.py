@@ -6,18 +6,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rowsmith_mcp.bounds import MAX_PAGE, PAGE
-from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.limits import MAX_PAGE, PAGE
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import Listing, MadeTemplates, Metadata, Verified
 from rowsmith_mcp.tools.parts import ConnectionId, Cursor, Limit, Query, given, lean, listing, some
 from rowsmith_mcp.tools.templates import BRIEF as TEMPLATE
 
-box = Box()
+registry = Registry()
 CONNECTION = ("id", "name", "type", "environment", "read_only")
 ENDPOINT = ("id", "name", "method", "connection_id", "environment", "push_mode")
 
 
-@box.reads("List connections")
+@registry.reads("List connections")
 def list_connections(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
     """List databases and APIs that rows can be pushed to, and the result of their last test. Settings are not
     included."""
@@ -29,20 +29,20 @@ def list_connections(work: Work, q: Query = "", cursor: Cursor = "", limit: Limi
     return {"items": items, "next_cursor": page["next_cursor"], "total": page["total"]}
 
 
-@box.reads("List endpoints")
+@registry.reads("List endpoints")
 def list_endpoints(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
     """List API requests that can send one row each. URLs, headers and bodies are not included."""
     return listing(work, "/endpoints", ENDPOINT, q=q, cursor=cursor, limit=limit)
 
 
-@box.reads("Test a connection", outside=True)
+@registry.reads("Test a connection", outside=True)
 def verify_connection(work: Work, connection_id: ConnectionId) -> Verified:
     """Test a connection stage by stage, with a hint for failures."""
     found: Any = work.api.connections.verify(connection_id)
     return {"status": found["status"], "stages": found["stages"], "checked_at": found["checked_at"]}
 
 
-@box.reads("Tables of a connection", outside=True)
+@registry.reads("Tables of a connection", outside=True)
 def get_connection_metadata(
     work: Work,
     connection_id: ConnectionId,
@@ -69,7 +69,7 @@ def get_connection_metadata(
     return {"kind": found.get("kind"), "version": found.get("version"), "entities": entities}
 
 
-@box.makes("Templates from tables")
+@registry.makes("Templates from tables")
 def create_templates_from_tables(
     work: Work,
     connection_id: ConnectionId,

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rowsmith_mcp.bounds import MAX_FAULTS, PAGE
-from rowsmith_mcp.box import Box, Work
+from rowsmith_mcp.limits import MAX_FAULTS, PAGE
+from rowsmith_mcp.registry import Registry, Work
 from rowsmith_mcp.shapes import Imported, Listing, Template
 from rowsmith_mcp.tools.parts import Cursor, FieldList, Limit, Locale, Query, TemplateId, given, some
 
-box = Box()
+registry = Registry()
 BRIEF = ("id", "name", "description", "quantity", "version", "updated_at")
 WHOLE = ("id", "name", "description", "quantity", "version", "locale", "warnings")
 # Default values of a field, which a model does not need to read.
@@ -23,7 +23,7 @@ PLAIN: dict[str, Any] = {
 Quantity = Annotated[int | None, Field(description="Default number of rows.", ge=1)]
 
 
-@box.reads("List templates")
+@registry.reads("List templates")
 def list_templates(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit = PAGE) -> Listing:
     """List the templates of the project: ID, name, number of rows, version. For fields, use get_template."""
     page = work.api.request("GET", "/templates", query={**given(q=q, cursor=cursor), "limit": limit})
@@ -31,7 +31,7 @@ def list_templates(work: Work, q: Query = "", cursor: Cursor = "", limit: Limit 
     return {"items": items, "next_cursor": page["next_cursor"], "total": page["total"]}
 
 
-@box.reads("Read a template")
+@registry.reads("Read a template")
 def get_template(
     work: Work,
     template_id: TemplateId,
@@ -44,7 +44,7 @@ def get_template(
     return shown(work.api.templates.get(template_id, version), first_field)
 
 
-@box.makes("Create a template")
+@registry.makes("Create a template")
 def create_template(
     work: Work,
     name: Annotated[str, Field(description="Name of the dataset.")],
@@ -62,7 +62,7 @@ def create_template(
     return shown(work.api.templates.create(body))
 
 
-@box.changes("Change a template")
+@registry.changes("Change a template")
 def update_template(
     work: Work,
     template_id: TemplateId,
@@ -88,7 +88,7 @@ def update_template(
     return shown(work.api.templates.update(template_id, **changes))
 
 
-@box.makes("Import a schema")
+@registry.makes("Import a schema")
 def import_schema(
     work: Work,
     content: Annotated[

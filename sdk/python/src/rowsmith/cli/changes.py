@@ -101,7 +101,7 @@ def _plain(field: Field) -> dict[str, Any]:
     return {**COMMON, **field, **up, "options": options}
 
 
-def folded(name: str) -> str:
+def normalize_type(name: str) -> str:
     """Reduce a type name to letters and digits, as the service does."""
     return re.sub(r"[\W_]+", "", name).casefold()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rowsmith.cli import console
-from rowsmith.cli.parser import Branch, a_file
+from rowsmith.cli.downloads import fetched
+from rowsmith.cli.parser import Branch, mark_as_file
 from rowsmith.cli.problems import OK, usage
-from rowsmith.cli.watched import fetched
 from rowsmith.cli.work import Work
 
 STANDARD = "-"
@@ -25,14 +25,14 @@ def add(root: Branch) -> None:
     made.add_argument("-s", "--search", metavar="TEXT", help="Only names that contain this text.")
     made = under.leaf("get", get, "Download a file.")
     made.add_argument("name", metavar="NAME", help="Its name in the workspace, or its ID.")
-    a_file(
+    mark_as_file(
         made.add_argument(
             "-o", "--output", metavar="FILE",
             help="Local file to write; - is standard output. Default: its own name."
         )
     )
     made = under.leaf("put", put, "Upload files. Files with the same names are replaced.")
-    a_file(
+    mark_as_file(
         made.add_argument("file", metavar="FILE", nargs="+",
             help="A local file; - is standard input and requires --as.")
     )

@@ -43,7 +43,7 @@ def outcome(status: str, *, harmed: bool = False) -> int:
     return OK if status == "completed" and not harmed else FAILED
 
 
-def why(found: Any) -> str:
+def error_in_brackets(found: Any) -> str:
     """Return the service's error message in brackets."""
     told = found.get("error") or {}
     return f" ({told.get('code')}: {told.get('message')})" if told else ""

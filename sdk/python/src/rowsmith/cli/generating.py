@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rowsmith.cli import asking, console, offline, template_files
-from rowsmith.cli.parser import Branch, a_file
+from rowsmith.cli import console, offline, row_options, template_files
+from rowsmith.cli.downloads import fetched
+from rowsmith.cli.parser import Branch, mark_as_file
 from rowsmith.cli.problems import OK, usage
-from rowsmith.cli.watched import fetched
 from rowsmith.cli.work import Work
 from rowsmith.streams import format_of
 
@@ -27,9 +27,9 @@ def add(root: Branch) -> None:
         "Generate rows to standard output or to a file.",
         "Rows are written as they arrive.",
     )
-    a_file(made.add_argument("template", metavar="TEMPLATE", help=asking.TEMPLATE))
+    mark_as_file(made.add_argument("template", metavar="TEMPLATE", help=row_options.TEMPLATE))
     output = "Output file. An existing file is replaced."
-    a_file(made.add_argument("-o", "--output", metavar="FILE", help=output))
+    mark_as_file(made.add_argument("-o", "--output", metavar="FILE", help=output))
     made.add_argument(
         "--offline", action="store_true",
         help="Generate from a template file with the engine on this machine."
@@ -37,17 +37,17 @@ def add(root: Branch) -> None:
     made.add_argument(
         "--vocabulary", metavar="ID", help="With --offline: the vocabulary of an earlier response."
     )
-    asking.add_rows(made)
-    asking.add_format(made)
+    row_options.add_rows(made)
+    row_options.add_format(made)
     made = root.leaf("preview", preview, "Show the first three rows. They do not count toward the quota.")
-    a_file(made.add_argument("template", metavar="TEMPLATE", help=asking.TEMPLATE))
-    asking.add_values(made)
+    mark_as_file(made.add_argument("template", metavar="TEMPLATE", help=row_options.TEMPLATE))
+    row_options.add_values(made)
 
 
 def generate(work: Work) -> int:
     """Make rows."""
     args = work.args
-    asked = {**asking.rows_of(args), **asking.format_of(args)}
+    asked = {**row_options.rows_of(args), **row_options.format_of(args)}
     asked["format"] = args.format or _by_name(args.output) or "json"
     if args.vocabulary and not args.offline:
         raise usage("--vocabulary requires --offline.")
@@ -82,7 +82,7 @@ def _to_output(work: Work, which: Any, asked: Mapping[str, Any]) -> int:
 
 def _offline(work: Work, asked: Mapping[str, Any]) -> int:
     args = work.args
-    if not asking.names_a_file(args.template):
+    if not row_options.names_a_file(args.template):
         raise usage("--offline requires a template file. `rowsmith templates pull` writes template files.")
     made = offline.rows(Path(args.template), asked, args.vocabulary)
     if args.output is None:
@@ -103,9 +103,9 @@ def _counted(pieces: Iterable[bytes], bar: console.Bar) -> Iterable[bytes]:
 
 def _source(work: Work, which: str) -> Any:
     """Return a saved template's ID, or the template in a file."""
-    if asking.names_a_file(which):
+    if row_options.names_a_file(which):
         return template_files.read(Path(which)).body
-    return asking.template_id(work, which)
+    return row_options.template_id(work, which)
 
 
 def _by_name(output: Any) -> Any:
@@ -136,7 +136,7 @@ def _pins(work: Work, headers: Mapping[str, str]) -> None:
 def preview(work: Work) -> int:
     """Show the first three rows."""
     which = _source(work, work.args.template)
-    found = work.api.templates.preview(which, **asking.values_of(work.args))
+    found = work.api.templates.preview(which, **row_options.values_of(work.args))
     if work.console.as_json:
         work.console.result(found)
         return OK

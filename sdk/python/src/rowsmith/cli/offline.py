@@ -134,7 +134,7 @@ def _beside(path: Path) -> Any:
 
     def read(ids: Iterable[str]) -> dict[str, Any]:
         if not files:
-            every = (template_files.tried(one) for one in sorted(path.parent.glob("*.json")))
+            every = (template_files.read_or_none(one) for one in sorted(path.parent.glob("*.json")))
             files.update({one.id: one for one in every if one is not None and one.id})
         empty = {"locale": None, "anchor": None, "quantity": 10}
         return {one: (0, {**empty, **files[one].body}, {}) for one in ids if one in files}

@@ -127,7 +127,7 @@ def walk(
         yield from walk(under, (*path, name))
 
 
-def a_file(action: argparse.Action) -> None:
+def mark_as_file(action: argparse.Action) -> None:
     """Mark an argument as a file name."""
     action.names = FILE  # type: ignore[attr-defined]  # read by the completion of shells
 

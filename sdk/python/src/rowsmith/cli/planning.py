@@ -10,7 +10,7 @@ from typing import Any, Optional
 import rowsmith
 from rowsmith.cli import changes, template_files
 from rowsmith.cli.problems import CLASH, FAILED, NOT_FOUND, Problem, exit_of, lines_of
-from rowsmith.cli.template_files import BODY, File, Seen
+from rowsmith.cli.template_files import BODY, File, KnownVersions
 from rowsmith.error import NotFound, ServiceError
 
 
@@ -65,14 +65,15 @@ class Types:
 
     def same(self, one: str, other: str) -> bool:
         """Return whether two names refer to the same type."""
-        if changes.folded(one) == changes.folded(other):
+        if changes.normalize_type(one) == changes.normalize_type(other):
             return True
         if self._names is None:
             self._names = {}
             for kind in self._api.fields.list():
                 for word in (kind["name"], kind["label"], *kind["aliases"]):
-                    self._names.setdefault(changes.folded(word), kind["name"])
-        return self._names.get(changes.folded(one), one) == self._names.get(changes.folded(other), other)
+                    self._names.setdefault(changes.normalize_type(word), kind["name"])
+        first, second = changes.normalize_type(one), changes.normalize_type(other)
+        return self._names.get(first, one) == self._names.get(second, other)
 
 
 def plan(api: rowsmith.Api, files: Sequence[File]) -> list[Step]:
@@ -80,14 +81,14 @@ def plan(api: rowsmith.Api, files: Sequence[File]) -> list[Step]:
     templates share."""
     types, steps = Types(api), []
     project = api.workspace.me()["project_id"]
-    seen: dict[Path, Seen] = {}
+    seen: dict[Path, KnownVersions] = {}
     for file in files:
         was = _current(api, file, project)
         if was is None:
             steps.append(Step(file, "create"))
             continue
         found = changes.compare(was, file.body, types.same)
-        known = seen.setdefault(file.path.parent, Seen(file.path.parent)).versions.get(was["id"])
+        known = seen.setdefault(file.path.parent, KnownVersions(file.path.parent)).versions.get(was["id"])
         strange = known is not None and known < was["version"]
         steps.append(Step(file, "update" if changes.any_of(found) else "none", was, found, strange))
     targets = [step.was["id"] for step in steps if step.was]
@@ -196,19 +197,19 @@ def _refused(step: Step, error: ServiceError, told: str) -> Problem:
     return Problem(code, text, exit_of(error) or FAILED, [line.strip() for line in more])
 
 
-def written(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
+def write_files(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
     """Write the files as the service now stores them, with the assigned IDs."""
     for step, made in done:
         template_files.write(step.file.path, made)
 
 
-def noted(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
+def record_versions(done: Sequence[tuple[Step, Mapping[str, Any]]]) -> None:
     """Record the versions that the files now correspond to."""
     by_folder: dict[Path, list[Mapping[str, Any]]] = {}
     for step, made in done:
         by_folder.setdefault(step.file.path.parent, []).append(made)
     for folder, templates in by_folder.items():
-        seen = Seen(folder)
+        seen = KnownVersions(folder)
         for one in templates:
             seen.note(one)
         seen.save()

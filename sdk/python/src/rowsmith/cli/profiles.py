@@ -110,7 +110,7 @@ class Way:
     source: str
 
 
-def way(
+def find_access(
     name: Optional[str], project: Optional[str] = None, environ: Optional[Mapping[str, str]] = None
 ) -> Way:
     """Return the settings of a command: from the environment, and from the profile if the environment does

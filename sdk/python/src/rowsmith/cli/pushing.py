@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rowsmith.cli import asking, following
+from rowsmith.cli import following, row_options
 from rowsmith.cli.console import clean
 from rowsmith.cli.parser import Branch, positive
 from rowsmith.cli.problems import OK, usage
-from rowsmith.cli.work import Work, assigned, is_id
+from rowsmith.cli.work import Work, is_id, parse_assignments
 
 
 def add(root: Branch) -> None:
@@ -36,7 +36,7 @@ def add(root: Branch) -> None:
         "--dry-run", action="store_true", help="Show what would be sent for three rows. Nothing is sent."
     )
     following.add_options(made)
-    asking.add_rows(made)
+    row_options.add_rows(made)
     _sending(made.add_argument_group("sending"))
     _add_fill(root)
 
@@ -125,20 +125,20 @@ def _sending(group: Any) -> None:
 
 def request_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the request without its target."""
-    asked: dict[str, Any] = asking.rows_of(args)
+    asked: dict[str, Any] = row_options.rows_of(args)
     plain = ("target", "mode", "on_error", "target_wait_seconds", "canary", "confirm", "before_sql",
              "after_sql", "push_mode", "wrapper_key", "batch_size", "parallel", "rate_per_second")  # fmt: skip
     asked.update({name: getattr(args, name) for name in plain if getattr(args, name) is not None})
     if args.key_column:
         asked["key_columns"] = args.key_column
     if args.map:
-        asked["mapping"] = {field: column or None for field, column in assigned(args.map, "--map").items()}
+        asked["mapping"] = {field: column or None for field, column in parse_assignments(args.map, "--map").items()}
     if args.compute:
-        asked["computed"] = assigned(args.compute, "--compute")
+        asked["computed"] = parse_assignments(args.compute, "--compute")
     if args.create_table:
         asked["create_table"] = True
     for name in ("retry", "request_template"):
-        found = asking.document(args, name, lambda path: Path(path).read_text("utf-8"))
+        found = row_options.document(args, name, lambda path: Path(path).read_text("utf-8"))
         if found is not None:
             asked[name] = found
     return asked
@@ -153,7 +153,7 @@ def push(work: Work) -> int:
         asked["endpoint_id"] = args.to
     else:
         asked["connection_id"] = work.connection(args.to)["id"] if not is_id(args.to, "con") else args.to
-    template = asking.template_id(work, args.template)
+    template = row_options.template_id(work, args.template)
     if args.dry_run:
         return _dry(work, work.api.templates.dry_run(template, **asked))
     begun: Mapping[str, Any] = work.api.templates.push(template, **asked)
@@ -201,7 +201,7 @@ def watched(work: Work, begun: Mapping[str, Any]) -> int:
                 _count(bar, told.get("counts") or told)
         found = api.pushes.get(id)
     counts = found["counts"]
-    text = f"{found['status']}{following.why(found)}: " + ", ".join(
+    text = f"{found['status']}{following.error_in_brackets(found)}: " + ", ".join(
         f"{counts[name]:,} {name}" for name in ("delivered", "failed", "unknown", "pending") if counts[name]
     )
     work.console.result(found, clean(text).rstrip(": "))

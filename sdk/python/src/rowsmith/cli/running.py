@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rowsmith.cli import console, following
 from rowsmith.cli.parser import Branch, natural, positive
 from rowsmith.cli.problems import NOT_FOUND, OK, Problem, usage
-from rowsmith.cli.work import Work, assigned, is_id
+from rowsmith.cli.work import Work, is_id, parse_assignments
 
 if TYPE_CHECKING:
     from rowsmith.follow import Follower, LogLine
@@ -56,7 +56,7 @@ def add(root: Branch) -> None:
 def run(work: Work) -> int:
     """Run a scenario."""
     args, api = work.args, work.api
-    params = assigned(args.param, "--param")
+    params = parse_assignments(args.param, "--param")
     scenario = args.scenario if is_id(args.scenario, "scn") else work.scenario(args.scenario)["id"]
     begun: Mapping[str, Any] = api.runs.start(scenario, params)
     id = begun["id"]
@@ -75,7 +75,7 @@ def run(work: Work) -> int:
 
 def _ended(work: Work, found: Mapping[str, Any]) -> int:
     code = "" if found["exit_code"] is None else f", exit code {found['exit_code']}"
-    message = f"{found['id']}: {found['status']}{code}{following.why(found)}"
+    message = f"{found['id']}: {found['status']}{code}{following.error_in_brackets(found)}"
     if work.console.as_json:
         work.console.result(found)
     else:

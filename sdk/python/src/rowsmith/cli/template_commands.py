@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rowsmith.cli import asking, changes, planning, template_files
-from rowsmith.cli.parser import Branch, a_file, positive
+from rowsmith.cli import changes, planning, row_options, template_files
+from rowsmith.cli.parser import Branch, mark_as_file, positive
 from rowsmith.cli.problems import CHANGES, OK
-from rowsmith.cli.template_files import Seen
+from rowsmith.cli.template_files import KnownVersions
 from rowsmith.cli.work import Work
 
 FOLDER = "templates"
@@ -32,7 +32,7 @@ def add(root: Branch) -> None:
         "CSV, JSON, NDJSON, XLSX, SQL, JSON Schema, OpenAPI, Avro, .proto. Several tables become related "
         "templates.",
     )
-    a_file(made.add_argument("file", metavar="FILE", help="The file to read."))
+    mark_as_file(made.add_argument("file", metavar="FILE", help="The file to read."))
     made.add_argument("--format", default="auto", metavar="NAME",
         help="File format. Default: detected automatically.")
     made.add_argument("--look", action="store_true", help="Show what would be created. Nothing is created.")
@@ -52,7 +52,7 @@ def add(root: Branch) -> None:
     made.add_argument(
         "template", metavar="TEMPLATE", nargs="*", help="IDs or names. Default: all templates of the project."
     )
-    a_file(made.add_argument("-d", "--dir", metavar="FOLDER", default=FOLDER, help=f"Where to: ./{FOLDER}."))
+    mark_as_file(made.add_argument("-d", "--dir", metavar="FOLDER", default=FOLDER, help=f"Where to: ./{FOLDER}."))
     made = under.leaf(
         "plan", plan, "Show what files would change. Exit status 0: no changes, 2: changes."
     )
@@ -77,7 +77,7 @@ def add(root: Branch) -> None:
 
 def _files(made: Any) -> None:
     message = f"Files, or folders of files. Default: ./{FOLDER}."
-    a_file(made.add_argument("file", metavar="FILE", nargs="*", default=[FOLDER], help=message))
+    mark_as_file(made.add_argument("file", metavar="FILE", nargs="*", default=[FOLDER], help=message))
 
 
 def listed(work: Work) -> int:
@@ -90,7 +90,7 @@ def listed(work: Work) -> int:
 def get(work: Work) -> int:
     """A template."""
     args = work.args
-    found = work.api.templates.get(asking.template_id(work, args.template), args.version)
+    found = work.api.templates.get(row_options.template_id(work, args.template), args.version)
     work.console.result(found, template_files.text_of(found).rstrip("\n"))
     return OK
 
@@ -113,7 +113,7 @@ def import_(work: Work) -> int:
 def diff(work: Work) -> int:
     """Versions compared."""
     args = work.args
-    one = asking.template_id(work, args.template)
+    one = row_options.template_id(work, args.template)
     to = args.to or work.api.templates.get(one)["version"]
     found = work.api.templates.diff(one, args.start or max(1, to - 1), to=to)
     told = changes.lines(found)
@@ -128,8 +128,8 @@ def pull(work: Work) -> int:
     if not args.template:
         wanted = list(work.api.templates.list())
     folder.mkdir(parents=True, exist_ok=True)
-    there = [one for one in map(template_files.tried, sorted(folder.glob("*.json"))) if one is not None]
-    told, seen = [], Seen(folder)
+    there = [one for one in map(template_files.read_or_none, sorted(folder.glob("*.json"))) if one is not None]
+    told, seen = [], KnownVersions(folder)
     for one in wanted:
         path = template_files.path_for(one, folder, there)
         changed = template_files.write(path, one)
@@ -144,7 +144,7 @@ def pull(work: Work) -> int:
 
 
 def _steps(work: Work) -> list[planning.Step]:
-    files = template_files.found_in([Path(one) for one in work.args.file])
+    files = template_files.read_all([Path(one) for one in work.args.file])
     return planning.plan(work.api, files)
 
 
@@ -177,8 +177,8 @@ def apply(work: Work) -> int:
         return OK
     done = planning.apply(work.api, steps)
     if not args.no_write:
-        planning.written(done)
+        planning.write_files(done)
     same = [(step, step.was) for step in steps if step.action == "none" and step.was is not None]
-    planning.noted([*done, *same])
+    planning.record_versions([*done, *same])
     _show(work, steps, done=True)
     return OK

@@ -72,7 +72,7 @@ VOLATILE: Final = frozenset(
 """Response keys that are not part of the template."""
 
 
-def tried(path: Path) -> Optional[File]:
+def read_or_none(path: Path) -> Optional[File]:
     """Read a file, or return None if it is not a template."""
     try:
         return read(path)
@@ -80,7 +80,7 @@ def tried(path: Path) -> Optional[File]:
         return None
 
 
-def found_in(paths: Iterable[Path]) -> list[File]:
+def read_all(paths: Iterable[Path]) -> list[File]:
     """Return the given files, and all `*.json` files in the given folders. Raise Problem with all files that
     cannot be read."""
     files: list[File] = []
@@ -175,7 +175,7 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
             file.write(piece)
 
 
-class Seen:
+class KnownVersions:
     """Return the version of each template in a folder, as this clone last saw it."""
 
     def __init__(self, folder: Path) -> None:

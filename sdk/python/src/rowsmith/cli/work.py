@@ -29,7 +29,7 @@ class Work:
     def api(self) -> rowsmith.Api:
         """Return the API client, which is created at first use."""
         if self._api is None:
-            found = profiles.way(self.args.profile, self.args.project)
+            found = profiles.find_access(self.args.profile, self.args.project)
             if self.args.profile and found.source == "the environment":
                 self.console.note(f"The environment variables take precedence over the profile {self.args.profile}.")
             self._api = rowsmith.Api(found.key, found.url, found.project)
@@ -60,7 +60,7 @@ class Work:
         if is_id(which, prefix):
             found: Mapping[str, Any] = resource.get(which)
             return found
-        return chosen(kind, which, resource.list(q=which), resource.list)
+        return find_by_name(kind, which, resource.list(q=which), resource.list)
 
 
 def is_id(text: str, prefix: str = "") -> bool:
@@ -68,7 +68,7 @@ def is_id(text: str, prefix: str = "") -> bool:
     return _ID.fullmatch(text) is not None and text.startswith(prefix)
 
 
-def chosen(kind: str, name: str, near: Pages[Any], every: Any) -> Mapping[str, Any]:
+def find_by_name(kind: str, name: str, near: Pages[Any], every: Any) -> Mapping[str, Any]:
     """Return the object with exactly this name. Raise Problem if there is none or more than one."""
     found = [one for one in near if one["name"] == name]
     if len(found) == 1:
@@ -91,7 +91,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f' Did you mean "{by_fold[close[0]]}"?' if close else ""
 
 
-def assigned(texts: Optional[Iterable[str]], option: str) -> dict[str, str]:
+def parse_assignments(texts: Optional[Iterable[str]], option: str) -> dict[str, str]:
     """Parse `["A=b"]` as a dictionary. Raise Problem for an entry without `=`."""
     made = {}
     for text in texts or ():

@@ -19,9 +19,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 from rowsmith import Api, ServiceError
-from rowsmith_mcp.cutting import TooLarge, compact, fitted, scrubbed
-from rowsmith_mcp.door import Door
-from rowsmith_mcp.told import told
+from rowsmith_mcp.callers import ToolContext
+from rowsmith_mcp.error_text import error_text
+from rowsmith_mcp.truncation import TooLarge, compact, fit_to_limit, without_keys
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Work:
     """The context of a tool: the API client of the caller, and the connection it came through."""
 
     api: Api
-    door: Door
+    context: ToolContext
 
 
 Function = Callable[..., Mapping[str, Any]]
@@ -45,7 +45,7 @@ class Tool:
     annotations: ToolAnnotations
 
 
-class Box:
+class Registry:
     """Tools of one family, in their listed order."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Box:
         return keep
 
 
-def offer(server: MCPServer[Any], tool: Tool, door: Door) -> None:
+def offer(server: MCPServer[Any], tool: Tool, context: ToolContext) -> None:
     """Register a tool with the server."""
     signature = inspect.signature(tool.function, eval_str=True)
     _, *given = signature.parameters.values()
@@ -102,10 +102,10 @@ def offer(server: MCPServer[Any], tool: Tool, door: Door) -> None:
     @functools.wraps(tool.function)
     async def call(**arguments: Any) -> CallToolResult:
         def work() -> dict[str, Any]:
-            with door.api() as api:
-                return result_of(tool.function(Work(api, door), **arguments), door.caller.key)
+            with context.api() as api:
+                return result_of(tool.function(Work(api, context), **arguments), context.caller.key)
 
-        return answered(await anyio.to_thread.run_sync(guarded(work, door), abandon_on_cancel=True))
+        return answered(await anyio.to_thread.run_sync(guarded(work, context), abandon_on_cancel=True))
 
     shape = Annotated[CallToolResult, signature.return_annotation]
     call.__signature__ = signature.replace(parameters=given, return_annotation=shape)  # type: ignore[attr-defined]
@@ -121,14 +121,14 @@ def offer(server: MCPServer[Any], tool: Tool, door: Door) -> None:
     )
 
 
-def guarded(work: Callable[[], Any], door: Door) -> Callable[[], Any]:
+def guarded(work: Callable[[], Any], context: ToolContext) -> Callable[[], Any]:
     """Wrap a function: errors of the service become ToolError, and no text contains the key."""
 
     def guard() -> Any:
         try:
             return work()
         except ServiceError as error:
-            raise ToolError(scrubbed(told(error), door.caller.key)) from None
+            raise ToolError(without_keys(error_text(error), context.caller.key)) from None
         except TooLarge:
             raise ToolError("The result is too large. Request less data.") from None
 
@@ -137,7 +137,7 @@ def guarded(work: Callable[[], Any], door: Door) -> Callable[[], Any]:
 
 def result_of(answer: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return the result without keys and within the size limit."""
-    return fitted(scrubbed(answer, key))
+    return fit_to_limit(without_keys(answer, key))
 
 
 def answered(result: dict[str, Any]) -> CallToolResult:

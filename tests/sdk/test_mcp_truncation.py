@@ -15,7 +15,7 @@ from webapp.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "sdk" / "mcp" / "src"))
 
-cutting: ModuleType = importlib.import_module("rowsmith_mcp.cutting")
+truncation: ModuleType = importlib.import_module("rowsmith_mcp.truncation")
 rest: ModuleType = importlib.import_module("rowsmith_mcp.rest")
 KEY = "rws_KCkWBxAZJY2hAbCd_" + "a1" * 22
 PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=60).map(lambda text: text * 20)
@@ -27,17 +27,17 @@ VALUES = PLAIN | ROWS | st.dictionaries(st.sampled_from("xyz"), ROWS | PLAIN)
 @given(st.dictionaries(st.sampled_from(["rows", "name", "more"]), VALUES), st.integers(1000, 8_000))
 def test_no_answer_is_heavier_than_the_limit(answer: dict, limit: int):
     try:
-        cut = cutting.fitted(answer, limit)
-    except cutting.TooLarge:
+        cut = truncation.fit_to_limit(answer, limit)
+    except truncation.TooLarge:
         return
-    assert cutting.weight(cut) <= limit
-    if cutting.weight(answer) <= limit:
+    assert truncation.size_of_result(cut) <= limit
+    if truncation.size_of_result(answer) <= limit:
         assert cut == answer, "what fits is not touched"
 
 
 def test_texts_are_shortened_before_rows_are_dropped_and_both_are_reported():
     rows = [{"n": n, "text": "x" * 2000} for n in range(50)]
-    cut = cutting.fitted({"rows": rows})
+    cut = truncation.fit_to_limit({"rows": rows})
     assert [row["n"] for row in cut["rows"]] == list(range(len(cut["rows"])))
     assert 0 < len(cut["rows"]) < 50
     assert cut["rows"][0]["text"].endswith("… (cut, 2000 characters)")
@@ -48,14 +48,14 @@ def test_texts_are_shortened_before_rows_are_dropped_and_both_are_reported():
 def test_the_answer_that_was_given_is_left_as_it_is():
     answer = {"rows": [{"text": "x" * 5000}] * 50, "notes": ["one"]}
     before = json.dumps(answer)
-    assert cutting.fitted(answer)["notes"][0] == "one"
+    assert truncation.fit_to_limit(answer)["notes"][0] == "one"
     assert json.dumps(answer) == before
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.text(max_size=3000), st.integers(10, 500))
 def test_a_head_is_the_longest_beginning_that_has_room(text: str, room: int):
-    found = cutting.head(text, room)
+    found = truncation.head(text, room)
     assert text.startswith(found)
     assert len(json.dumps(found, ensure_ascii=False).encode()) <= room
     if found != text:
@@ -66,7 +66,7 @@ def test_a_head_is_the_longest_beginning_that_has_room(text: str, room: int):
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text(max_size=200), max_size=40), st.integers(0, 20), st.integers(20, 2000))
 def test_a_tail_is_the_last_lines_in_their_order(lines: list[str], count: int, room: int):
-    found = cutting.tail(lines, count, room)
+    found = truncation.tail(lines, count, room)
     assert len(found) <= count
     assert sum(len(json.dumps(line, ensure_ascii=False).encode()) for line in found) <= room
     if len(found) > 1:
@@ -77,15 +77,15 @@ def test_a_tail_is_the_last_lines_in_their_order(lines: list[str], count: int, r
     "value", [KEY, f"key {KEY}.", {"a": [KEY]}, {KEY: 1}, ("x", {"y": f"export K={KEY}"}), "the secret word"]
 )
 def test_no_key_is_in_a_result(value: object):
-    told = json.dumps(cutting.scrubbed({"value": value}, "the secret word"))
+    told = json.dumps(truncation.without_keys({"value": value}, "the secret word"))
     assert KEY not in told
     assert "secret word" not in told
-    assert cutting.HIDDEN in told
+    assert truncation.HIDDEN in told
 
 
 def test_a_column_that_is_not_a_key_is_kept():
     value = {"id": "tpl_01M8131GG5ZQAKHFVNEF239GPV", "n": 1, "text": "rws_ is how keys begin", "none": None}
-    assert cutting.scrubbed(value) == value
+    assert truncation.without_keys(value) == value
 
 
 def test_the_command_for_all_rows_quotes_what_a_shell_would_read():

@@ -9,7 +9,7 @@ from typing import Any, Final, Optional
 
 from rowsmith.cli.parser import natural, positive
 from rowsmith.cli.problems import usage
-from rowsmith.cli.work import Work, assigned, is_id
+from rowsmith.cli.work import Work, is_id, parse_assignments
 
 FORMATS: Final = ("json", "csv", "sql", "xlsx", "ndjson", "parquet")
 TEMPLATE: Final = (
@@ -88,7 +88,7 @@ def rows_of(args: argparse.Namespace) -> dict[str, Any]:
     asked = {"count": args.count, "offset": args.offset, **values_of(args)}
     if args.rows:
         asked["rows"] = {}
-        for name, value in assigned(args.rows, "--rows").items():
+        for name, value in parse_assignments(args.rows, "--rows").items():
             if not value.isdigit():
                 raise usage(f"--rows requires TEMPLATE=N, not {name}={value}.")
             asked["rows"][name] = int(value)
@@ -99,7 +99,7 @@ def values_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the part of a request that values depend on."""
     asked = {"seed": args.seed, "now": args.now, "locale": args.locale}
     if args.set:
-        asked["overrides"] = {name: value_of(text) for name, text in assigned(args.set, "--set").items()}
+        asked["overrides"] = {name: value_of(text) for name, text in parse_assignments(args.set, "--set").items()}
     return {key: value for key, value in asked.items() if value is not None}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rowsmith.error import ServiceError, ValidationError
-from rowsmith_mcp.bounds import MAX_FAULTS
+from rowsmith_mcp.limits import MAX_FAULTS
 
 _NEXT = {
     "unauthenticated": "The API key was rejected; only the user can set another one.",
@@ -18,7 +18,7 @@ _NEXT = {
 }
 
 
-def told(error: ServiceError) -> str:
+def error_text(error: ServiceError) -> str:
     """Return one line about what happened, one line per error, what to do next, and the request ID."""
     lines = [f"{error.code}: {error.message or 'The call failed.'}"]
     faults = error.fields if isinstance(error, ValidationError) else []

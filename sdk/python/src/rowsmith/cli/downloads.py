@@ -12,7 +12,7 @@ from rowsmith.wire.answer import Answer
 from rowsmith.wire.retry import Retries
 
 
-class Watched:
+class ProgressResponse:
     """A response with the interface that `rowsmith.streams.saved` reads."""
 
     def __init__(self, answer: Answer, bar: Bar) -> None:
@@ -26,7 +26,7 @@ class Watched:
         if length and length.isdigit():
             bar.total = int(length)
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> ProgressResponse:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -48,7 +48,7 @@ def fetched(
     def again(headers: Mapping[str, str]) -> Any:
         answer = open(headers)
         last.update(answer.headers.items())
-        return Watched(answer, bar)
+        return ProgressResponse(answer, bar)
 
     saved(again, path, retries)
     return last

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rowsmith import Api
 from rowsmith.wire.address import parse
-from rowsmith_mcp import bounds
+from rowsmith_mcp import limits
 from rowsmith_mcp.plans import Plans, owner_of
 from rowsmith_mcp.settings import Settings
 
@@ -37,7 +37,7 @@ def caller_of(headers: Mapping[str, str]) -> Caller | None:
 
 
 @dataclass(frozen=True)
-class Door:
+class ToolContext:
     """The context of tools: the API client of the current caller, and the plans of all callers."""
 
     settings: Settings
@@ -70,10 +70,10 @@ class Door:
             self.caller.key,
             self.settings.url,
             self.caller.project or None,
-            retries=bounds.RETRIES,
-            longest_wait=bounds.LONGEST_WAIT_SECONDS,
-            timeout=bounds.CALL_SECONDS,
-            total_timeout=bounds.TOTAL_SECONDS,
+            retries=limits.RETRIES,
+            longest_wait=limits.LONGEST_WAIT_SECONDS,
+            timeout=limits.CALL_SECONDS,
+            total_timeout=limits.TOTAL_SECONDS,
             ca_file=self.settings.ca_file or None,
         )
         with made:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rowsmith_mcp.bounds import MAX_RESULT_BYTES, MAX_TEXT_BYTES
+from rowsmith_mcp.limits import MAX_RESULT_BYTES, MAX_TEXT_BYTES
 
 ENVELOPE: Final = 400
 """Bytes of a result that are not content: the protocol's own keys, and space for a note."""
@@ -27,7 +27,7 @@ class TooLarge(Exception):
     """A result that is too large even after cutting."""
 
 
-def weight(value: Any) -> int:
+def size_of_result(value: Any) -> int:
     """Return the size in bytes of a result on the wire, which contains it as structured content and as text."""
     once = compact(value)
     return len(once.encode()) + len(json.dumps(once, ensure_ascii=False).encode()) + ENVELOPE
@@ -38,7 +38,7 @@ def compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def fitted(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> dict[str, Any]:
+def fit_to_limit(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> dict[str, Any]:
     """Return a result of at most `limit` bytes. Its `notes` say what was cut. Raises TooLarge if that is not
     possible.
 
@@ -46,19 +46,19 @@ def fitted(answer: Mapping[str, Any], limit: int = MAX_RESULT_BYTES) -> dict[str
     ones.
     """
     whole = json.loads(compact(answer))
-    if weight(whole) <= limit:
+    if size_of_result(whole) <= limit:
         return dict(whole)
     made = whole
     for chars in STRINGS:
         made = _noted(whole, *_shortened(whole, chars))
-        if weight(made) <= limit:
+        if size_of_result(made) <= limit:
             return made
     made = _without_ends(made, limit)
     for chars in HARDER:
-        if weight(made) <= limit:
+        if size_of_result(made) <= limit:
             return made
         made = _noted(made, *_shortened(made, chars))
-    if weight(made) > limit:
+    if size_of_result(made) > limit:
         raise TooLarge
     return made
 
@@ -90,7 +90,7 @@ def tail(lines: list[str], count: int, room: int = MAX_TEXT_BYTES) -> list[str]:
     return kept[::-1]
 
 
-def scrubbed(value: Any, *known: str) -> Any:
+def without_keys(value: Any, *known: str) -> Any:
     """Remove API keys from every text: the given ones, and anything with the pattern of a key."""
     if isinstance(value, str):
         for one in known:
@@ -98,9 +98,9 @@ def scrubbed(value: Any, *known: str) -> Any:
                 value = value.replace(one, HIDDEN)
         return KEY.sub(HIDDEN, value)
     if isinstance(value, Mapping):
-        return {scrubbed(name, *known): scrubbed(one, *known) for name, one in value.items()}
+        return {without_keys(name, *known): without_keys(one, *known) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [scrubbed(one, *known) for one in value]
+        return [without_keys(one, *known) for one in value]
     return value
 
 
@@ -133,7 +133,7 @@ def _without_ends(answer: dict[str, Any], limit: int) -> dict[str, Any]:
     """Shorten the largest lists of a result from their end until it fits, or until they are empty."""
     made = json.loads(compact(answer))
     lengths: dict[Path, int] = {}
-    while (now := weight(made)) > limit:
+    while (now := size_of_result(made)) > limit:
         path, found = _heaviest(made, ())
         if not found:
             break
