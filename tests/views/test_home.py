@@ -122,7 +122,7 @@ def test_viewers_are_not_offered_what_they_may_not_do(app, cast):
 
 def test_search_for_many_words_that_nearly_match_long_names_does_not_occupy_the_process(monkeypatch):
     compared = 0
-    nearly = search.catalogue.nearly
+    nearly = search.catalogue.is_near_match
 
     def counted(typed: str, word: str) -> bool:
         nonlocal compared
