@@ -77,8 +77,10 @@ def _store(work: Lease, order: Order, output: Stream, key: str, digest: Digest) 
     size = store.put(key, digest)
     try:
         seen: dict[str, Any] = {"leaks": output.leaks} if output.leaks else {}
-        work.finish(rows_done=output.rows_made, bytes=size, sha256=digest.sha256, storage_key=key, **seen)
-        metrics.count("rows_generated", output.rows_made, format=order.recipe.format.name)
+        work.finish(
+            rows_done=output.rows_generated, bytes=size, sha256=digest.sha256, storage_key=key, **seen
+        )
+        metrics.count("rows_generated", output.rows_generated, format=order.recipe.format.name)
     except BaseException:
         store.delete(key)
         raise
@@ -96,6 +98,6 @@ def _with_progress(
         with app.app_context():
             work.check()
             if time.monotonic() - saved_at >= limits.EXPORT_PROGRESS_SECONDS:
-                save_progress(rows_done=output.rows_made)
+                save_progress(rows_done=output.rows_generated)
                 saved_at = time.monotonic()
         yield piece

@@ -80,7 +80,7 @@ class Channel:
         self._sock = sock
         self._cfg = cfg
         self.handshaking: bool = cfg.is_ssl
-        self.holds = True
+        self.buffers = True
         self.reads_on = False  # the thread receives the rest of a large body
         self.outgoing = bytearray()
         self._poll: Any = None
@@ -137,7 +137,7 @@ class Channel:
             return
         with memoryview(data) as view:
             self.outgoing += view[sent:]
-        if not self.holds:
+        if not self.buffers:
             self._flush_while_fast()
 
     @contextmanager
@@ -149,7 +149,7 @@ class Channel:
         finally:
             self._is_corked = False
         self.flush()
-        if self.outgoing and not self.holds:
+        if self.outgoing and not self.buffers:
             self._flush_while_fast()
 
     def flush(self) -> int:
@@ -289,7 +289,7 @@ class Connection:
         self.address = client_address(client)
         self.timeout = 0.0
         self.state = State.READ
-        self.keeps = True  # whether it stays open once everything is sent
+        self.keep_alive = True  # whether it stays open once everything is sent
         self.lingers = False  # closed by the server, which waits a moment for the client to do so
         self.has_slot = False
         self.sending: MinimumRate | None = None

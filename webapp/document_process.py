@@ -172,7 +172,7 @@ def _exchange(
     with connection:
         connection.settimeout(elapsed)
         with worker_end:
-            if not _server.ask(module, [worker_end.fileno(), document]):
+            if not _server.fork(module, [worker_end.fileno(), document]):
                 text = "The process that reads documents could not be started."
                 raise ApiError("unavailable", text, headers={"Retry-After": "5"})
         answer = bytearray()

@@ -48,7 +48,7 @@ class ForkServer:
         atexit.register(self.stop)
         os.register_at_fork(after_in_child=self._close_in_child)
 
-    def ask(self, module: str, descriptors: list[int]) -> bool:
+    def fork(self, module: str, descriptors: list[int]) -> bool:
         """Make the server import `module` and fork a process that gets the descriptors. Returns False if it
         cannot start."""
         with self._lock:

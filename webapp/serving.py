@@ -156,7 +156,7 @@ class Worker(ThreadWorker):
                 if not conn.flush():
                     conn.state = State.WRITE
                     return
-                if not conn.keeps:
+                if not conn.keep_alive:
                     conn.state = State.CLOSED
                     return
                 if stays and not conn.started and self.has_spare_threads():
@@ -164,10 +164,10 @@ class Worker(ThreadWorker):
                 conn.state = conn.advance()
                 if conn.state is not State.READY or not self.can_read(conn):
                     return
-                conn.sock.holds = stays = True
+                conn.sock.buffers = stays = True
                 req = None
                 req = next(conn.parser)
-                conn.keeps = self.handle_request(req, conn) and _is_at_next_request(conn)
+                conn.keep_alive = self.handle_request(req, conn) and _is_at_next_request(conn)
                 self.leave_slot(conn)
         except (StopIteration, errors.NoMoreData):
             self.log.debug("The client closed its connection.")
@@ -186,7 +186,7 @@ class Worker(ThreadWorker):
             self.handle_error(req, conn.sock, conn.client, exc)
         finally:
             self.leave_slot(conn)
-        conn.keeps = False
+        conn.keep_alive = False
         conn.state = State.WRITE if conn.sock.outgoing else State.CLOSED
 
     def has_spare_threads(self) -> bool:
@@ -382,7 +382,7 @@ class Worker(ThreadWorker):
             if client.handshaking:
                 client.send_without_tls(response)
             else:
-                client.holds = True
+                client.buffers = True
                 client.sendall(response)
         except OSError:
             self.log.debug("request %s: the refusal could not be sent", request_id)
@@ -467,7 +467,7 @@ class Response(gunicorn_wsgi.Response):
             HTTPStatus.NOT_MODIFIED,
         )
         is_small = self.response_length is not None and self.response_length <= limits.WEB_ANSWER_BYTES
-        self.sock.holds = is_empty or is_small
+        self.sock.buffers = is_empty or is_small
         if self.sock.reads_on and (self.body is None or not self.body.is_read):
             self.force_close()  # the rest of a large body that is rejected is not received
         return write

@@ -98,8 +98,8 @@ class Caller:
         self.sending = channel.sending(writing, control)
         self._probing = probing and not self.sending.together
         self._resent = resent if resent is not None and resent.table == place else None
-        self._sending_again = (
-            channel.sending(replace(writing, again=True), control) if self._resent else self.sending
+        self._resending = (
+            channel.sending(replace(writing, is_retry=True), control) if self._resent else self.sending
         )
         self._app = application()
         self._last_failure: Bad | None = None
@@ -160,7 +160,7 @@ class Caller:
         # Rows that may have been sent before may already exist in the target, or be deleted.
         resent = self._resent
         was_sent = resent is not None and resent.first <= chunk.last and chunk.first <= resent.last
-        sending, ended = self._sending_again if was_sent else self.sending, []
+        sending, ended = self._resending if was_sent else self.sending, []
         self.book.intend(chunk, [])
         try:
             if len(sendable):

@@ -269,7 +269,7 @@ class Runner:
             push.kind == "push"
             and self.order.transactions
             and not self.order.canary
-            and bool(self.order.ask.get("skip_faulty_tables"))
+            and bool(self.order.body.get("skip_faulty_tables"))
             and self.book.reach(place) is None
         )
         if trial:
@@ -408,7 +408,11 @@ class Runner:
         the template has no more rows.
         """
         push, table = self.order.push, self.order.tables[place]
-        if push.kind != "push" or not self.order.ask.get("skip_faulty_tables") or not self.order.transactions:
+        if (
+            push.kind != "push"
+            or not self.order.body.get("skip_faulty_tables")
+            or not self.order.transactions
+        ):
             return False
         if table.spec.get("bad"):  # its rows are supposed to be rejected
             return False
@@ -541,7 +545,7 @@ class Runner:
             found = [
                 (item.id, Chunk(**item.unsettled)) for item in read.unsettled(own, retry) if item.unsettled
             ]
-        again = self.order.ask.get("again") or {}
+        again = self.order.body.get("again") or {}
         for push_id, chunk in found:
             arrived = session.commit_outcome(self.order.tables[chunk.table].entity(session), chunk.proof)
             with self.work.transaction() as own:
@@ -621,7 +625,7 @@ def _reason(error: ConnectorError) -> tuple[str, str]:
 def _ends_only_its_table(order: Order, error: ConnectorError) -> bool:
     """Whether an error while a table is sent ends that table, and the push continues with the others."""
     is_single = len(order.tables) == 1 or order.push.kind == "undo"
-    return _is_permanent(error) and not is_single and order.ask.get("on_error", "continue") == "continue"
+    return _is_permanent(error) and not is_single and order.body.get("on_error", "continue") == "continue"
 
 
 def _message_of(error: Exception) -> str:
@@ -641,7 +645,7 @@ class Steps:
 
     def statements(self, which: str) -> None:
         """Run `before_sql` or `after_sql`, each statement once. Raises target_failed."""
-        for place, statement in enumerate(self.order.ask.get(which) or ()):
+        for place, statement in enumerate(self.order.body.get(which) or ()):
             name, label = f"{which}:{place}", f"{which}, statement {place + 1}"
             state = self.book.step(name)
             if state == "done":

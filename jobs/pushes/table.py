@@ -121,7 +121,7 @@ class Sender:
         self.entity = writing.entity
         self._new_target = partial(session.target, writing)
         self._chunks_to_repeat = 0 if order.transactions else again
-        self.target = session.target(replace(writing, again=self._chunks_to_repeat > 0))
+        self.target = session.target(replace(writing, is_retry=self._chunks_to_repeat > 0))
         self._last_failure: Bad | None = None
         self._same_failures: int | None = (
             0 if order.stops_when_all_fail and book.reach(place) is None else None
@@ -262,7 +262,9 @@ class Sender:
 
     def _keep_keys(self, part: Part, captured: pa.RecordBatch | None) -> None:
         """Store the keys that the target generated, and those that refer to rows of other tables as they were sent."""
-        keys: dict[str, pa.Array] = {name: decoded(part.batch.column(name)) for name in self.table.kept}
+        keys: dict[str, pa.Array] = {
+            name: decoded(part.batch.column(name)) for name in self.table.stored_columns
+        }
         if captured is not None and self.table.capture:
             keys |= dict(zip(captured.schema.names, captured.columns, strict=True))
         if keys:

@@ -50,7 +50,7 @@ def arguments(spec: SandboxSpec, mode: Mode, files: dict[str, int], info: int) -
     descriptor that receives the pid of the namespace's first process."""
     out = ["--die-with-parent", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
            "--unshare-cgroup-try", "--hostname", "scenario", "--info-fd", str(info), "--clearenv"]  # fmt: skip
-    if not mode.own_user:
+    if not mode.separate_user:
         out += ["--unshare-user", "--uid", str(INSIDE_USER), "--gid", str(INSIDE_USER)]
     for power in _POWERS:
         out += ["--cap-add", power]
@@ -279,7 +279,7 @@ def other_processes(mode: Mode) -> int:
     major, minor = (
         int("".join(filter(str.isdigit, part)) or 0) for part in platform.release().split(".")[:2]
     )
-    if mode.own_user or (mode.name == "bubblewrap" and (major, minor) >= (5, 14)):
+    if mode.separate_user or (mode.name == "bubblewrap" and (major, minor) >= (5, 14)):
         return 0
     own_user, count = os.getuid(), 0
     for entry in os.scandir("/proc"):

@@ -168,7 +168,7 @@ def _plan(
     env = sandbox_spec.variables(spec, str(home), str(home / ".tmp"))
     if restricted:  # one query per call on a connected socket, since others are blocked (resolv.conf(5))
         env.setdefault("RES_OPTIONS", "single-request")
-    notified_calls = _CONNECTING if mode.own_user else (*_CONNECTING, *_SIGNALLING)
+    notified_calls = _CONNECTING if mode.separate_user else (*_CONNECTING, *_SIGNALLING)
     families = [seccomp.AF_UNIX]
     if spec.network != "none":
         families += [seccomp.AF_INET, seccomp.AF_INET6]

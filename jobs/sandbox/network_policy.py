@@ -53,7 +53,7 @@ class Pending:
     """A connection in progress. `made`: the socket; it replaces the program's socket if `fresh`."""
 
     notification: Notification
-    made: socket.socket
+    socket: socket.socket
     fresh: bool
     close_on_exec: bool
     blocking: bool
@@ -98,7 +98,7 @@ class Connections:
         if pending is None:
             return False
         self._forget(descriptor)
-        self._finish(pending, pending.made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+        self._finish(pending, pending.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
         return True
 
     def tick(self) -> None:
@@ -114,7 +114,7 @@ class Connections:
         """Close connections in progress."""
         for descriptor, pending in self._pending.items():
             self._forget(descriptor)
-            pending.made.close()
+            pending.socket.close()
         self._pending.clear()
         self.sockets.close()
 
@@ -276,19 +276,19 @@ class Connections:
 
     def _finish(self, pending: Pending, error: int) -> None:
         seccomp.respond(self.listener, pending.notification, self._settle(pending, error))
-        pending.made.close()
+        pending.socket.close()
 
     def _settle(self, pending: Pending, error: int) -> int:
         """Install the socket if it is connected, or if the caller does not wait for the connection."""
         if pending.blocking:
-            os.set_blocking(pending.made.fileno(), True)
+            os.set_blocking(pending.socket.fileno(), True)
         is_usable = error == 0 or (error == errno.EINPROGRESS and not pending.blocking)
         if pending.fresh and is_usable:
-            self._outside.add(_cookie(pending.made))
+            self._outside.add(_cookie(pending.socket))
             if not seccomp.inject_descriptor(
                 self.listener,
                 pending.notification,
-                pending.made.fileno(),
+                pending.socket.fileno(),
                 close_on_exec=pending.close_on_exec,
             ):
                 return errno.EINTR

@@ -85,7 +85,7 @@ class Mode:
     why: str
     bwrap: str = ""
     """Path of bubblewrap, in that mode."""
-    own_user: bool = False
+    separate_user: bool = False
     """Each program gets a separate user id, because we are root."""
     notify: bool = False
     """The kernel notifies us before a program connects."""

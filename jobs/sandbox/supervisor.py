@@ -70,7 +70,7 @@ class Supervisor(threading.Thread):
         self.failure: BaseException | None = None
         self._output = os.dup(output)
         self._orders, self._order = os.pipe()
-        self._begun = self._measured = 0.0
+        self._start_time = self._measured = 0.0
         self._network = NetworkPolicy(spec, mode)
 
     def run(self) -> None:
@@ -78,7 +78,7 @@ class Supervisor(threading.Thread):
         spec, mode, network = self.spec, self.mode, self._network
         program: BubblewrapProcess | LandlockProcess
         try:
-            user = user_id() if mode.own_user else None
+            user = user_id() if mode.separate_user else None
             if user is not None:
                 os.chown(spec.outputs, user, user)
                 make_readable(spec.code)
@@ -128,13 +128,13 @@ class Supervisor(threading.Thread):
         poll.register(handle, select.POLLIN)
         poll.register(self._orders, select.POLLIN)
         self._network.open(program, poll)
-        self._begun = time.monotonic()
-        look = self._begun
+        self._start_time = time.monotonic()
+        look = self._start_time
         try:
             while self.stopped_by is None:
                 now = time.monotonic()
                 if now >= look:
-                    self.stopped_by = self._exceeded_limit(program, now - self._begun)
+                    self.stopped_by = self._exceeded_limit(program, now - self._start_time)
                     self._network.tick()
                     near = self.usage.memory_bytes > self.spec.caps.memory_bytes // 2
                     pause = _NEAR_SECONDS if near else _LOOK_SECONDS

@@ -201,7 +201,7 @@ class EnvironmentCache:
         parts += [requirements.base_python(), client.hexdigest()]
         return self.folder / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
-    def is_being_made(self, lock: str) -> bool:
+    def is_being_built(self, lock: str) -> bool:
         """Return whether another process is creating the environment for a lock."""
         try:
             handle = os.open(self.place(lock).with_suffix(_LOCK), os.O_RDWR)
@@ -287,7 +287,7 @@ class EnvironmentCache:
                 alive=alive,
             )
             if not done.ok:
-                raise EnvironmentFailed(done.said, away=done.away)
+                raise EnvironmentFailed(done.output, away=done.away)
 
         try:
             uv(
@@ -299,7 +299,7 @@ class EnvironmentCache:
                 requirements.base_python(),
                 str(venv),
             )
-            self._put_client(venv)
+            self._install_client(venv)
             if lock:
                 tell(f"Installing {len(requirements.packages(lock))} packages (once).")
                 (folder / "requirements.lock").write_text(lock, "utf-8")
@@ -364,7 +364,7 @@ class EnvironmentCache:
                         break
                     _put_bytecode(sources[number], compiled.read(length))
 
-    def _put_client(self, venv: Path) -> None:
+    def _install_client(self, venv: Path) -> None:
         """Copy the Rowsmith client into the environment, as an installed package."""
         packages = venv / "lib" / _PYTHON / "site-packages"
         match = re.search(r'__version__ = "([^"]+)"', (self.source / "_version.py").read_text("utf-8"))
@@ -473,7 +473,7 @@ def main() -> int:
     process_log.configure(settings)
     try:
         maker = EnvironmentCache.of(settings)
-        if not maker.is_being_made(requirements.common_lock()):
+        if not maker.is_being_built(requirements.common_lock()):
             maker.ensure(requirements.common_lock(), tell=log.info)
     except EnvironmentFailed as error:
         log.warning("%s %s", error, error.reason)

@@ -150,7 +150,7 @@ def test_names_of_the_sdk_are_completed_after_a_dot(edith, saved):
 def test_syntax_errors_are_marked_at_their_line_while_typing(edith, saved):
     page = edith.page(saved())
     write(page, "a = 1\nb = (\n")
-    expect(page.locator("#said")).to_contain_text("Syntax error")
+    expect(page.locator("#findings")).to_contain_text("Syntax error")
     expect(page.locator(".CodeMirror .faulty")).to_have_count(1)
     page.locator("[data-goto]").first.click()
     assert page.evaluate("document.querySelector('.CodeMirror').CodeMirror.getCursor().line") == 1

@@ -34,7 +34,7 @@ def connector(server: AiServer, gate: Gate = LOOPBACK, **more) -> AiConnector:
 
 def ask(server: AiServer, prompt: Prompt = PROMPT, **more) -> str:
     with connector(server, **more).open() as channel:
-        return channel.ask(prompt).text
+        return channel.complete(prompt).text
 
 
 def refused(server: AiServer, **more) -> ConnectorError:
@@ -122,7 +122,7 @@ def test_no_way_to_write_a_private_address_reaches_this_machine():
                 made = AiConnector(settings, Gate())
                 assert not all(one.ok for one in made.stages())
                 with made.open() as channel, pytest.raises(ConnectorError):
-                    channel.ask(PROMPT)
+                    channel.complete(PROMPT)
         assert canary.count == 0
         assert tried > 60
     finally:
@@ -166,9 +166,9 @@ def test_the_request_is_a_chat_completion_with_a_strict_schema(server):
 def test_a_rejected_response_format_is_omitted_from_then_on(server, refuses, asked):
     server.refuses = refuses
     with connector(server).open() as channel:
-        assert channel.ask(PROMPT).text == "ready"
-        assert channel.ask(PROMPT).text == "ready"
-        assert channel.chat.spent.calls == len(asked)
+        assert channel.complete(PROMPT).text == "ready"
+        assert channel.complete(PROMPT).text == "ready"
+        assert channel.chat.usage.calls == len(asked)
     assert [one.format for one in server.asked] == asked
 
 
@@ -176,7 +176,7 @@ def test_a_request_rejected_in_every_format_says_why_and_is_not_cached(server):
     server.on("/v1/chat/completions", Answer(400, {"error": {"message": "context length exceeded"}}))
     with connector(server).open() as channel:
         with pytest.raises(ConnectorError) as error:
-            channel.ask(PROMPT)
+            channel.complete(PROMPT)
         assert (error.value.reason, error.value.details["status"]) == ("rejected", 400)
         assert "context length exceeded" in error.value.message
         assert channel.chat._formats == list(FORMATS)
@@ -212,7 +212,7 @@ def test_a_wait_beyond_the_time_limit_of_the_run_is_not_started(server):
         settings = connector(server).settings
         chat = AiChat(settings, session, str, time.monotonic() + 5)
         with pytest.raises(ConnectorError) as error:
-            chat.ask(PROMPT)
+            chat.complete(PROMPT)
     assert (error.value.code, error.value.reason) == ("target_timeout", "timeout")
 
 
@@ -245,14 +245,14 @@ def test_parts_of_a_message_are_joined_and_a_refusal_is_an_empty_text(server):
     parts = [{"type": "text", "text": "one "}, {"type": "image"}, {"type": "text", "text": "two"}]
     server.quirks = [lambda chat: server.completion(chat, parts), quirk.nothing]
     with connector(server).open() as channel:
-        assert channel.ask(PROMPT).text == "one two"
-        assert channel.ask(PROMPT).text == ""
+        assert channel.complete(PROMPT).text == "one two"
+        assert channel.complete(PROMPT).text == ""
 
 
 def test_a_truncated_response_is_reported(server):
     server.quirks = [lambda chat: server.completion(chat, "half", "length")]
     with connector(server).open() as channel:
-        assert channel.ask(PROMPT).whole is False
+        assert channel.complete(PROMPT).is_complete is False
 
 
 # --- What it may cost -------------------------------------------------------------------------------------
@@ -261,10 +261,10 @@ def test_a_truncated_response_is_reported(server):
 def test_the_maximum_number_of_calls_includes_retries(server):
     server.quirks = [quirk.throttled()]
     with connector(server, max_calls=3).open() as channel:
-        channel.ask(PROMPT)
-        channel.ask(PROMPT)
+        channel.complete(PROMPT)
+        channel.complete(PROMPT)
         with pytest.raises(ConnectorError) as error:
-            channel.ask(PROMPT)
+            channel.complete(PROMPT)
     assert (error.value.code, error.value.reason) == ("target_failed", "cap_reached")
     assert "3 calls (max_calls)" in error.value.message
     assert "2,000 tokens sent, 200 received" in error.value.message
@@ -274,19 +274,19 @@ def test_the_maximum_number_of_calls_includes_retries(server):
 def test_a_run_ends_with_the_call_that_reaches_its_cost(server):
     prices = {"max_cost": 0.05, "price_per_1k_input": 0.02, "price_per_1k_output": 0.1}  # 0.03 a call
     with connector(server, **prices).open() as channel:
-        channel.ask(PROMPT)
-        channel.ask(PROMPT)
+        channel.complete(PROMPT)
+        channel.complete(PROMPT)
         with pytest.raises(ConnectorError, match=r"cost of 0\.05 .*cost 0\.06") as error:
-            channel.ask(PROMPT)
+            channel.complete(PROMPT)
     assert error.value.reason == "cap_reached"
 
 
 def test_tokens_are_estimated_if_the_server_does_not_count_them(server):
     server.counts_tokens = False
     with connector(server).open() as channel:
-        channel.ask(Prompt("s" * 400, "u" * 400))
-        assert channel.chat.spent.input_tokens == 201
-        assert channel.chat.spent.output_tokens == 2
+        channel.complete(Prompt("s" * 400, "u" * 400))
+        assert channel.chat.usage.input_tokens == 201
+        assert channel.chat.usage.output_tokens == 2
 
 
 # --- Settings ---------------------------------------------------------------------------------------------

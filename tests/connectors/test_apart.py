@@ -124,7 +124,7 @@ def test_a_child_process_exits_by_itself(silent):
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            assert driver_process.server.ask("webapp.connectors.postgresql.session", [theirs.fileno()])
+            assert driver_process.server.fork("webapp.connectors.postgresql.session", [theirs.fileno()])
         ours.settimeout(30)
         ours.sendall(orjson.dumps(asked))
         ours.shutdown(socket.SHUT_WR)

@@ -244,7 +244,7 @@ def test_unknown_types_are_reported_as_errors():
     read = formats.read(Source(json.dumps(schema).encode(), "case.json"), "json_schema", words)
     (draft,) = drafts.draft_tables(read, words, 100)
     told = 'JSON Schema has no type "text".'
-    assert [(one.state, one.reason) for one in draft.found] == [
+    assert [(one.state, one.reason) for one in draft.columns] == [
         ("red", f"Plain text stands for it: {told}"),
         ("red", f"Not generated: {told}"),
     ]
@@ -255,7 +255,7 @@ def test_schemas_that_all_refer_to_one_another_are_all_generated():
     links = {f"p{number}": {"$ref": f"#/definitions/{name}"} for number, name in enumerate(names)}
     one = {"type": "object", "properties": {"name": {"type": "string"}, **links}, "required": ["name"]}
     document = Document({"definitions": dict.fromkeys(names, one)})
-    document.left = 20_000
+    document.visits_left = 20_000
     shaper = Shaper(document)
     found = [shaper.shape({"$ref": f"#/definitions/{name}"}) for name in names]
     assert [set(shape["required"]) for shape in found] == [{"name"}] * len(names)
@@ -283,9 +283,9 @@ def test_a_huge_schema_ends_at_the_budget():
         f"p{k}": {"anyOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 8} for k in range(9)}} for n in range(12)},
         "$ref": "#/$defs/s0"}  # fmt: skip
     document = Document(schema)
-    document.left = 50_000
+    document.visits_left = 50_000
     Shaper(document).shape(schema, visits=20_000)
-    assert document.left >= 0
+    assert document.visits_left >= 0
 
 
 VALUES = st.recursive(

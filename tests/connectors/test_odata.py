@@ -71,7 +71,7 @@ def test_rows_are_sent_by_known_columns_where_the_metadata_is_closed(target):
     target.on("/sap*", Csrf("/sap", metadata_401=True))
     told = writing(connector(target), ["Customer", "Total"])
     made = connector(target, None)
-    made.known = OdataConnector.read_document(V2)
+    made.cached_metadata = OdataConnector.read_document(V2)
     with made.open() as channel:
         ended = channel.sending(told, SendControl()).send(rows([{"Customer": "1", "Total": "2.5"}]))
     assert states(ended) == {("delivered", ""): 1}

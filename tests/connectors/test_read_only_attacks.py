@@ -247,7 +247,7 @@ def unserved(kind: str) -> tuple[StatementSession, list[str]]:
             raise AssertionError
 
         def reading(self, link, text, values, limit):
-            return link.ask(text)
+            return link.query(text)
 
     return Unserved(link, "", "", True), link.sent
 

@@ -165,13 +165,13 @@ def test_pieces_grow_while_rows_go_through_and_shrink_where_they_do_not():
     assert batch_sizer.rows == 1_000
     batch_sizer.stopped(100)
     assert batch_sizer.rows == 100  # the square root of 2 * 50 * 100
-    batch_sizer.went(100)  # those before the bad row, again
-    batch_sizer.went(100)
+    batch_sizer.accepted(100)  # those before the bad row, again
+    batch_sizer.accepted(100)
     assert batch_sizer.rows == 100
-    batch_sizer.went(300)
+    batch_sizer.accepted(300)
     assert batch_sizer.rows == 200
     for _ in range(20):
         batch_sizer.stopped(0)
     assert batch_sizer.rows == 10
-    batch_sizer.went(100_000)
+    batch_sizer.accepted(100_000)
     assert batch_sizer.rows == 1_000

@@ -54,7 +54,7 @@ def test_the_demo_leaves_its_database_out(shared_redis, tmp_path):
     with app.app_context():
         redis_client().flushdb()
         db.create_all()
-        assert demo_workspace.ensure_demo().made
+        assert demo_workspace.ensure_demo().created
         assert db.session.scalars(select(Connection.id)).all() == []
         assert db.session.scalars(select(Scenario.id)).all()
     close_app(app)

@@ -244,7 +244,7 @@ def bound(*fields: dict[str, Any], seed: str = "conformance") -> BoundPlan:
     beside = [other for field in fields for other in BESIDE.get(field["type"], ())] or OWNED[: len(children)]
     parsed = groups.assign(parse([*fields, SOURCE, *MORE, *beside]))
     plan = compile_plan(parsed, vocabulary.default(), library=library())
-    answers = {one.question.key: answer_to(one.question) for one in plan.asks}
+    answers = {one.question.key: answer_to(one.question) for one in plan.external_requests}
     return BoundPlan(plan.answered(answers), GenerationContext(seed, NOW))
 
 

@@ -89,7 +89,7 @@ class Nowhere:
     sourced = False
 
     def pick(self, field: Any, row: Any) -> InspectorSelect:
-        return InspectorSelect([], str(field.data), "", again=False, typed=False, many=False)
+        return InspectorSelect([], str(field.data), "", reloads=False, typed=False, many=False)
 
     def groups(self, row: Any) -> list[tuple[str, str]]:
         return []

@@ -212,7 +212,7 @@ def template_source(template: dict[str, Any]) -> compiled_plans.Source:
 def made(source: compiled_plans.Source, **ask: Any) -> bytes:
     """The bytes of one request."""
     wanted = GenerateInput(seed=SEED, now=NOW, **ask)
-    return rows.recipe(source, wanted, present=NOW).open().whole()
+    return rows.recipe(source, wanted, present=NOW).open().read()
 
 
 def digest(data: bytes, format: str) -> str:
@@ -257,7 +257,7 @@ def type_source(kind: type[FieldType]) -> compiled_plans.Source:
     around = _gathered() if kind.name in RELATING else {}
     source = compiled_plans.of_draft("types", fields, TYPE_ROWS, NOW, None, "tpl_own", around)
     told = {"http": CALLED, "ai": PROMPTED}
-    answers = {one.question.key: told.get(one.question.kind, ANSWER) for one in source.plan.asks}
+    answers = {one.question.key: told.get(one.question.kind, ANSWER) for one in source.plan.external_requests}
     return replace(source, plan=source.plan.answered(answers))
 
 

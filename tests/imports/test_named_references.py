@@ -117,7 +117,7 @@ def test_imported_script_links_tables_without_foreign_keys_and_says_so() -> None
     script = b"CREATE TABLE users (id int PRIMARY KEY, name text); CREATE TABLE posts (id int PRIMARY KEY, user_id int)"
     words = compilation.vocabulary()
     users, posts = drafts.draft_tables(formats.read(Source(script, "a.sql"), "auto", words), words, 10)
-    link = posts.found[1]
+    link = posts.columns[1]
     assert link.field == {
         "name": "user_id", "type": "reference", "options": {"template_id": "entity:users", "field": "id"},
         "group": "parent",
@@ -137,4 +137,4 @@ def test_key_of_a_number_and_a_language_never_repeats() -> None:
     rows = sample_rows(links, words, True)
     assert len(rows) == 64
     assert len({tuple(row.values()) for row in rows}) == 64
-    assert {one.field["unique"] for one in links.found if one.field} == {"key"}
+    assert {one.field["unique"] for one in links.columns if one.field} == {"key"}

@@ -65,7 +65,7 @@ def lock(index, tmp_path):
         env=requirements.environment(os.environ, tmp_path / "uv-cache"),
         seconds=60,
     )
-    assert done.ok, done.said
+    assert done.ok, done.output
     text = (folder / "requirements.lock").read_text()
     requirements.COMMON_LOCK.write_text(_only_common(text))
     return text
@@ -470,11 +470,11 @@ def started_for(data: Path, monkeypatch) -> list[tuple[list[str], dict[str, obje
 
 def test_only_one_process_creates_an_environment_at_the_start(tmp_path, client):
     maker = EnvironmentCache(tmp_path / "environments", client)
-    assert not maker.is_being_made("")
+    assert not maker.is_being_built("")
     maker.folder.mkdir()
     handle = os.open(maker.place("").with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
-    assert not maker.is_being_made("")
+    assert not maker.is_being_built("")
     fcntl.flock(handle, fcntl.LOCK_EX)
-    assert maker.is_being_made("")
+    assert maker.is_being_built("")
     os.close(handle)
-    assert not maker.is_being_made("")
+    assert not maker.is_being_built("")

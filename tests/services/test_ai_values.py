@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_texts_without_calling_the_model(edith, ser
     assert generated(edith, path, count=10, offset=5).json == made.json[5:15]
     export = edith.post(f"{path}/exports", json={"count": 30, "seed": "s"}).json
     with app.app_context():
-        assert exports.order(export["id"]).recipe.open().whole() == made.data
+        assert exports.order(export["id"]).recipe.open().read() == made.data
     assert len(server.asked) == 4
 
 

@@ -56,7 +56,7 @@ def counts() -> dict[str, int]:
 
 def test_an_empty_service_gets_a_workspace_a_project_and_its_templates(empty):
     info = demo_workspace.ensure_demo("enterprise")
-    assert info.made
+    assert info.created
     workspace = db.session.get_one(Workspace, info.workspace_id)
     assert workspace.plan == "enterprise"
     assert workspace.limits == limits.PLANS["enterprise"]
@@ -130,7 +130,7 @@ def test_seeding_again_does_not_change_what_users_did(empty):
     before = counts()
     again = demo_workspace.ensure_demo("free")
     assert counts() == before
-    assert not again.made
+    assert not again.created
     assert again.template_ids == info.template_ids[1:]
     assert db.session.get_one(Workspace, info.workspace_id).plan == "pro"
 
@@ -167,7 +167,7 @@ def test_a_seeding_that_was_cut_off_is_finished(empty, monkeypatch, at):
         demo_workspace.ensure_demo()
     db.session.remove()
     info = demo_workspace.ensure_demo()
-    assert info.made
+    assert info.created
     assert len(info.template_ids) == 4
     made = counts()
     assert (made["workspaces"], made["projects"], made["templates"], made["datasets"]) == (1, 1, 4, 1)

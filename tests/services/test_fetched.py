@@ -107,7 +107,7 @@ def test_keys_of_the_target_come_out_the_same_in_preview_generate_and_export(edi
     assert generated(edith, path).data == made.data
     export = edith.post(f"{path}/exports", json={"count": 50, "seed": "s"}).json
     with app.app_context():
-        assert exports.order(export["id"]).recipe.open().whole() == made.data
+        assert exports.order(export["id"]).recipe.open().read() == made.data
 
 
 def test_each_key_is_used_once_or_rejected_before_row_1(edith, customers):
@@ -150,7 +150,7 @@ def test_responses_are_requested_again_after_a_refresh_and_an_open_export_keeps_
     assert after.headers["X-Snapshot"] != before.headers["X-Snapshot"]
     with app.app_context():
         kept_answers.purge(clock.now() + timedelta(days=1), pinned)
-        assert exports.order(export["id"]).recipe.open().whole() == before.data
+        assert exports.order(export["id"]).recipe.open().read() == before.data
 
 
 def test_expired_responses_are_requested_again_and_purged_once_nothing_pins_them(edith, customers, app):

@@ -29,7 +29,7 @@ def small_parts(monkeypatch):
 def test_several_processes_produce_the_bytes_of_one(format, count):
     output = recipe(count=count, offset=3, format=format).open(3)
     assert b"".join(output) == b"".join(recipe(count=count, offset=3, format=format).open())
-    assert (output.rows_made, output.rows_sent) == (count, count)
+    assert (output.rows_generated, output.rows_sent) == (count, count)
 
 
 @pytest.mark.parametrize("together", [1, 450, 900])

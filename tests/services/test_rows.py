@@ -58,7 +58,7 @@ def recipe(of: Source | None = None, **ask: Any) -> rows.Recipe:
 
 
 def made(of: Source | None = None, **ask: Any) -> bytes:
-    return recipe(of, **ask).open().whole()
+    return recipe(of, **ask).open().read()
 
 
 def lines(text: bytes) -> list[bytes]:
@@ -207,9 +207,9 @@ def test_rows_whose_elements_cannot_be_numbered_are_rejected():
 
 def test_an_opened_output_has_made_its_first_block_and_no_more():
     output = recipe(count=100_000).open()
-    assert output.rows_made == limits.FIRST_BLOCK_ROWS
+    assert output.rows_generated == limits.FIRST_BLOCK_ROWS
     output.close()
-    assert output.rows_made == limits.FIRST_BLOCK_ROWS
+    assert output.rows_generated == limits.FIRST_BLOCK_ROWS
 
 
 def test_a_closed_output_makes_no_more_rows():
@@ -217,10 +217,10 @@ def test_a_closed_output_makes_no_more_rows():
     pieces = iter(output)
     next(pieces)
     next(pieces)
-    stopped_at = output.rows_made
+    stopped_at = output.rows_generated
     output.close()
     assert list(pieces) == []
-    assert output.rows_made == stopped_at < 100_000
+    assert output.rows_generated == stopped_at < 100_000
 
 
 def test_the_first_piece_holds_the_opening_and_the_first_rows():

@@ -248,7 +248,7 @@ def test_links_between_files_become_addresses_of_the_application():
 
 
 def test_images_have_a_size_to_avoid_layout_shifts(tmp_path, monkeypatch):
-    assert 'width="1280" height="800"' in pages.find("guide/start").drawn.html
+    assert 'width="1280" height="800"' in pages.find("guide/start").rendered.html
     folder = tmp_path / "docs" / "img"
     folder.mkdir(parents=True)
     (folder / "chart.svg").write_text('<svg xmlns="x" class="c" viewBox="0 0 640 180.5"><path/></svg>')
@@ -277,7 +277,7 @@ def test_every_error_code_is_documented_with_its_status_cause_and_remedy(browser
     for name, (status, _) in CODES.items():
         section = html.partition(f'<h2 id="{name}">')[2].partition("<h2")[0]
         assert f"<strong>{status} " in section, name
-        assert "What to do." in section, name
+        assert "Solution." in section, name
 
 
 def test_the_limits_of_every_plan_are_listed(browser):

@@ -105,5 +105,5 @@ def test_an_excerpt_is_cut_around_the_word_in_any_script(app):
 def test_pages_and_the_index_are_no_part_of_a_request(app):
     locale = pages.Page("locales/de_DE", "", lambda: pages.page("de_DE"))
     with processor_time.Budget(0.0):
-        assert locale.drawn.sections
+        assert locale.rendered.sections
         assert search.search(app, "mail")

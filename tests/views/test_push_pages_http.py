@@ -242,7 +242,7 @@ def test_unknown_rows_say_how_to_find_their_outcome(page, template, form, target
     text = html.unescape(page.get(where).text)
     assert "4 rows are <b>unknown</b>" in text
     assert f"Idempotency-Key: {where.rsplit('/', 1)[1]}-" in text
-    assert presentation.explained("reset").means in text
+    assert presentation.explained("reset").meaning in text
 
 
 def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, target, work):
@@ -261,5 +261,5 @@ def test_a_push_without_a_token_says_what_to_check(page, app, cast, template, ta
 @pytest.mark.parametrize("reason", sorted(presentation.KNOWN))
 def test_every_reason_has_a_sentence_and_a_next_step(reason):
     found = presentation.explained(reason)
-    assert found.means.endswith(".")
+    assert found.meaning.endswith(".")
     assert found.next.endswith(".")

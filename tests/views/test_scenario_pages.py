@@ -113,7 +113,7 @@ def test_a_script_that_saves_gets_only_the_part_next_to_the_text(person, one):
     assert "<html" not in answer.text
     assert 'name="code"' not in answer.text
     assert 'name="version" value="2"' in answer.text
-    assert 'id="said" hx-swap-oob' in answer.text
+    assert 'id="findings" hx-swap-oob' in answer.text
 
 
 def test_running_saves_first_and_takes_the_parameters_along(person, edith, one, app):

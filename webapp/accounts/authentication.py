@@ -50,7 +50,7 @@ _WITHOUT_SECOND_FACTOR: Final = frozenset(
 def authenticate() -> ResponseReturnValue | None:
     """Set `g.actor`, `g.face` and `g.rate_limit`, or return a response for a client that has to sign in first."""
     declared = declaration_of(application(), request.endpoint)
-    if request.endpoint == "static" or (declared is not None and not declared.counted):
+    if request.endpoint == "static" or (declared is not None and not declared.rate_limited):
         return None  # public, and not rate-limited
     public = declared is not None and declared.scope == "public"
     text = credential()

@@ -59,7 +59,7 @@ class AuditQuery(ListQuery):
         return f"{value}:00Z" if isinstance(value, str) and len(value) == len("2026-11-21T12:00") else value
 
     @property
-    def wanted(self) -> EntryFilter:
+    def filters(self) -> EntryFilter:
         """Return the filters, without page and format."""
         return EntryFilter(**{name: getattr(self, name) for name in EntryFilter.__slots__})
 
@@ -191,10 +191,10 @@ def index(actor: Actor, query: AuditQuery) -> Response:
     """
     if query.format == "jsonl" or JSON_LINES in request.headers.get("Accept", ""):
         headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
-        batches = search.every(actor.workspace_id, query.wanted)
+        batches = search.every(actor.workspace_id, query.filters)
         lines = (b"".join(orjson.dumps(AuditOut.of(row)) + b"\n" for row in rows) for rows in batches)
         return Response(lines, mimetype=JSON_LINES, headers=headers)
-    found = search.page(actor, query.wanted, query.cursor, query.limit)
+    found = search.page(actor, query.filters, query.cursor, query.limit)
     items = [AuditOut.of(one) for one in found.items]
     data = {
         "items": items,

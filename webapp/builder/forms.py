@@ -99,19 +99,19 @@ class Place:
     id: str
     parent: Place | None
     path: str  # of its fault paths: `fields[3].options.fields[0]`
-    given: Mapping[str, Any]
+    submitted: Mapping[str, Any]
     kind: Kind | None
     faults: list[Fault] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """Its name as it was entered."""
-        return str(self.given.get("name", ""))
+        return str(self.submitted.get("name", ""))
 
     @property
     def type(self) -> str:
         """The name of its type; the text as entered for an unknown type."""
-        return self.kind.name if self.kind else str(self.given.get("type", ""))
+        return self.kind.name if self.kind else str(self.submitted.get("type", ""))
 
     @property
     def label(self) -> str:
@@ -134,14 +134,14 @@ class Place:
         return [*(self.parent.names if self.parent else ()), self.name]
 
     @property
-    def holds_fields(self) -> bool:
+    def has_nested_fields(self) -> bool:
         """Whether fields of its type have nested fields."""
         return holds_fields(self.kind)
 
     @property
     def options(self) -> Mapping[str, Any]:
         """Its options without nested fields."""
-        raw = self.given.get("options")
+        raw = self.submitted.get("options")
         return (
             {name: value for name, value in raw.items() if name != "fields"}
             if isinstance(raw, Mapping)
@@ -151,7 +151,7 @@ class Place:
     @property
     def group(self) -> str:
         """The group that it names; "" for none."""
-        named = self.given.get("group")
+        named = self.submitted.get("group")
         return named if isinstance(named, str) else ""
 
     def options_value(self, name: str) -> Any:
@@ -179,11 +179,11 @@ def _places(fields: Any, parent: Place | None, path: str, taken: set[str]) -> It
             id=str(item.get("id", "")),
             parent=parent,
             path=f"{path}[{number}]",
-            given=item,
+            submitted=item,
             kind=find(str(item.get("type", ""))),
         )
         yield found
-        if found.holds_fields and isinstance(item.get("options"), Mapping):
+        if found.has_nested_fields and isinstance(item.get("options"), Mapping):
             yield from _places(item["options"].get("fields"), found, f"{found.path}.options.fields", taken)
 
 
@@ -258,7 +258,9 @@ class FieldForm:
         self.key, self.id = place.key, place.id
         self.name, self.type, self.label = place.name, place.type, place.label
         common = {
-            name: value for name, value in place.given.items() if name not in OWN and value not in (None, "")
+            name: value
+            for name, value in place.submitted.items()
+            if name not in OWN and value not in (None, "")
         }
         if isinstance(common.get("unique"), str):
             common |= {"unique": True, "unique_together": common["unique"]}

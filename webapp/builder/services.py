@@ -372,7 +372,7 @@ def sample(
         request = {**body, "offset": offset, "count": count, "format": "json"}
         generation = generate.draft(actor, parse(request), own=own)
         try:
-            raw = generation.body if isinstance(generation.body, bytes) else generation.output.whole()
+            raw = generation.body if isinstance(generation.body, bytes) else generation.output.read()
         finally:
             if not isinstance(generation.body, bytes):
                 generation.body.close()

@@ -231,7 +231,7 @@ def run_upgrade(arguments: argparse.Namespace) -> int:
     found = doctor.examine(Installation(ROOT, arguments.data_dir))
     failed = [one for one in found if one.state == FAIL and one.name in _UPGRADE_CHECKS]
     for one in failed:
-        print(f"FAIL  {one.name}  {one.told}" + (f"  mend: {one.mend}" if one.mend else ""))
+        print(f"FAIL  {one.name}  {one.message}" + (f"  mend: {one.fix}" if one.fix else ""))
     if not failed:
         print(
             "The doctor finds nothing wrong. Next: ./rowsmith up (or start web, workers, runners and sweeper)"

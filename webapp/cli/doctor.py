@@ -30,9 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 1 if state == FAIL else 0
     width = max(len(one.name) for one in found)
     for one in found:
-        print(f"{_LABELS[one.state]}  {one.name:<{width}}  {one.told}")
-        if one.mend:
-            print(f"{'':6}{'':<{width}}  mend: {one.mend}")
+        print(f"{_LABELS[one.state]}  {one.name:<{width}}  {one.message}")
+        if one.fix:
+            print(f"{'':6}{'':<{width}}  mend: {one.fix}")
     failed, warned = (sum(one.state == counted for one in found) for counted in (FAIL, WARN))
     print(f"{failed} failure(s), {warned} warning(s)." if failed or warned else "All is well.")
     return 1 if state == FAIL else 0

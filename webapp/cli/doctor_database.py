@@ -42,7 +42,7 @@ def answers(patient: Installation) -> Iterator[Finding]:
     try:
         with reading(patient) as connection:
             found = database.revision(connection)
-            patient.known["database"] = found
+            patient.results["database"] = found
     except sa.exc.DBAPIError as error:
         reason = str(error.orig).strip().splitlines()[-1]
         url = sa.make_url(settings.sqlalchemy_url).render_as_string(hide_password=True)
@@ -67,7 +67,7 @@ def _create_command(patient: Installation) -> str:
 
 def check_integrity(patient: Installation) -> Iterator[Finding]:
     """Check pages, foreign keys and indexes."""
-    if not patient.known.get("database"):
+    if not patient.results.get("database"):
         return
     restore_command = "./rowsmith restore FILE --force-empty, with the last good backup"
     with reading(patient) as connection:
@@ -99,7 +99,7 @@ def check_integrity(patient: Installation) -> Iterator[Finding]:
 
 def check_clock(patient: Installation) -> Iterator[Finding]:
     """Compare its clock with that of this machine."""
-    if patient.known.get("database") is None or patient.settings.is_sqlite:
+    if patient.results.get("database") is None or patient.settings.is_sqlite:
         return
     with reading(patient) as connection:
         started = time.time()
@@ -130,7 +130,7 @@ def vault_keys(patient: Installation) -> Iterator[Finding]:
     settings = patient.settings
     if settings is None:
         return
-    if not settings.vault_keys and patient.known.get("database") is None:
+    if not settings.vault_keys and patient.results.get("database") is None:
         return  # both are created at the first start
     if not settings.vault_keys:
         message = "There is no VAULT_KEYS: no connection with a password can be saved or used."
@@ -140,7 +140,7 @@ def vault_keys(patient: Installation) -> Iterator[Finding]:
     vault = Vault(ring)
     assert vault.open(vault.seal("canary")) == "canary"
     opened, lost = 0, 0
-    if patient.known.get("database"):
+    if patient.results.get("database"):
         with reading(patient) as connection:
             opened, lost = backup.count(connection, ring)
     if lost:
@@ -157,7 +157,7 @@ def vault_keys(patient: Installation) -> Iterator[Finding]:
 
 def words(patient: Installation) -> Iterator[Finding]:
     """Check for pinned vocabularies that are missing."""
-    if patient.known.get("database") != database.head():
+    if patient.results.get("database") != database.head():
         return
     from webapp import create_app
     from webapp.extensions import db
@@ -181,7 +181,7 @@ def words(patient: Installation) -> Iterator[Finding]:
 
 def secret_hosts(patient: Installation) -> Iterator[Finding]:
     """Check whether named secrets can be sent to any host."""
-    if patient.known.get("database") != database.head():
+    if patient.results.get("database") != database.head():
         return
     table = sa.table("secrets", sa.column("name"), sa.column("allowed_hosts"))
     anywhere = sa.select(sa.func.count()).where(table.c.name.is_not(None), table.c.allowed_hosts.is_(None))

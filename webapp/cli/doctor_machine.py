@@ -179,7 +179,7 @@ def left_behind(patient: Installation) -> Iterator[Finding]:
     if not folder.is_dir():
         return
     running = DataDir(folder).running()
-    patient.known["running"] = running
+    patient.results["running"] = running
     if running is not None:
         yield Finding(OK, "up", f"./rowsmith up runs at {running.url}, pid {running.pid}.")
     elif (folder / "up.json").exists():
@@ -198,7 +198,7 @@ def port(patient: Installation) -> Iterator[Finding]:
     settings = patient.settings
     if settings is None:
         return
-    running = patient.known.get("running")
+    running = patient.results.get("running")
     url = running.url if running else settings.here_url
     if probe.http_ok(url, "/health/live")():
         yield Finding(OK, "web", f"It answers at {url}.")

@@ -41,7 +41,7 @@ def queue(patient: Installation) -> Iterator[Finding]:
     except redis.RedisError as error:
         yield Finding(FAIL, "redis", f"REDIS_URL does not answer: {error}.", "start it, or mend REDIS_URL")
         return
-    patient.known["redis"] = client
+    patient.results["redis"] = client
     name = "Valkey" if info.get("server_name") == "valkey" else "Redis"
     yield from _memory(name, info)
     yield skew(name, seconds + micros / 1_000_000 - (started + finished) / 2)
@@ -109,7 +109,7 @@ def scanner(patient: Installation) -> Iterator[Finding]:
 
 def processes(patient: Installation) -> Iterator[Finding]:
     """Check the running processes."""
-    client = patient.known.get("redis")
+    client = patient.results.get("redis")
     if client is None:
         return
     since = time.time() - limits.WORKER_SEEN_SECONDS

@@ -23,8 +23,8 @@ class Finding:
 
     state: str
     name: str
-    told: str
-    mend: str = ""
+    message: str
+    fix: str = ""
 
     def as_json(self) -> dict[str, str]:
         """Return the finding as `--json` prints it."""
@@ -38,7 +38,7 @@ class Installation:
     home: Path
     option: str | None = None
     """The value of --data-dir."""
-    known: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
     """Results that a check passes on to later checks."""
 
     @cached_property

@@ -94,7 +94,7 @@ class _Running:
     since: float = 0.0
     offset: int = 0  # where in the log this process began
     quick_deaths: int = 0
-    again_at: float | None = None
+    restart_at: float | None = None
 
 
 class StopRequested(Exception):
@@ -227,7 +227,7 @@ class Supervisor:
                 due = min(due, next_needed_check)
             for running in self._parts:
                 self._check_process(running)
-                due = min(due, running.again_at or due)
+                due = min(due, running.restart_at or due)
             self._pause(due - self.clock())
 
     def _start_needed(self) -> None:
@@ -245,9 +245,9 @@ class Supervisor:
 
     def _check_process(self, running: _Running) -> None:
         """Notice a death; start again when its time has come."""
-        if running.again_at is not None:
-            if self.clock() >= running.again_at:
-                running.again_at = None
+        if running.restart_at is not None:
+            if self.clock() >= running.restart_at:
+                running.restart_at = None
                 self._spawn(running)
                 assert running.process is not None
                 self.tell(f"{running.part.name} started again, pid {running.process.pid}")
@@ -268,7 +268,7 @@ class Supervisor:
         self.tell(f"{running.part.name} died ({reason}); starting it again")
         if process.exitcode > 0:
             self.tell(self._log_tail(running))
-        running.again_at = self.clock() + pause
+        running.restart_at = self.clock() + pause
 
     def stop(self) -> None:
         """Stop all processes in reverse order: SIGTERM, STOP_SECONDS to finish, SIGKILL. A second Ctrl-C skips the

@@ -77,7 +77,7 @@ def _start(arguments: argparse.Namespace, data: DataDir, supervisor: Supervisor)
     if queue:
         env["REDIS_URL"] = queue.url
     settings = Settings.from_env(env)  # report invalid settings here, before anything runs
-    local_url = settings.here_url
+    local_url = settings.local_url
     if not is_loopback(urlsplit(local_url).hostname or "") and not settings.is_https:
         raise CliError(
             f"Outside loopback only https is served: for --host {host} set TLS_CERT and TLS_KEY, "

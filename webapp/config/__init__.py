@@ -349,7 +349,7 @@ class Settings:
         return is_local_url and is_loopback(self.host)
 
     @property
-    def here_url(self) -> str:
+    def local_url(self) -> str:
         """The address by which this machine reaches the web server that these settings start."""
         host = EVERYWHERE.get(self.host, self.host)
         scheme = "https" if self.tls_cert else "http"
@@ -358,7 +358,7 @@ class Settings:
     @property
     def api_url(self) -> str:
         """The address by which programs of runs reach the API."""
-        return self.run_api_url or self.public_url or self.here_url
+        return self.run_api_url or self.public_url or self.local_url
 
     @cached_property
     def reachable_networks(self) -> tuple[str, ...]:
@@ -381,7 +381,7 @@ class Settings:
     @property
     def link_url(self) -> str:
         """The base URL of links in e-mails."""
-        return self.public_url or self.here_url
+        return self.public_url or self.local_url
 
     @cached_property
     def s3_options(self) -> dict[str, str]:

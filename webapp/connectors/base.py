@@ -172,7 +172,7 @@ class WriteSpec:
     """Columns that identify a row, for upsert, update and undo."""
     capture: tuple[str, ...] = ()
     """Columns whose values the target generates and returns."""
-    again: bool = False
+    is_retry: bool = False
     """The rows may have been sent before, by an attempt whose outcome is unknown. A row that already exists
     with exactly the same values counts as delivered."""
 

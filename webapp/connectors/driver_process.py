@@ -168,7 +168,7 @@ def _carried_out(request: bytes, module: str, seconds: float) -> tuple[bytes, bo
     parent_socket, child_socket = socket.socketpair()
     with parent_socket:
         with child_socket:
-            if not server.ask(module, [child_socket.fileno()]):
+            if not server.fork(module, [child_socket.fileno()]):
                 return b"", False
         until = time.monotonic() + seconds
         output, child = bytearray(), 0

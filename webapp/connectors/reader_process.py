@@ -178,7 +178,7 @@ class _Process:
                 )
             self._slot = slots
             with child_socket:
-                if not _server.ask(
+                if not _server.fork(
                     f"{type(connector).__module__.rpartition('.')[0]}.session", [child_socket.fileno()]
                 ):
                     raise ConnectorError(

@@ -65,7 +65,7 @@ class BatchSizer:
         """Record that one attempt found this many bad rows."""
         self._streak = self._streak + 1 if rows == 1 else 0
 
-    def went(self, rows: int) -> None:
+    def accepted(self, rows: int) -> None:
         """Record that this many rows were accepted together."""
         self._streak = 0
         self._accepted += rows
@@ -103,7 +103,7 @@ def isolate_bad_rows(
         rejection = attempt(piece)
         if rejection is None:
             if batch_sizer is not None:
-                batch_sizer.went(piece.size)
+                batch_sizer.accepted(piece.size)
             continue
         accepted, known = piece.size // 2, len(failures)
         if rejection.at is not None and 0 <= rejection.at < piece.size:

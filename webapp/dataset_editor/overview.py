@@ -65,7 +65,7 @@ class Contents:
 class Table:
     """One table of a dataset. `count` is the number of rows that was entered; `rows` the number that results, None if
     it is unknown; `parent` the name of the table that the number follows from; `order` its place in the load order,
-    from 1; `owned`: the rows are children of another table's by cardinality; `outside`: references to templates that
+    from 1; `is_child`: the rows are children of another table's by cardinality; `outside`: references to templates that
     are not in the dataset."""
 
     place: int
@@ -84,7 +84,7 @@ class Table:
     key: str | None = None
     columns: Sequence[Column] = ()
     sourced: bool = False
-    owned: bool = False
+    is_child: bool = False
     quantity: int = 0
     outside: int = 0
 
@@ -235,7 +235,7 @@ def _set_row_counts(actor: Actor, overview: Overview, contents: Mapping[str, Con
             resolve(table.template_id)
         table.rows, table.problem = results[table.template_id]
         if (owner := owners.get(table.template_id)) is not None:
-            table.owned, table.parent = True, names.get(owner.parent_template_id, "another template")
+            table.is_child, table.parent = True, names.get(owner.parent_template_id, "another template")
 
 
 def _counting_edge(contents: Contents) -> Edge | None:
@@ -273,19 +273,19 @@ class _Memory:
 
     def __init__(self, entries: int) -> None:
         self._entries, self._lock = entries, threading.Lock()
-        self._kept: OrderedDict[tuple[str, int], Contents] = OrderedDict()
+        self._contents: OrderedDict[tuple[str, int], Contents] = OrderedDict()
 
     def get(self, key: tuple[str, int]) -> Contents | None:
         with self._lock:
-            if (found := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
+            if (found := self._contents.get(key)) is not None:
+                self._contents.move_to_end(key)
             return found
 
     def put(self, key: tuple[str, int], contents: Contents) -> None:
         with self._lock:
-            self._kept[key] = contents
-            while len(self._kept) > self._entries:
-                self._kept.popitem(last=False)
+            self._contents[key] = contents
+            while len(self._contents) > self._entries:
+                self._contents.popitem(last=False)
 
 
 _CACHE: Final = _Memory(limits.DATASET_CONTENTS_CACHED)
@@ -397,7 +397,7 @@ class Line:
     edge: Edge
     path: str
     label: str
-    words: str
+    text: str
     x: float
     y: float
     ends: str

@@ -123,7 +123,7 @@ class Page:
             return self.read()
 
     @cached_property
-    def drawn(self) -> rendering.RenderedPage:
+    def rendered(self) -> rendering.RenderedPage:
         """The page as HTML, with its sections."""
         return rendering.draw(self.markdown, self.resolve, anchors_are_code=self.anchors_are_code)
 

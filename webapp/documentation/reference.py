@@ -53,165 +53,177 @@ def _cell(markdown: str) -> str:
 
 ADVICE: Final = MappingProxyType(
     {
-        # code: (when it comes, what to do)
+        # code: (cause, solution)
         "invalid_request": (
             "The body is not JSON, or a header or a part of the URL is malformed.",
             "Correct the request. `details` contains the position of the syntax error.",
         ),
         "unsupported_version": (
-            "The header `Api-Version` names a date that is no version.",
-            "Send one of `details.known`, or leave the header out: the key then has the version it was made with.",
+            "The header `Api-Version` contains an unknown version.",
+            (
+                "Send one of the versions in `details.known`. Without the header, the version from the key's creation "
+                "is used."
+            ),
         ),
         "unauthenticated": (
-            "There is no key, or one that was revoked, has expired or never was. `details.reason` says which.",
-            "Send `Authorization: Bearer rws_…` with a key that holds.",
+            "The API key is missing, revoked, expired or unknown. `details.reason` says which.",
+            "Send `Authorization: Bearer rws_…` with a valid key.",
         ),
         "forbidden": (
-            "The key or the role is known, and may not do this. `details.needs` names the right.",
-            "Use a key with that scope, or ask an admin of the workspace for the role.",
+            "The key or role is valid but does not allow this. `details.needs` names the missing scope or role.",
+            "Use a key with that scope, or ask a workspace admin for the role.",
         ),
         "https_required": (
-            "The request came by plain HTTP to a service that is reached by https.",
-            "Use the address with https. The key has been on the wire in the clear: make a new one.",
+            "The request was sent over plain HTTP, but the service requires HTTPS.",
+            "Use the HTTPS address. The key was sent unencrypted, so replace it.",
         ),
         "read_only_connection": (
-            "Rows were to be written to a connection that is marked read-only.",
-            "Take the mark off the connection, or send to another one.",
+            "The request would write to a connection that is marked as read-only.",
+            "Clear *Read-only* on the connection, or use another connection.",
         ),
         "target_not_allowed": (
             "The address of a target is in a blocked network.",
-            "Use an address of the public internet, or ask your administrator to add the network to"
-            " `TARGET_NETWORKS`.",
+            "Use a public address, or ask your administrator to add the network to `TARGET_NETWORKS`.",
         ),
         "not_found": (
-            "The object does not exist, was deleted, or it belongs to another workspace.",
-            "Check the id. What was deleted can be restored from the trash for some days.",
+            "The object does not exist, was deleted, or belongs to another workspace.",
+            "Check the ID. Deleted objects can be restored from the trash for a few days.",
         ),
         "method_not_allowed": (
-            "The address exists and does not take this method.",
-            "Use a method of the header `Allow`.",
+            "The resource does not support this HTTP method.",
+            "Use one of the methods in the `Allow` header.",
         ),
         "request_timeout": (
             "The headers did not arrive within 15 seconds, or the body arrived at less than 500 bytes per second.",
             "Send the request again over a faster connection. The server closes the slow connection.",
         ),
         "conflict": (
-            "The name is taken, or the object is in a state that does not allow this.",
-            "Take another name; `details` names the object that has it, or the state.",
+            "The name is already in use, or the state of the object does not allow this.",
+            "Use another name. `details` contains the object with that name, or the state.",
         ),
         "in_use": (
-            "What was to be deleted is used by others, which `details.used_by` lists.",
-            "Change or delete those first.",
+            "Other objects, listed in `details.used_by`, use the object that should be deleted.",
+            "Change or delete those objects first.",
         ),
         "run_finished": (
-            "An export, a push or a run has ended and can no longer be cancelled.",
-            "Nothing: read how it ended.",
+            "The export, push or run has finished, so it cannot be canceled.",
+            "Nothing. Read its result instead.",
         ),
         "idempotency_in_progress": (
-            "The first call with this `Idempotency-Key` is still being answered.",
-            "Wait as `Retry-After` says and send the same call again: it gets the first one's answer.",
+            "The first request with this `Idempotency-Key` is still in progress.",
+            "Wait for the time in `Retry-After`, then repeat the request. It returns the first response.",
         ),
         "version_conflict": (
             "`If-Match` has an outdated ETag: the object was changed in the meantime.",
             "Read the object again, repeat the change, and send the new ETag.",
         ),
         "payload_too_large": (
-            "The body is larger than this address takes; `details.max_bytes` is the limit.",
+            "The body is too large. `details.max_bytes` is the limit.",
             "Send a smaller body, or upload a file if there is a route for it.",
         ),
         "uri_too_long": (
-            "The address with its query is longer than `details.max_bytes`.",
-            "Send the long part in the body, or request less.",
+            "The URL is longer than `details.max_bytes`.",
+            "Send long values in the body, or request less.",
         ),
         "unsupported_media_type": (
-            "The body is of a type that this address does not read.",
-            "Send JSON with `Content-Type: application/json`, or the type that the API reference names.",
+            "The content type of the body is not supported here.",
+            "Send JSON with `Content-Type: application/json`, or the type listed in the API reference.",
         ),
         "expectation_failed": (
-            "The header `Expect` asks for something other than `100-continue`.",
-            "Leave the header out.",
+            "The `Expect` header asks for something other than `100-continue`.",
+            "Omit the header.",
         ),
         "validation_error": (
-            "The request can be read and has faults. `details.fields` lists all of them, each with its path, code,"
-            " message and often a hint.",
-            "Correct all values that the paths name.",
+            (
+                "The request contains invalid values. `details.fields` lists all of them, each with its path, code, "
+                "message and often a hint."
+            ),
+            "Correct all listed values.",
         ),
         "row_limit_exceeded": (
-            "The request exceeds the number of rows per call; `details.limit` is the maximum.",
-            "Ask in pieces with `offset`: the same seed gives the same rows.",
+            "The request exceeds the number of rows per call. `details.limit` is the maximum.",
+            "Send several requests with `offset`. The same seed gives the same rows.",
         ),
         "leak_found": (
-            "The leak check found a real value in rows taken from real data, before they left. `details` names the "
-            "sensitive `column`, the column it was `found_in` and the row, never the value.",
-            "Mask the column that shows it as well, or take it out of the template.",
+            (
+                "The leak check found an original value in rows based on real data, before they were sent. `details` "
+                "contains the sensitive `column`, the column it was `found_in` and the row, but never the value."
+            ),
+            "Mask the column in which it was found as well, or remove that column from the template.",
         ),
         "idempotency_mismatch": (
-            "This `Idempotency-Key` came before with another request.",
-            "Use a new key for a new request.",
+            "This `Idempotency-Key` was already used for a different request.",
+            "Use a new key for each new request.",
         ),
         "driver_missing": (
             "The database driver for this kind of connection is not installed.",
             "Ask your administrator to install the extra in `details`.",
         ),
         "provider_missing": (
-            "A field or a call wants a model, and the project has no connection of type `ai`.",
-            "Make one; the hint says how. Any server with OpenAI's chat API will do.",
+            "A field or request needs an AI model, but the project has no connection of type `ai`.",
+            "Create one, as described in the hint. Any server with an OpenAI-compatible chat API works.",
         ),
         "rate_limited": (
-            "More requests in a minute than the plan has, or too many wrong passwords or keys.",
-            "Wait as `Retry-After` says. The headers `X-RateLimit-*` tell how much is left.",
+            "Too many requests for the plan, or too many failed sign-ins or invalid keys.",
+            "Wait for the time in `Retry-After`. The `X-RateLimit-*` headers contain the remaining requests.",
         ),
         "quota_exceeded": (
-            "The rows of the hour, the places for waiting runs, the space for files, or the space for stored JSON"
-            " (versions, variables, requests) are used up. `details` has the limit and what is used.",
-            "Wait as `Retry-After` says, request fewer rows, or delete files or objects that are no longer needed.",
+            (
+                "The hourly rows, the queue of runs, the storage for files, or the storage for JSON (versions, "
+                "variables, requests) is used up. `details` contains the limit and the usage."
+            ),
+            (
+                "Wait for the time in `Retry-After`, request fewer rows, or delete files or objects that are no "
+                "longer needed."
+            ),
         ),
         "headers_too_large": (
-            "The headers are too many or too long.",
-            "Send fewer; a browser's cookies of other services on the same host are the usual cause.",
+            "The headers are too many or too large.",
+            "Send fewer headers. Cookies of other services on the same host are the usual cause.",
         ),
         "internal_error": (
-            "A fault of the service. It has written down what happened under the answer's `X-Request-Id`.",
-            "Try again once. Then send the request id to your administrator.",
+            "An error in the service. Its details are in the log, under the `X-Request-Id` of the response.",
+            "Try again once. If it fails again, send the request ID to your administrator.",
         ),
         "not_implemented": (
-            "The request uses a part of HTTP that is not understood here, such as a transfer coding.",
-            "Send the body plainly, or in chunks.",
+            "The request uses a feature of HTTP that is not supported, such as a transfer coding.",
+            "Send the body without an encoding, or in chunks.",
         ),
         "target_failed": (
-            "A database, an API or a model answered with a refusal. `details` has its own words.",
-            "Correct what they say. Verify the connection to see which stage fails.",
+            "A database, API or AI model rejected the request or failed. `details` contains its message.",
+            "Fix the cause in that message. Verify the connection to see which step fails.",
         ),
         "token_request_failed": (
-            "The token endpoint of a connection with OAuth 2.0 did not issue a token.",
-            "Check the endpoint's address, the client's id and its secret.",
+            "The OAuth 2.0 token endpoint of a connection did not issue a token.",
+            "Check the endpoint URL, the client ID and the client secret.",
         ),
         "csrf_failed": (
-            "An OData service refused the CSRF token, also a fresh one.",
-            "Verify the connection: it names the cause, which is mostly a lost session cookie or a proxy.",
+            "An OData service rejected the CSRF token, even after it was renewed.",
+            "Verify the connection. It names the cause, which is usually a lost session cookie or a proxy.",
         ),
         "unavailable": (
-            "The service or one of its parts is starting, stopping or too busy.",
-            "Try again after `Retry-After`.",
+            "The service or one of its components is starting, stopping or overloaded.",
+            "Try again after the time in `Retry-After`.",
         ),
         "target_timeout": (
-            "A target did not answer within its time.",
-            "Try again, ask it for less, or raise the time limit of the connection.",
+            "A target did not respond in time.",
+            "Try again, request less data, or increase the timeout of the connection.",
         ),
     }
 )
 _ERRORS_INTRODUCTION: Final = """\
 # Error codes
 
-Every error is one JSON object. Programs go by `code`, which never changes its meaning; messages are for people and may.
+Every error is a JSON object. Check `code` in programs: its meaning never changes. Messages are for
+people and can change.
 
 ```json
 {"error": {"code": "validation_error", "message": "fields[3].options.min: must be a number",
   "details": {"fields": [{"path": "fields[3].options.min", "code": "type", "message": "must be a number"}]}}}
 ```
 
-Answers of 429 and 503 carry `Retry-After` in seconds, and every answer an `X-Request-Id` that finds it in the log of
-the service.
+Responses with status 429 and 503 have `Retry-After` in seconds. Every response has an `X-Request-Id`, which is also
+written to the log of the service.
 
 """
 
@@ -224,7 +236,7 @@ def error_codes_page() -> str:
         cause, solution = ADVICE[name]
         parts.append(
             f"\n## {code(name)}\n\n**{status} {HTTPStatus(status).phrase}.** {text(message)}\n\n"
-            f"**When.** {text(cause)}\n\n**What to do.** {text(solution)}\n"
+            f"**Cause.** {text(cause)}\n\n**Solution.** {text(solution)}\n"
         )
     return "".join(parts)
 
@@ -255,42 +267,45 @@ _UNITS: Final[tuple[tuple[str, Callable[[float], str]], ...]] = (
     ("_CHARS", lambda number: f"{number:,} characters"),
 )
 # Section: what is limited, and the name of its number.
-TOLD: Final = {
-    "One request": (
-        ("A JSON body", "MAX_BODY_BYTES"),
-        ("An uploaded file", "MAX_UPLOAD_BYTES"),
-        ("How deep JSON may nest", "MAX_JSON_DEPTH"),
+DOCUMENTED_LIMITS: Final = {
+    "Requests": (
+        ("Size of a JSON body", "MAX_BODY_BYTES"),
+        ("Size of an uploaded file", "MAX_UPLOAD_BYTES"),
+        ("Nesting depth of a JSON body", "MAX_JSON_DEPTH"),
         ("Arrays and objects of a JSON body", "MAX_JSON_CONTAINERS"),
-        ("Values of a form", "MAX_FORM_PARTS"),
-        ("The first line: method, address, query", "MAX_REQUEST_LINE_BYTES"),
-        ("Objects of one page of a list, when `limit` is not said", "PAGE_LIMIT_DEFAULT"),
-        ("Objects of one page at most", "PAGE_LIMIT_MAX"),
-        ("All objects of one page, as JSON; a page of larger ones has fewer", "PAGE_BYTES"),
-        ("Characters of a search text (`q`)", "MAX_QUERY_TEXT"),
-        ("An `Idempotency-Key`", "IDEMPOTENCY_KEY_CHARS"),
-        ("How long a key's first answer is kept", "IDEMPOTENCY_HOURS"),
-        ("Requests per minute of one address without a credential", "ADDRESS_REQUESTS_PER_MINUTE"),
-        ("Faults listed in one answer", "MAX_FAULTS"),
+        ("Fields of a form", "MAX_FORM_PARTS"),
+        ("Request line: method, path and query", "MAX_REQUEST_LINE_BYTES"),
+        ("Default page size (`limit`)", "PAGE_LIMIT_DEFAULT"),
+        ("Maximum page size (`limit`)", "PAGE_LIMIT_MAX"),
+        ("Size of a page as JSON; a page of large objects contains fewer of them", "PAGE_BYTES"),
+        ("Length of a search text (`q`)", "MAX_QUERY_TEXT"),
+        ("Length of an `Idempotency-Key`", "IDEMPOTENCY_KEY_CHARS"),
+        ("Retention of the response for an `Idempotency-Key`", "IDEMPOTENCY_HOURS"),
+        ("Unauthenticated requests per minute and IP address", "ADDRESS_REQUESTS_PER_MINUTE"),
+        ("Errors listed in one response", "MAX_FAULTS"),
     ),
     "Templates and rows": (
-        ("A name", "MAX_NAME_CHARS"),
-        ("A description", "MAX_DESCRIPTION_CHARS"),
+        ("Length of a name", "MAX_NAME_CHARS"),
+        ("Length of a description", "MAX_DESCRIPTION_CHARS"),
         ("Fields of a template", "MAX_FIELDS"),
-        ("How deep fields may nest", "MAX_NESTING"),
-        ("Rows when no number is said", "DEFAULT_QUANTITY"),
+        ("Nesting depth of fields", "MAX_NESTING"),
+        ("Default number of rows", "DEFAULT_QUANTITY"),
         ("Rows of a preview", "PREVIEW_ROWS"),
-        ("A seed", "MAX_SEED_CHARS"),
-        ("Elements of all arrays of one row", "MAX_ARRAY_PRODUCT"),
+        ("Length of a seed", "MAX_SEED_CHARS"),
+        ("Array elements per row", "MAX_ARRAY_PRODUCT"),
         ("Columns of a table with `arrays: columns`", "MAX_FLAT_COLUMNS"),
-        ("A formula", "MAX_FORMULA_CHARS"),
-        ("Values of a list", "MAX_LIST_VALUES"),
-        ("A regular expression or mask", "MAX_PATTERN_CHARS"),
-        ("One generated text", "MAX_TEXT_CHARS"),
+        ("Length of a formula", "MAX_FORMULA_CHARS"),
+        ("Values in a list", "MAX_LIST_VALUES"),
+        ("Length of a regular expression or mask", "MAX_PATTERN_CHARS"),
+        ("Length of a generated text", "MAX_TEXT_CHARS"),
         ("Rows with exact running totals", "TOTAL_ROWS"),
-        ("Templates that the relations of one template reach", "MAX_RELATED"),
-        ("Templates of a dataset", "MAX_DATASET_TABLES"),
-        ("All templates of a dataset, or that relations reach, as JSON", "RELATED_BYTES"),
-        ("How long what was deleted can be restored", "RESTORE_DAYS"),
+        ("Templates reachable through the relations of one template", "MAX_RELATED"),
+        ("Templates in a dataset", "MAX_DATASET_TABLES"),
+        (
+            "Size of all templates of a dataset, or of those reachable through relations, as JSON",
+            "RELATED_BYTES",
+        ),
+        ("Time in which deleted objects can be restored", "RESTORE_DAYS"),
     ),
     "Documents": (
         ("Memory for reading a document", "DOCUMENT_MEMORY_BYTES"),
@@ -299,75 +314,75 @@ TOLD: Final = {
             "Processor time for reading an OData or OpenAPI document that a target sent",
             "METADATA_CPU_SECONDS",
         ),
-        ("Time for reading a document, by the clock", "DOCUMENT_SECONDS"),
-        ("How deep JSON and YAML documents may nest", "DOCUMENT_LEVELS"),
-        ("Values of a YAML document, its aliases expanded", "DOCUMENT_YAML_VALUES"),
-        ("Size of a document", "DOCUMENT_RESULT_BYTES"),
-        ("Documents that one process reads at the same time", "DOCUMENTS_AT_ONCE"),
-        ("An OpenAPI document", "DOCUMENT_BYTES"),
-        ("A `$metadata` document", "ODATA_DOCUMENT_BYTES"),
-        ("One SQL statement of an import", "IMPORT_STATEMENT_CHARS"),
-        ("Cells of a sheet that an import looks at", "IMPORT_SHEET_CELLS"),
-        ("Tables of an import", "IMPORT_TABLES"),
+        ("Elapsed time for reading a document", "DOCUMENT_SECONDS"),
+        ("Nesting depth of JSON and YAML documents", "DOCUMENT_LEVELS"),
+        ("Values in a YAML document, with aliases expanded", "DOCUMENT_YAML_VALUES"),
+        ("Size of the result of reading a document", "DOCUMENT_RESULT_BYTES"),
+        ("Documents read at the same time by one process", "DOCUMENTS_AT_ONCE"),
+        ("Size of an OpenAPI document", "DOCUMENT_BYTES"),
+        ("Size of a `$metadata` document", "ODATA_DOCUMENT_BYTES"),
+        ("Length of one SQL statement in an import", "IMPORT_STATEMENT_CHARS"),
+        ("Cells per sheet that an import examines", "IMPORT_SHEET_CELLS"),
+        ("Tables per import", "IMPORT_TABLES"),
         ("Processor time of a worker for reading a document", "IMPORT_CPU_SECONDS"),
-        ("Imports of a workspace that are queued or running", "OPEN_IMPORTS"),
-        ("A PEP 723 block of a program", "MAX_REQUIREMENTS_BLOCK_CHARS"),
+        ("Queued and running imports per workspace", "OPEN_IMPORTS"),
+        ("Length of the PEP 723 block of a program", "MAX_REQUIREMENTS_BLOCK_CHARS"),
     ),
     "Files of rows": (
-        ("Rows of an XLSX sheet", "XLSX_SHEET_ROWS"),
-        ("Columns of an XLSX sheet", "XLSX_SHEET_COLUMNS"),
-        ("A cell of an XLSX sheet", "XLSX_CELL_CHARS"),
-        ("Rows of one SQL statement, at most", "SQL_MAX_ROWS_PER_STATEMENT"),
+        ("Rows per XLSX sheet", "XLSX_SHEET_ROWS"),
+        ("Columns per XLSX sheet", "XLSX_SHEET_COLUMNS"),
+        ("Length of a cell in an XLSX sheet", "XLSX_CELL_CHARS"),
+        ("Maximum rows per SQL statement", "SQL_MAX_ROWS_PER_STATEMENT"),
     ),
     "Exports in parts": (
-        ("Rows up to which an export is one file", "PARTS_FROM_ROWS"),
-        ("Rows of a part, at least", "PART_MIN_ROWS"),
-        ("Parts of an export", "MAX_PARTS"),
+        ("Rows up to which an export is always one file", "PARTS_FROM_ROWS"),
+        ("Minimum rows per part", "PART_MIN_ROWS"),
+        ("Parts per export", "MAX_PARTS"),
     ),
     "Pushes and connections": (
-        ("Rows of one transaction at a database", "PUSH_CHUNK_ROWS"),
-        ("Rows in doubt after a crash over HTTP", "HTTP_CHUNK_ROWS"),
-        ("Rows of one request in batch mode", "HTTP_BATCH_ROWS"),
-        ("Parallel requests of one push", "HTTP_MOST_PARALLEL"),
-        ("A request template's body", "HTTP_TEMPLATE_BYTES"),
-        ("How long connecting to a database may take", "TARGET_CONNECT_SECONDS"),
-        ("How long a query for a field may take", "TARGET_QUERY_SECONDS"),
-        ("How long stored answers from outside are used", "FETCHED_DAYS"),
+        ("Rows per database transaction", "PUSH_CHUNK_ROWS"),
+        ("Rows with an unknown result after a crash (HTTP targets)", "HTTP_CHUNK_ROWS"),
+        ("Rows per request in batch mode", "HTTP_BATCH_ROWS"),
+        ("Parallel requests per push", "HTTP_MOST_PARALLEL"),
+        ("Size of a request template's body", "HTTP_TEMPLATE_BYTES"),
+        ("Timeout for connecting to a database", "TARGET_CONNECT_SECONDS"),
+        ("Timeout for a field's query", "TARGET_QUERY_SECONDS"),
+        ("Time for which stored external values are used", "FETCHED_DAYS"),
         ("SQL statements before a push, and after it", "MAX_STATEMENTS"),
-        ("One secret", "MAX_SECRET_CHARS"),
-        ("Hosts that a secret may be sent to", "MAX_ALLOWED_HOSTS"),
-        ("A SQLite file", "SQLITE_FILE_BYTES"),
-        ("SQLite files of a workspace", "MAX_SQLITE_FILES"),
-        ("All SQLite files of a workspace together", "SQLITE_WORKSPACE_BYTES"),
-        ("What one transaction adds to a SQLite file", "SQLITE_GROWTH_BYTES"),
+        ("Length of a secret", "MAX_SECRET_CHARS"),
+        ("Allowed hosts per secret", "MAX_ALLOWED_HOSTS"),
+        ("Size of a SQLite file", "SQLITE_FILE_BYTES"),
+        ("SQLite files per workspace", "MAX_SQLITE_FILES"),
+        ("Total size of the SQLite files of a workspace", "SQLITE_WORKSPACE_BYTES"),
+        ("Growth of a SQLite file per transaction", "SQLITE_GROWTH_BYTES"),
     ),
     "Scenarios and runs": (
-        ("A program", "MAX_CODE_BYTES"),
-        ("Time of a run, at least", "MIN_RUN_SECONDS"),
-        ("Time of a run, at most", "MAX_RUN_SECONDS"),
-        ("How long a call with `wait` blocks", "WAIT_SECONDS"),
-        ("Memory of a run, all its processes together", "RUN_MEMORY_BYTES"),
+        ("Size of a program", "MAX_CODE_BYTES"),
+        ("Minimum time limit of a run", "MIN_RUN_SECONDS"),
+        ("Maximum time limit of a run", "MAX_RUN_SECONDS"),
+        ("Maximum time that a request with `wait` waits", "WAIT_SECONDS"),
+        ("Memory of a run (all processes)", "RUN_MEMORY_BYTES"),
         ("Processes and threads of a run", "RUN_PROCESSES"),
-        ("One file that a run writes", "RUN_FILE_BYTES"),
-        ("A run's log", "RUN_LOG_BYTES"),
-        ("What a run leaves behind", "RUN_OUTPUTS_BYTES"),
-        ("Files kept of one run", "MAX_OUTPUT_FILES"),
-        ("Packages that a program asks for", "MAX_REQUIREMENTS"),
-        ("Variables of a scenario", "MAX_VARIABLES"),
+        ("Size of a file that a run writes", "RUN_FILE_BYTES"),
+        ("Size of a run's log", "RUN_LOG_BYTES"),
+        ("Total size of a run's output files", "RUN_OUTPUTS_BYTES"),
+        ("Output files per run", "MAX_OUTPUT_FILES"),
+        ("Packages required by a program", "MAX_REQUIREMENTS"),
+        ("Variables per scenario", "MAX_VARIABLES"),
     ),
     "Workspace files": (
         (
-            "All files, saved sets and key maps of a workspace, deleted files included",
+            "Total size of files, saved sets and key maps of a workspace, including deleted files",
             "MAX_WORKSPACE_FILES_BYTES",
         ),
-        ("Files of a workspace", "MAX_WORKSPACE_FILES"),
-        ("A file's name with its folders", "MAX_FILE_NAME_CHARS"),
+        ("Files per workspace", "MAX_WORKSPACE_FILES"),
+        ("Length of a file's path", "MAX_FILE_NAME_CHARS"),
     ),
     "People": (
-        ("A password, at least", "PASSWORD_MIN_CHARS"),
-        ("Wrong passwords before an account waits", "LOGIN_FAILURES"),
-        ("A sign-in", "SESSION_DAYS"),
-        ("An invitation", "INVITATION_DAYS"),
+        ("Minimum length of a password", "PASSWORD_MIN_CHARS"),
+        ("Failed sign-ins before an account is locked for a while", "LOGIN_FAILURES"),
+        ("Lifetime of a session", "SESSION_DAYS"),
+        ("Lifetime of an invitation", "INVITATION_DAYS"),
     ),
 }
 
@@ -405,30 +420,35 @@ def limits_page() -> str:
         "Rows per hour",
         "Rows per call",
         "Parallel runs",
-        "Runs waiting",
+        "Queued runs",
     )
     parts = [
-        "# Limits\n\nThe limits of a workspace depend on its plan. A request over a limit gets a "
-        "[code](/docs/errors) with the number in `details`, and `Retry-After` where waiting helps.\n\n## Plans\n\n",
+        "# Limits\n\nThe limits of a workspace depend on its plan. A request that exceeds a limit fails with "
+        "an [error code](/docs/errors) and the limit in `details`. `Retry-After` is set if waiting helps.\n\n"
+        "## Plans\n\n",
         table(headings, plans),
-        "\nRequests are counted over any 60 seconds, rows over any hour. The numbers of Enterprise hold until a "
-        "contract says others. Previews spend no rows. The page Limits and usage shows what is left, and so do "
-        "the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.\n",
+        "\nRequests are counted in a sliding window of 60 seconds, rows in a sliding window of one hour. Enterprise "
+        "limits are defaults that a contract can change. Previews do not count. The remaining requests and rows "
+        "are shown on the page Limits and usage, and in the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` "
+        "and `X-RateLimit-Reset`.\n",
     ]
     stored = limits.STORED_JSON_BYTES.items()
     sizes = ", ".join(f"{size // limits.MB:,} MB on {name.capitalize()}" for name, size in stored)
     parts.append(
-        "\n## Definitions and their versions\n\nEvery change of a template, dataset or scenario is a version. All "
-        f"versions of a workspace, and the requests of its exports and pushes, take at most {sizes}, as JSON. Beyond "
-        "that, saving answers `quota_exceeded`. What was deleted counts until it leaves the trash.\n"
+        "\n## Definitions and their versions\n\nEvery change of a template, dataset or scenario creates a version. "
+        f"The total size of all versions in a workspace and of the requests of its exports and pushes is limited to "
+        f"{sizes}, as JSON. Beyond that, saving fails with `quota_exceeded`. Deleted objects count until they are "
+        "removed from the trash.\n"
     )
     retention = [
         (name.capitalize(), *(f"{days:,} days" for days in (one.log_days, one.file_days, one.work_days)))
         for name, one in limits.RETENTION.items()
     ]
-    parts.append("\n## What is kept, and for how long\n\n" + table(("Plan", *_RETENTION_HEADINGS), retention))
-    parts.append("\nCounted from the end of the work. [More of it](/docs/guide/operation).\n")
-    for title, rows in TOLD.items():
+    parts.append("\n## Retention\n\n" + table(("Plan", *_RETENTION_HEADINGS), retention))
+    parts.append(
+        "\nCounted from the end of the run, push or export. See [operation](/docs/guide/operation).\n"
+    )
+    for title, rows in DOCUMENTED_LIMITS.items():
         limit_rows = [(text(label), value(name)) for label, name in rows]
         parts.append(f"\n## {title}\n\n" + table(("What", "Limit"), limit_rows))
     return "".join(parts)

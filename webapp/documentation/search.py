@@ -152,7 +152,7 @@ def _page_parts() -> Iterator[Part]:
         ):  # their text is generated rows; the page of all locales has the names
             continue
         typed = page.address.startswith("field-types/")
-        for place, section in enumerate(page.drawn.sections):
+        for place, section in enumerate(page.rendered.sections):
             href = f"{page.href}#{section.anchor}" if place else page.href
             yield _part(
                 href,

@@ -130,7 +130,7 @@ def page(address: str) -> Response:
 
 
 def _page_response(found: pages.Page) -> Response:
-    return _rendered_response(found, found.drawn)
+    return _rendered_response(found, found.rendered)
 
 
 def _rendered_response(found: pages.Page, drawn: rendering.RenderedPage, **context: Any) -> Response:

@@ -463,7 +463,7 @@ class ColumnContext(RandomStream):
         """Another template under the request's seed."""
         return self._block.bound.relatives[address]
 
-    def thing(self, name: str, kind: str) -> Any:
+    def group_value(self, name: str, kind: str) -> Any:
         """The thing of another group of this level."""
         return self._block.group(name, kind)
 

@@ -89,7 +89,7 @@ class Compiler:
         return self._scope.address
 
     @property
-    def nested_here(self) -> bool:
+    def is_nested(self) -> bool:
         """Whether the field being compiled is nested in another one."""
         return self._scope.parent is not None
 
@@ -112,7 +112,7 @@ class Compiler:
         text = f"{spec.type.label}: no words are known for {locale}, so these are English."
         self.warn(spec, "other_language", text)
 
-    def ask(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
+    def answer(self, spec: FieldSpec, question: Question, keyed: bool = False) -> Answer | None:
         """Return the answer to a question; None if it is not known yet. ``keyed``: it depends on values of the row."""
         return self.library.answers.get(
             self.asking.note(question, spec.path, keyed, (self._scope, spec.name))
@@ -141,7 +141,7 @@ class Compiler:
                     spec, "column", "no_source", text, "Take column away, or give the template a source."
                 )
             return field_type
-        answer = self.ask(spec, self.source)
+        answer = self.answer(spec, self.source)
         return (
             field_type
             if answer is None or answer.taken is None
@@ -173,12 +173,12 @@ class Compiler:
         """Return the fields of this level that are in a group or read it; empty if the group does not exist."""
         return self._scope.members.get((name, kind), ())
 
-    def beside(self, name: str) -> FieldSpec | None:
+    def sibling(self, name: str) -> FieldSpec | None:
         """The field ``name`` of this level, or None."""
         return self._scope.fields.get(name)
 
     @property
-    def fields_here(self) -> list[FieldSpec]:
+    def level_fields(self) -> list[FieldSpec]:
         """The fields of this level."""
         return list(self._scope.fields.values())
 
@@ -215,7 +215,7 @@ class Compiler:
         references that lead there if they are not those of the field itself."""
         scope = self._root(address)
         if name not in scope.fields:
-            text = f'"{self.related_plans.known(address).name}" has no field "{name}".'
+            text = f'"{self.related_plans.template(address).name}" has no field "{name}".'
             self.fault(spec, option, "unknown_field", text, did_you_mean(name, scope.fields))
             return None
         before = len(self.faults)
@@ -226,9 +226,7 @@ class Compiler:
             path = f"{spec.path}.{option}"  # theirs are those of fields of the other template
             reported = [replace(fault, path=path) for fault in self.faults[before:] if fault.code == "cycle"]
             if not reported:
-                text = (
-                    f'"{name}" of "{self.related_plans.known(address).name}": {self.faults[before].message}'
-                )
+                text = f'"{name}" of "{self.related_plans.template(address).name}": {self.faults[before].message}'
                 reported = [Fault(path, "related_fault", text, "Correct that template first.")]
             self.faults[before:] = reported
         return column
@@ -275,7 +273,7 @@ class Compiler:
     def _root(self, address: str) -> Scope:
         found = self._roots.get(address)
         if found is None:
-            related = self.related_plans.known(address)
+            related = self.related_plans.template(address)
             fields = {field.name: field for field in related.spec.fields}
             found = self._roots[address] = Scope(address, related.vocabulary, related.spec.locale, fields)
             found.members = groups.members(fields.values())
@@ -356,7 +354,7 @@ class Compiler:
         ]
         if positions:
             names = [
-                f"{self.related_plans.known(pending_scope.address).name}.{field}"
+                f"{self.related_plans.template(pending_scope.address).name}.{field}"
                 if pending_scope.address
                 else field
                 for pending_scope, field in self._pending[positions[0] :]
@@ -391,7 +389,7 @@ class Compiler:
             column = replace(self._column(spec, field_type), agreement=agreement_of(spec, field_type, self))
             located = bool(self.locale_of(spec) or getattr(spec.options, "country", None))
             if self.vocabulary.engine >= 3 and groups.contradicts_as_unique(
-                spec, field_type, self.fields_here, located
+                spec, field_type, self.level_fields, located
             ):
                 text = f"{spec.type.label}: unique values do not agree with the other columns of the row."
                 self.warn(spec, "independent", text, "Remove unique.")
@@ -436,7 +434,7 @@ class Compiler:
                 scope.together[member_key] = (combination, position)
 
     def _relative(self, scope: Scope) -> RelatedPlan:
-        related = self.related_plans.known(scope.address)
+        related = self.related_plans.template(scope.address)
         salt = self.related_plans.salt(scope.address)
         return RelatedPlan(
             scope.layer(()), related.anchor, related.name, self.related_plans.rows(scope.address), salt
@@ -455,7 +453,7 @@ class Compiler:
         if common.locale and not spec.type.localised:
             text = f"{spec.type.label} has the same values in every locale."
             self.fault(spec, "locale", "not_for_this_type", text, "Remove locale.")
-        elif common.locale and not self.vocabulary.knows_locale(common.locale):
+        elif common.locale and not self.vocabulary.has_locale(common.locale):
             text = f'There is no locale "{common.locale}".'
             self.fault(
                 spec, "locale", "unknown_locale", text, did_you_mean(common.locale, self.vocabulary.locales)
@@ -477,31 +475,33 @@ class ExternalRequests:
     """The external requests of one plan, with the columns that need them."""
 
     def __init__(self) -> None:
-        self._asks: dict[str, tuple[ExternalRequest, set[ColumnRef]]] = {}
+        self._requests: dict[str, tuple[ExternalRequest, set[ColumnRef]]] = {}
 
     def note(self, question: Question, path: str, keyed: bool, column_ref: ColumnRef) -> str:
         """Takes a question down; answers its key."""
         key = question.key
-        _, column_refs = self._asks.setdefault(key, (ExternalRequest(question, path, keyed), set()))
+        _, column_refs = self._requests.setdefault(key, (ExternalRequest(question, path, keyed), set()))
         column_refs.add(column_ref)
         return key
 
-    def asks(
+    def requests(
         self, own: Mapping[str, ColumnRef], reached: Callable[[ColumnRef], set[ColumnRef]]
     ) -> tuple[ExternalRequest, ...]:
         """Return all requests, sorted by dependency. ``own`` are the template's columns, ``reached`` returns the
         columns that a column depends on."""
-        if not self._asks:
+        if not self._requests:
             return ()
         dependencies = {name: reached(column_ref) for name, column_ref in own.items()}
-        needs = {key: set().union(*map(reached, column_refs)) for key, (_, column_refs) in self._asks.items()}
+        needs = {
+            key: set().union(*map(reached, column_refs)) for key, (_, column_refs) in self._requests.items()
+        }
         required = {
             key: [
                 other
-                for other, (_, column_refs) in self._asks.items()
+                for other, (_, column_refs) in self._requests.items()
                 if other != key and needs[key] & column_refs
             ]
-            for key in self._asks
+            for key in self._requests
         }
         levels: dict[str, int] = {}
 
@@ -517,7 +517,7 @@ class ExternalRequests:
                 level=level(key),
                 columns=tuple(name for name, column_ref in dependencies.items() if column_ref & column_refs),
             )
-            for key, (ask, column_refs) in self._asks.items()
+            for key, (ask, column_refs) in self._requests.items()
         ]
         return tuple(sorted(requests, key=lambda ask: ask.level))
 

@@ -57,7 +57,7 @@ class Digests:
         """Return the digests of the values to look for."""
         return 1.0 / (1 << self.bits)
 
-    def holds(self, digests: np.ndarray) -> np.ndarray:
+    def contains(self, digests: np.ndarray) -> np.ndarray:
         """``bool[n]``: which digests are among them."""
         if not self.sorted.size:
             return np.zeros(digests.size, np.bool_)

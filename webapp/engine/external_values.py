@@ -43,7 +43,7 @@ class Question:
     connection_id: str
     """Empty: the only one of its kind."""
     kind: Literal["keys", "query", "http", "ai", "source", "file"]
-    said: tuple[tuple[str, Any], ...]
+    settings: tuple[tuple[str, Any], ...]
     values: tuple[Any, ...] = ()
     """Its text, if it does not depend on values of the row."""
 
@@ -51,11 +51,11 @@ class Question:
     def key(self) -> str:
         """The identity of the request: 64 hexadecimal digits."""
         return hashlib.sha256(
-            orjson.dumps([self.connection_id, self.kind, self.said, *self.values])
+            orjson.dumps([self.connection_id, self.kind, self.settings, *self.values])
         ).hexdigest()
 
     def __getitem__(self, name: str) -> Any:
-        return dict(self.said)[name]
+        return dict(self.settings)[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,14 @@ class Recorder:
     """The sets of values that a dry run comes upon, by question: ``found[question][key]`` are the values."""
 
     most: int
-    found: dict[str, dict[str, tuple[Any, ...]]] = field(default_factory=dict)
+    values: dict[str, dict[str, tuple[Any, ...]]] = field(default_factory=dict)
 
     def note(self, question: str, path: str, keys: pa.Array, columns: Sequence[pa.Array]) -> None:
         """Record sets of values. Raises `SpecError` if there are more than ``most`` in total."""
-        recorded = self.found.setdefault(question, {})
+        recorded = self.values.setdefault(question, {})
         distinct = pc.unique(keys)
         new = [key for key in distinct.to_pylist() if key not in recorded]
-        if sum(map(len, self.found.values())) + len(new) > self.most:
+        if sum(map(len, self.values.values())) + len(new) > self.most:
             message = f"The rows need more than {self.most:,} different requests to the connection."
             hint = "Request fewer rows, or use fewer distinct values in the query."
             raise SpecError([Fault(path, "too_many_questions", message, hint)])

@@ -44,11 +44,11 @@ class Clock:
     """A clock fixed at ``now`` (seconds, UTC), which records whether it was read."""
 
     def __init__(self, now: int) -> None:
-        self.now, self.asked = now, False
+        self.now, self.was_read = now, False
 
     def seconds(self) -> float:
         """The return value of ``time.time()``."""
-        self.asked = True
+        self.was_read = True
         return float(self.now)
 
     def install(self) -> None:
@@ -233,7 +233,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         text = "The method does not give the same values again from the same seed."
         raise InvalidRequest("refused_method", "method", text, "Choose another one.")
     kinds, values = zip(*drawn, strict=True)
-    return {"kinds": kinds, "values": values, "language": language, "clocked": clock.asked}
+    return {"kinds": kinds, "values": values, "language": language, "clocked": clock.was_read}
 
 
 def limit(megabytes: int, seconds: int) -> None:

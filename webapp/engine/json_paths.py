@@ -65,7 +65,7 @@ def first(path: plain.JSONPath, document: Any) -> tuple[bool, Any]:
     """Return whether a path has a match, and the first match. Raises ValueError if a filter does not fit the document,
     or the path visits too many values."""
     try:
-        for value in _Search(document).found(path, document):
+        for value in _Search(document).matches(path, document):
             return True, value
     except (TypeError, LookupError, AttributeError):
         raise ValueError("the path does not fit the document") from None
@@ -79,7 +79,7 @@ class _Search:
         self._root = root
         self._visits_left = limits.JSON_PATH_VISITS
 
-    def found(self, part: Any, value: Any) -> Iterator[Any]:
+    def matches(self, part: Any, value: Any) -> Iterator[Any]:
         """Yield what a part of a path finds in a value. Raises ValueError after too many visits."""
         match part:
             case plain.Root():
@@ -87,12 +87,12 @@ class _Search:
             case plain.This():
                 yield value
             case plain.Child():
-                for one in self.found(part.left, value):
-                    yield from self.found(part.right, one)
+                for one in self.matches(part.left, value):
+                    yield from self.matches(part.right, one)
             case plain.Descendants():
-                for one in self.found(part.left, value):
+                for one in self.matches(part.left, value):
                     for below in self._visited(_below(one)):
-                        yield from self.found(part.right, below)
+                        yield from self.matches(part.right, below)
             case Wildcard():
                 yield from self._visited(_children(value))
             case plain.Fields():

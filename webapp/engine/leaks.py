@@ -240,7 +240,7 @@ class Watch:
         # Against the real values of other rows.
         source_column, rows = self._sensitive[name], rows[positions]
         known = digests.of_column(source_column.real, source_column.column)
-        matches = known.holds(digests.of(low_after))
+        matches = known.contains(digests.of(low_after))
         if matches.any():
             matches &= masking.has_content(low_after)
         if masker.disjoint and masker.strategy not in _BLANKING_STRATEGIES and matches.any():

@@ -41,22 +41,22 @@ class Plan:
     """The other templates that relations reach, by their addresses (see ``relations/related_plans.py``)."""
     rows: int = limits.DEFAULT_QUANTITY
     """Rows of the template: its quantity, the requested number, or as many as its parents have children."""
-    asks: tuple[ExternalRequest, ...] = ()  # its external values
-    made_from: tuple[str | None, Library] | None = None  # locale and library, for types that need them
+    external_requests: tuple[ExternalRequest, ...] = ()  # its external values
+    compiled_with: tuple[str | None, Library] | None = None  # locale and library, for types that need them
 
     @property
     def taken(self) -> ReadSource | None:
         """Its source, if it has one that was loaded."""
-        if self.spec.source is None or self.made_from is None:
+        if self.spec.source is None or self.compiled_with is None:
             return None
-        found = self.made_from[1].answers.get(self.spec.source.question().key)
+        found = self.compiled_with[1].answers.get(self.spec.source.question().key)
         return None if found is None else found.taken
 
     def answered(self, answers: Mapping[str, Answer]) -> Plan:
         """The same plan with these answers too, by the keys of their questions. Raises `SpecError`."""
-        if self.made_from is None:
+        if self.compiled_with is None:
             return self
-        locale, library = self.made_from
+        locale, library = self.compiled_with
         answered_library = replace(library, answers={**library.answers, **answers})
         return compile_plan(self.spec, self.vocabulary, locale, answered_library)
 
@@ -76,7 +76,7 @@ def compile_plan(
     layer = compiler._scope.layer(layer.visible) if compiler._scope.relation != layer.relation else layer
     layer = layer if bad is None else replace(layer, bad=bad)
     own = {name: (compiler._scope, name) for name in compiler._scope.columns}
-    rows, asks = compiler.related_plans.rows(""), compiler.asking.asks(own, compiler._reads.reached)
+    rows, asks = compiler.related_plans.rows(""), compiler.asking.requests(own, compiler._reads.reached)
     made_from = (locale, library or Library()) if asks else None
     message, leaves = tuple(compiler.warnings), compiler.leaves
     return Plan(spec, layer, vocabulary, message, leaves, relatives, rows, asks, made_from)
@@ -87,7 +87,7 @@ def _compiled_fields(
 ) -> tuple[Compiler, Layer]:
     """The compiler after it has compiled every field, with the faults it found."""
     requested = locale or spec.locale
-    is_known = not requested or vocabulary.knows_locale(requested)
+    is_known = not requested or vocabulary.has_locale(requested)
     compiler = Compiler(spec, vocabulary, requested if is_known else None, library or Library(), bind_fields)
     if requested and not is_known:
         text = f'There is no locale "{requested}".'

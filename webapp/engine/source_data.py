@@ -113,7 +113,7 @@ class SourceTable:
     def __init__(self, table: pa.Table, snapshot: str) -> None:
         self.table, self.snapshot = table, snapshot
         self._lock = threading.Lock()
-        self._known: dict[Any, Any] = {}
+        self._cache: dict[Any, Any] = {}
         lengths = [len(batch) for batch in table.to_batches()]
         self._starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
@@ -154,11 +154,11 @@ class SourceTable:
     def remembered(self, key: Any, find: Callable[[], T]) -> T:
         """Return the cached result of ``find``."""
         with self._lock:
-            if key in self._known:
-                return self._known[key]
+            if key in self._cache:
+                return self._cache[key]
         found = find()
         with self._lock:
-            return self._known.setdefault(key, found)
+            return self._cache.setdefault(key, found)
 
     def pieces(self, name: str) -> list[pa.Array]:
         """A column as its chunks."""

@@ -74,7 +74,7 @@ def sample(actor: Actor, template_id: str, seed: str | None) -> dict[str, Any]:
         source = generate.saved_source(found, None)
         body = GenerateInput(count=min(SAMPLE_ROWS, source.count(None)), seed=seed, format="json")
         recipe = external_values.recipe(actor, source, body, fetch=False)
-        rows = orjson.loads(recipe.open().whole())
+        rows = orjson.loads(recipe.open().read())
     except ApiError as error:
         return {"error": error.message}
     columns = list(rows[0])[:_SAMPLE_COLUMNS] if rows else []

@@ -52,7 +52,7 @@ class Process:
     part: str
     host: str
     pid: str
-    seen: float
+    last_seen: float
     about: Mapping[str, Any]
 
 
@@ -151,10 +151,10 @@ class _Question:
     """The check of one component; at most one thread runs it at a time."""
 
     def __init__(self, app: Flask, name: str, ask: Callable[[], tuple[str, dict[str, Any]]]) -> None:
-        self._app, self._name, self._ask = app, name, ask
+        self._app, self._name, self._check = app, name, ask
         self._lock = threading.Lock()
         self._done: threading.Event | None = None
-        self._found: Part | None = None
+        self._result: Part | None = None
 
     def begin(self) -> threading.Event:
         """Start the check unless one is in progress."""
@@ -167,20 +167,20 @@ class _Question:
 
     def answer(self, done: threading.Event, until: float) -> Part:
         """Return the result, or the state slow."""
-        if done.wait(max(0.0, until - time.monotonic())) and self._found is not None:
-            return self._found
+        if done.wait(max(0.0, until - time.monotonic())) and self._result is not None:
+            return self._result
         return Part(self._name, "slow", round(limits.READY_SECONDS * 1000))
 
     def _run(self, done: threading.Event) -> None:
         started = time.monotonic()
         try:
             with self._app.app_context():
-                state, facts = self._ask()
+                state, facts = self._check()
         except Exception as error:  # any exception means that the component is unavailable
             level = logging.WARNING if isinstance(error, redis.RedisError) else logging.ERROR
             log.log(level, "%s is not ready: %s: %s", self._name, type(error).__name__, error)
             state, facts = "missing", {}
-        self._found = Part(self._name, state, round((time.monotonic() - started) * 1000), facts)
+        self._result = Part(self._name, state, round((time.monotonic() - started) * 1000), facts)
         with self._lock:
             self._done = None
         done.set()

@@ -60,7 +60,7 @@ class Flight:
         self._lock = threading.Lock()
         self._abort: Callable[[], object] | None = None
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Return the remaining seconds, more than 0. Raises TimeoutError, or ConnectionAbortedError if
         stopped."""
         if self.stopped:
@@ -103,7 +103,7 @@ def flying(flight: Flight) -> Iterator[None]:
 def _connect(flight: Flight, host: str, port: int) -> socket.socket:
     """Connect in a separate thread, because a resolver or an unresponsive host cannot be aborted otherwise."""
     future: Future[socket.socket] = Future()
-    left = flight.left()
+    left = flight.remaining()
 
     def dial() -> None:
         sock, failed = None, None
@@ -122,7 +122,7 @@ def _connect(flight: Flight, host: str, port: int) -> socket.socket:
     flight.hold(future.cancel)
     threading.Thread(target=dial, name="dial", daemon=True).start()
     try:
-        return future.result(flight.left())
+        return future.result(flight.remaining())
     except CancelledError:
         raise ConnectionAbortedError from None
     except TimeoutError:
@@ -142,7 +142,7 @@ class _Timed(socket.socket):
             )  # the TLS method would discard the keys of a reader
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self.settimeout(_flight.get().left())
+        self.settimeout(_flight.get().remaining())
         return super().recv_into(*args, **kwargs)
 
     def send(self, *args: Any, **kwargs: Any) -> int:
@@ -155,7 +155,7 @@ class _Timed(socket.socket):
 
     def _before_sending(self) -> None:
         flight = _flight.get()
-        self.settimeout(flight.left())
+        self.settimeout(flight.remaining())
         flight.arrived = True
 
 
@@ -165,7 +165,7 @@ class _TimedTls(_Timed, ssl.SSLSocket):
     def do_handshake(self, block: bool = False) -> None:
         flight = _flight.get()
         flight.hold(self.cut)
-        self.settimeout(flight.left())
+        self.settimeout(flight.remaining())
         super().do_handshake(block)
 
 
@@ -180,7 +180,7 @@ class _Guarded(HTTPConnection):
         try:
             flight.hold(sock.cut)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.settimeout(flight.left())
+            sock.settimeout(flight.remaining())
         except BaseException:
             sock.close()
             raise
@@ -352,7 +352,7 @@ class Session(requests.Session):
             other.stop()
 
     @contextmanager
-    def beside(self) -> Iterator[Session]:
+    def separate_session(self) -> Iterator[Session]:
         """Open a session with separate cookies and connections, which is stopped together with this one."""
         with Session(self.gate, self.verify, 1) as other:
             with self._lock:

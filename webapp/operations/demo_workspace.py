@@ -37,7 +37,7 @@ class DemoInfo:
     workspace_id: str
     project_id: str
     template_ids: tuple[str, ...]
-    made: bool
+    created: bool
 
 
 def _field(name: str, kind: str, /, **more: Any) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def ensure_demo(plan: str = limits.DEMO_PLAN) -> DemoInfo | None:
         Template.project_id == demo_actor.project_id, Template.deleted_at.is_(None)
     )
     template_ids = tuple(db.session.scalars(ids.order_by(Template.id)))
-    return DemoInfo(user.email, workspace.id, demo_actor.project_id, template_ids, made=not was_complete)
+    return DemoInfo(user.email, workspace.id, demo_actor.project_id, template_ids, created=not was_complete)
 
 
 def _oldest(model: Any, workspace: Workspace) -> Any:

@@ -69,7 +69,7 @@ def _visible(actor: Actor, process: Process) -> Process:
     about = dict(process.about)
     if "id" in about and _work_row(actor, about["kind"], about["id"]) is None:
         about["id"] = None
-    return Process(process.part, process.host, process.pid, process.seen, about)
+    return Process(process.part, process.host, process.pid, process.last_seen, about)
 
 
 def _statement(actor: Actor, kind: str) -> Select[*tuple[Any, ...]]:

@@ -219,7 +219,7 @@ class Names:
         """Return whether the whole value is a last name."""
         return value.strip().casefold() in self._last
 
-    def whole(self, value: str) -> bool:
+    def is_full_name(self, value: str) -> bool:
         """Return whether this is a first and a last name, in either order."""
         words = [item.casefold() for item in _WORD.findall(value)]
         if not 2 <= len(words) <= 4 or any(item.isdigit() for item in value):
@@ -261,7 +261,7 @@ class Kind:
     """A kind of personal value, by the field type that stands for it."""
 
     type: str
-    told: str
+    label: str
     strategy: str
     confidence: float
     """Confidence if only the values match."""
@@ -396,7 +396,7 @@ def _classify_column(
         kind_of_name in (None, kind_of_values) or KINDS[kind_of_values].confidence >= _SHAPED
     ):
         kind = KINDS[kind_of_values]
-        message = f"{share:.0%} of the values are {kind.told}."
+        message = f"{share:.0%} of the values are {kind.label}."
         if kind_of_name != kind_of_values:
             return _detected(
                 column.name, kind_of_values, kind.confidence * min(1.0, share + _NOISE_SHARE), message
@@ -425,7 +425,7 @@ def _classify_column(
         if meaning == _UNKNOWN_MEANING:
             return DetectedColumn(column.name, None, False, _SOME_SHARE, f"{message}, please check.")
         return DetectedColumn(column.name, None, False, _SHAPED, f"{message}.")
-    message = f"The name suggests {KINDS[kind_of_name].told}"
+    message = f"The name suggests {KINDS[kind_of_name].label}"
     if not texts:
         return _detected(column.name, kind_of_name, _NAMED, f"{message}; the sample has no values.")
     if kind_of_name in _TESTS or kind_of_name in _LISTED_KINDS:
@@ -474,7 +474,7 @@ def _kind_of_most(
             return kind, share
     names = names_of(vocabulary)
     best, best_share = None, 0.0
-    for kind, test in (("name", names.whole), ("first_name", names.first), ("last_name", names.last)):
+    for kind, test in (("name", names.is_full_name), ("first_name", names.first), ("last_name", names.last)):
         share = sum(map(test, values)) / len(values)
         is_enough = share >= (_LIST_SHARE / 2 if kind == kind_of_name else _LIST_SHARE)
         if is_enough and share > best_share and (kind == kind_of_name or len(values) >= _MIN_LIST_VALUES):

@@ -68,7 +68,7 @@ class Proposal:
     choice: Choice
     confidence: float
     reason: str
-    told: str
+    kind_label: str
     """The kind of personal data as text: `e-mail addresses`; "" if none was detected."""
 
 
@@ -99,7 +99,7 @@ def _proposal(found: DetectedColumn) -> Proposal:
         person=str(masking.get("person", "")),
         format=str((found.options or {}).get("format", "")),
     )
-    description = KINDS[found.kind].told if found.kind else ""
+    description = KINDS[found.kind].label if found.kind else ""
     return Proposal(choice, found.confidence, found.reason, description)
 
 

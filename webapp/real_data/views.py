@@ -291,7 +291,7 @@ def _proposals_in_form() -> list[Proposal]:
     found = []
     for number, name in enumerate(_column_names()):
         confidence, reason, description = (
-            request.form.get(f"c{number}.{key}", "") for key in ("confidence", "reason", "told")
+            request.form.get(f"c{number}.{key}", "") for key in ("confidence", "reason", "kind_label")
         )
         share = min(1.0, float(confidence)) if re.fullmatch(r"\d(\.\d{1,4})?", confidence) else 0.0
         found.append(Proposal(Choice(name), share, reason, description))
@@ -328,7 +328,7 @@ def _page(
     status = 200 if error is None or "HX-Request" in request.headers else error.status
     if "HX-Request" in request.headers:
         return Response(render_block(PAGE, "result", **context), status, mimetype="text/html")
-    card = SourceCard(actor, source, way=_FILE_SOURCE)
+    card = SourceCard(actor, source, default_kind=_FILE_SOURCE)
     html = render_template(PAGE, source=card, source_ways=WAYS[1:], **context)
     return Response(html, status, mimetype="text/html")
 

@@ -113,10 +113,14 @@ class PreviewInput(RowsInput):
     rows: RowsOf = Field(default_factory=dict, description=_ROWS_OF)
     fields: Fields | None = Field(None, description="Field definitions of an unsaved draft.")
     source: SourceSpec | None = Field(
-        None, description=f"{_SOURCE} Of a draft; not said: the template's own."
+        None, description=f"{_SOURCE} Only for a draft. Default: the value stored with the template."
     )
-    invalid: Invalid | None = Field(None, description=f"{_INVALID} Of a draft; not said: the template's own.")
-    fetch: bool | None = Field(None, description=f"{_FETCH} Not said: of a saved template, not of a draft.")
+    invalid: Invalid | None = Field(
+        None, description=f"{_INVALID} Only for a draft. Default: the value stored with the template."
+    )
+    fetch: bool | None = Field(
+        None, description=f"{_FETCH} Default: true for a saved template, false for a draft."
+    )
 
 
 class GenerateInput(RowsInput):

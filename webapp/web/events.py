@@ -277,7 +277,7 @@ class Feed:
         self.source = source
         self.changed = threading.Condition()
         self.state: State | None = None
-        self.gone = False
+        self.is_deleted = False
         self.over = False
         """Whether the job has ended and all of its lines have been read."""
         self.base = self.reached = 0
@@ -285,14 +285,14 @@ class Feed:
         self.window: deque[Backlog] = deque()
         self.users = self.readers = 0
         self.looked = float("-inf")
-        self.due = 0.0
+        self.next_read = 0.0
         self._size = 0
 
     def next(self, after: int, wait: float) -> tuple[list[Backlog], bool]:
         """Return lines after a number, waiting for them for a while; and whether the cache starts too late, so that the
         source has to be read."""
         with self.changed:
-            if after >= self.reached and not (self.over or self.gone):
+            if after >= self.reached and not (self.over or self.is_deleted):
                 self.changed.wait(wait)
             if after < self.base:
                 return [], True
@@ -301,7 +301,7 @@ class Feed:
     def apply(self, state: State | None, found: Sequence[Backlog], *, over: bool, read: bool) -> None:
         """Store the latest state; `read`: and the lines."""
         with self.changed:
-            self.gone = state is None
+            self.is_deleted = state is None
             if state is not None:
                 self.state = state
             for lines in found:
@@ -344,7 +344,7 @@ class Hub:
                     feed.begin(source.last(state) if state is not None else 0)
                     feed.over = False
                 feed.readers += lines
-                feed.due = 0.0
+                feed.next_read = 0.0
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="log-hub", daemon=True)
                 self._thread.start()
@@ -367,11 +367,11 @@ class Hub:
                         self._thread = None
                         return
                 channels = {feed.source.channel: feed for feed in feeds if feed.source.channel}
-                for channel in subscription.heard(set(channels), _LISTEN_SECONDS):
+                for channel in subscription.wait(set(channels), _LISTEN_SECONDS):
                     if (feed := channels.get(channel)) is not None:
-                        feed.due = min(feed.due, feed.looked + limits.FOLLOW_WAKE_SECONDS)
+                        feed.next_read = min(feed.next_read, feed.looked + limits.FOLLOW_WAKE_SECONDS)
                 for feed in feeds:
-                    if time.monotonic() >= feed.due:
+                    if time.monotonic() >= feed.next_read:
                         self.look(feed)
 
     def look(self, feed: Feed) -> None:
@@ -383,7 +383,7 @@ class Hub:
                 found, more = self._new_lines(feed) if read else ([], False)
         except SQLAlchemyError as error:
             log.warning("%s cannot be read: %s", feed.source.key, type(error).__name__)
-            feed.due = time.monotonic() + limits.RUN_POLLED_SECONDS
+            feed.next_read = time.monotonic() + limits.RUN_POLLED_SECONDS
             return
         ended = state is not None and state.ended
         # A run may write its last line right after its final state, so the log is read once more.
@@ -392,7 +392,7 @@ class Hub:
         feed.looked = time.monotonic()
         interval = limits.SSE_POLL_SECONDS if feed.source.channel is None else limits.RUN_POLLED_SECONDS
         is_urgent = more or (ended and not feed.over)
-        feed.due = feed.looked + (limits.FOLLOW_WAKE_SECONDS if is_urgent else interval)
+        feed.next_read = feed.looked + (limits.FOLLOW_WAKE_SECONDS if is_urgent else interval)
 
     def _new_lines(self, feed: Feed) -> tuple[list[Backlog], bool]:
         """Return the new lines of a feed, and whether there may be more."""
@@ -431,7 +431,7 @@ class _Subscription:
         self._disconnect()
         self._client.close()
 
-    def heard(self, channels: set[str], seconds: float) -> set[str]:
+    def wait(self, channels: set[str], seconds: float) -> set[str]:
         """Wait up to the timeout, and return the channels with new messages."""
         if not channels or time.monotonic() < self._silent_until:
             time.sleep(seconds)
@@ -495,7 +495,7 @@ def log_progress(source: Source) -> Response:
     is_connected = connection_check()
 
     def look() -> State | None:
-        return None if feed.gone or not is_connected() else feed.state
+        return None if feed.is_deleted or not is_connected() else feed.state
 
     pieces = progress(look, request.headers.get("Last-Event-ID", ""))
     return stream(pieces, lambda: hub.detach(feed, lines=False))
@@ -517,7 +517,7 @@ def await_end(source: Source, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     try:
         with feed.changed:
-            while not (feed.gone or (feed.state is not None and feed.state.ended)):
+            while not (feed.is_deleted or (feed.state is not None and feed.state.ended)):
                 left = deadline - time.monotonic()
                 if left <= 0 or not is_connected():
                     break
@@ -542,7 +542,7 @@ def log_events(
     while True:
         found, behind = feed.next(after, limits.FOLLOW_GONE_SECONDS)
         with feed.changed:
-            over, gone, state, reached = feed.over, feed.gone, feed.state, feed.reached
+            over, gone, state, reached = feed.over, feed.is_deleted, feed.state, feed.reached
         if behind:
             with app.app_context():
                 pieces = feed.source.pieces(after)

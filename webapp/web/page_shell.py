@@ -258,7 +258,7 @@ class Shell:
         return {"on": True, "off": False}.get(request.cookies.get("rail", ""))
 
     @property
-    def here(self) -> str:
+    def current_path(self) -> str:
         """Return the address of the navigation entry of this page; the longest path that fits decides."""
         if request.path == "/":
             return "/"

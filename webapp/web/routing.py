@@ -269,7 +269,7 @@ class Declaration:
     status: int
     idempotent: bool
     reads: bool
-    counted: bool
+    rate_limited: bool
     max_body: int
     people: bool
     programs: bool
@@ -332,7 +332,7 @@ def route(
             status=status,
             idempotent=idempotent,
             reads=READING.issuperset(upper) if reads is None else reads,
-            counted=counted,
+            rate_limited=counted,
             # Without a credential no thread waits for a body: only what is read ahead of the thread is accepted.
             max_body=min(max_body, limits.WEB_BODY_AHEAD_BYTES) if scope == "public" else max_body,
             people=people,

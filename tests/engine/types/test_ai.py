@@ -30,7 +30,7 @@ def asked(plan: Plan, start: int = 0, count: int = 4, seed: str = "s") -> dict[s
     )
     for name in plan.layer.columns:
         block.column(name)
-    return recorder.found.get(plan.asks[0].question.key, {})
+    return recorder.values.get(plan.external_requests[0].question.key, {})
 
 
 def answered(plan: Plan, *values: str | None, **how: Any) -> Plan:
@@ -40,7 +40,7 @@ def answered(plan: Plan, *values: str | None, **how: Any) -> Plan:
     troubles = ["" if said[key] is not None else "it is empty" for key in keys]
     table = pa.table({"value": pa.array([said[key] for key in keys], pa.string()), "trouble": troubles})
     answer = Answer(table, "s", pa.array(keys), np.arange(len(keys) + 1))
-    return plan.answered({plan.asks[0].question.key: answer})
+    return plan.answered({plan.external_requests[0].question.key: answer})
 
 
 def told(*values: str | None, **options: Any) -> dict[str, str]:
@@ -69,8 +69,8 @@ def test_equal_prompts_are_one_request_if_the_field_says_so():
 
 def test_a_request_differs_only_by_what_its_response_depends_on():
     def hashed(**options: Any) -> Any:
-        question = planned(CODES, ai(options=options)).asks[0].question
-        return [one for one in question.said if one[0] != "of"]
+        question = planned(CODES, ai(options=options)).external_requests[0].question
+        return [one for one in question.settings if one[0] != "of"]
 
     assert hashed() == hashed(on_error="blank") == hashed(allow_sensitive=True)
     others = [

@@ -37,7 +37,7 @@ def call(name: str = "v", path: str = "/codes/{{code}}", **common: Any) -> dict[
 def calling(*fields: dict[str, Any], **answers: Any) -> Plan:
     """A plan whose questions are answered: by the last part of the path, JSON, or a text that tells trouble."""
     plan = planned(CODES, *fields)
-    return plan.answered({one.question.key: answer(**answers) for one in plan.asks})
+    return plan.answered({one.question.key: answer(**answers) for one in plan.external_requests})
 
 
 def answer(**answers: Any) -> Answer:
@@ -68,7 +68,7 @@ def told(*fields: dict[str, Any], **answers: Any) -> dict[str, str]:
 def asked(plan: Plan, count: int = 10) -> list[list[str]]:
     recorder = Recorder(1000)
     BoundPlan(plan, GenerationContext("s", NOW, recorder=recorder)).block(0, count)
-    return [sorted(found) for found in recorder.found.values()]
+    return [sorted(found) for found in recorder.values.values()]
 
 
 def test_each_path_that_occurs_is_asked_once():
@@ -77,7 +77,7 @@ def test_each_path_that_occurs_is_asked_once():
 
 def test_fields_with_the_same_path_send_one_request():
     plan = planned(CODES, call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}))
-    assert len(plan.asks) == 1
+    assert len(plan.external_requests) == 1
     made = rows(calling(call("x", options={"extract": "$.x"}), call("y", options={"extract": "$.y"}),
                         a={"x": 1, "y": "one"}, b={"x": 2, "y": "two"}), count=3)  # fmt: skip
     assert (made["x"], made["y"]) == ([1, 2, 1], ["one", "two", "one"])
@@ -97,7 +97,7 @@ def test_a_row_with_a_blank_value_in_its_path_asks_nothing_and_is_blank():
     assert asked(plan) == [[]]
     assert rows(plan, count=3)["v"] == [None] * 3
     half = planned({**CODES, "options": {"values": ["a", ""]}}, call(options={"extract": "$.x"}))
-    ready = half.answered({half.asks[0].question.key: answer(a={"x": 1})})
+    ready = half.answered({half.external_requests[0].question.key: answer(a={"x": 1})})
     assert rows(ready, count=4)["v"] == [1, None, 1, None]
 
 
@@ -109,7 +109,7 @@ def test_without_a_response_every_row_has_the_placeholder():
 
 def test_a_path_without_fields_is_a_separate_request():
     plan = planned(call(path="/all", options={"extract": "$.total"}))
-    (ask,) = plan.asks
+    (ask,) = plan.external_requests
     assert (ask.keyed, ask.question.values) == (False, ("/all",))
     table = pa.table({"body": ['{"total": 7}'], "trouble": [""]})
     assert rows(plan.answered({ask.question.key: Answer(table, "s")}), count=3)["v"] == [7, 7, 7]
@@ -156,7 +156,7 @@ def test_blank_for_one_and_the_default_for_the_other():
     options = {"extract": "$.x", "on_error": "default", "on_empty": "blank", "default": 0}
     code = {**CODES, "options": {"values": ["a", "b", "c"]}}
     plan = planned(code, call(options=options))
-    known = {plan.asks[0].question.key: answer(a={"x": 1}, b={}, c=Trouble("404 Not Found"))}
+    known = {plan.external_requests[0].question.key: answer(a={"x": 1}, b={}, c=Trouble("404 Not Found"))}
     assert rows(plan.answered(known), count=3)["v"] == [1, None, 0]
 
 
@@ -216,14 +216,14 @@ def test_a_sensitive_value_is_in_no_message(what):
     code = {**CODES, "options": {"values": ["secret-1", "b"]}, "sensitive": what == "other"}
     plan = planned(code, call(options={"extract": "$.x"}, sensitive=what == "own"))
     with pytest.raises(SpecError) as error:
-        plan.answered({plan.asks[0].question.key: answer(**{"secret-1": {}, "b": {"x": 1}})})
+        plan.answered({plan.external_requests[0].question.key: answer(**{"secret-1": {}, "b": {"x": 1}})})
     assert "secret" not in str(error.value.faults)
-    assert dict(plan.asks[0].question["of"])["quiet"]
+    assert dict(plan.external_requests[0].question["of"])["quiet"]
 
 
 def test_field_limits_are_part_of_the_request():
     plan = planned(CODES, call("x"), call("y", options={"on_error": "blank"}))
-    assert [dict(one.question["of"])["bears"] for one in plan.asks] == [False, True]
+    assert [dict(one.question["of"])["bears"] for one in plan.external_requests] == [False, True]
 
 
 @pytest.mark.parametrize(

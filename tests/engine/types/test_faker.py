@@ -194,4 +194,4 @@ def test_pools_are_remembered_and_forgotten(monkeypatch):
     for one in (asked[0], asked[0], *asked[1:], asked[0]):
         kept.get(one)
     assert calls == [*asked, asked[0]]
-    assert len(kept._found) == limits.FAKER_POOLS
+    assert len(kept._pools) == limits.FAKER_POOLS

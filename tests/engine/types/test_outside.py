@@ -46,7 +46,10 @@ def planned(*fields: dict[str, Any]) -> Plan:
 
 def answered(plan: Plan, *tables: pa.Table) -> Plan:
     return plan.answered(
-        {one.question.key: Answer(table, "s") for one, table in zip(plan.asks, tables, strict=True)}
+        {
+            one.question.key: Answer(table, "s")
+            for one, table in zip(plan.external_requests, tables, strict=True)
+        }
     )
 
 
@@ -73,7 +76,7 @@ def sets(**answers: list) -> tuple[pa.Array, pa.Table, np.ndarray]:
 
 def keyed(plan: Plan, place: int = 0, **answers: list) -> Plan:
     keys, table, starts = sets(**answers)
-    return plan.answered({plan.asks[place].question.key: Answer(table, "s", keys, starts)})
+    return plan.answered({plan.external_requests[place].question.key: Answer(table, "s", keys, starts)})
 
 
 CODES = {"name": "code", "type": "list_sequential", "options": {"values": ["a", "b", "a"]}}
@@ -170,7 +173,7 @@ def test_a_query_with_fields_is_asked_once_for_each_set_of_values():
     recorder = Recorder(10)
     bound = BoundPlan(plan, GenerationContext("s", NOW, recorder=recorder))
     bound.block(0, 500)
-    (found,) = recorder.found.values()
+    (found,) = recorder.values.values()
     assert found == {"a": ("a",), "b": ("b",)}
     made = rows(keyed(plan, a=["A"], b=["B1", "B2"]), count=500)
     assert set(zip(made["code"], made["q"], strict=True)) == {("a", "A"), ("b", "B1"), ("b", "B2")}
@@ -183,11 +186,11 @@ def test_values_are_distinguished_whatever_they_contain():
 
 def test_a_query_can_depend_on_the_response_of_another():
     plan = planned(CODES, ask("first", "one {{code}}"), ask("second", "two {{first}}"))
-    assert [(one.path, one.level) for one in plan.asks] == [("fields[1]", 0), ("fields[2]", 1)]
+    assert [(one.path, one.level) for one in plan.external_requests] == [("fields[1]", 0), ("fields[2]", 1)]
     half = keyed(plan, a=["x"], b=["y"])
     recorder = Recorder(10)
     BoundPlan(half, GenerationContext("s", NOW, recorder=recorder)).block(0, 10)
-    assert sorted(recorder.found[plan.asks[1].question.key]) == ["x", "y"]
+    assert sorted(recorder.values[plan.external_requests[1].question.key]) == ["x", "y"]
 
 
 def test_too_many_different_requests_are_rejected_by_number():

@@ -28,7 +28,7 @@ def test_rows_depend_only_on_their_number(kind):
 def contradictions(rows: dict[str, list]) -> list[tuple]:
     goods = EnglishCatalogue(vocabulary.default())
     names = goods.categories.to_pylist()
-    category = {thing: names[goods.category[i]] for i, thing in enumerate(goods.things.to_pylist())}
+    category = {thing: names[goods.category[i]] for i, thing in enumerate(goods.products.to_pylist())}
     code = dict(zip(names, goods.codes, strict=True))
     return [
         row
@@ -95,10 +95,10 @@ PARTLY = ("am", "ga", "gu", "mr", "mt", "ne", "or", "si", "sq", "sw", "ta")
 def names_in(language: str) -> dict[str, list[str]]:
     """Every name of each thing of a language."""
     goods = LocalCatalogue(WORDS, language)
-    every = goods.pick(np.arange(goods.size, dtype=np.uint64), np.arange(len(goods.things)))
-    names, things = goods.names(every).to_pylist(), goods.things.to_pylist()
+    every = goods.pick(np.arange(goods.size, dtype=np.uint64), np.arange(len(goods.products)))
+    names, things = goods.names(every).to_pylist(), goods.products.to_pylist()
     found: dict[str, list[str]] = {}
-    for thing, name in zip(every.thing.tolist(), names, strict=True):
+    for thing, name in zip(every.product.tolist(), names, strict=True):
         found.setdefault(things[thing], []).append(name)
     return found
 
@@ -153,7 +153,7 @@ def test_names_of_products_agree_with_the_thing(language, names):
 def test_a_row_is_about_one_product_in_the_language_of_the_locale(language):
     source = bound(FIELDS, locale=language)
     goods = LocalCatalogue(WORDS, language[:2])
-    things, categories = goods.things.to_pylist(), goods.categories.to_pylist()
+    things, categories = goods.products.to_pylist(), goods.categories.to_pylist()
     for product, title, category, sku in zip(*table(source, 0, 500).values(), strict=True):
         place = things.index(product)
         assert goods.is_name_of(np.int64(place), title)

@@ -371,7 +371,7 @@ class Person:
     names. `keys`: the number of their valid keys; only for admins."""
 
     user: User
-    whole: Membership | None
+    workspace_membership: Membership | None
     teams: Sequence[tuple[Membership, str]]
     keys: int
 

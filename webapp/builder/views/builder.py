@@ -69,7 +69,7 @@ def _field_rows(fields: Any, names: Mapping[str, str], depth: int = 0) -> Iterat
             "depth": depth,
             "label": kind.label if kind else field["type"],
             "description": field["description"],
-            "said": [
+            "options": [
                 (key.replace("_", " "), "" if value is True else names.get(str(value)) or as_text(value))
                 for key, value in settings
             ],

@@ -60,7 +60,7 @@ class Tables:
     """Metadata of connections, loaded on demand. `asks`: load metadata that has never been read from the target now."""
 
     def __init__(self, actor: Actor, asks: bool = False) -> None:
-        self._actor, self.asks = actor, asks
+        self._actor, self.reads_target = actor, asks
         self._columns_cache: dict[str, Mapping[str, list[str]] | None] = {}
 
     @cached_property
@@ -109,7 +109,7 @@ class Tables:
             # If it was deleted or its target does not respond, the user types the name.
             with suppress(ApiError):
                 found = connections_connections.get(self._actor, connection_id)
-                if found.metadata_key is not None or self.asks:
+                if found.metadata_key is not None or self.reads_target:
                     entities = inspection.metadata(self._actor, found).entities
                     columns = {one.name: [part.name for part in one.fields] for one in entities}
         self._columns_cache[connection_id] = columns
@@ -140,7 +140,7 @@ class PageData:
                 return relations.NOTHING
         return relations.describe_draft(self._actor, self._draft, self.own, before)
 
-    def told(self, row: Named) -> DescribedRelation | None:
+    def relation(self, row: Named) -> DescribedRelation | None:
         """Return the description of a field's relation."""
         return self._described.relations.get(row.id)
 
@@ -171,7 +171,7 @@ class PageData:
         ]
 
     @property
-    def words(self) -> list[str]:
+    def unique_labels(self) -> list[str]:
         """Labels of fields that are unique in combination."""
         found = [one.get("unique") for one in _walk(self._draft["fields"])]
         return list(dict.fromkeys(label for label in found if isinstance(label, str)))
@@ -187,7 +187,7 @@ class PageData:
         """Whether the draft reads its rows from real data."""
         return bool(self._draft.get("source"))
 
-    def beside(self, row: Named) -> list[str]:
+    def sibling_names(self, row: Named) -> list[str]:
         """Return the names of the other fields on a row's level."""
         level = _level_of(self._draft["fields"], row.id) or []
         found = [
@@ -261,7 +261,7 @@ class PageData:
             else [],
             named=name_of(field.data) if field.data else "",
             empty=empty,
-            again=kind in ("template", "connection", "table"),
+            reloads=kind in ("template", "connection", "table"),
             typed=typed,
             many=typed and kind == "table" and self.tables.known(of),
         )
@@ -307,7 +307,7 @@ class InspectorSelect:
     choices: list[Choice]
     named: str
     empty: str
-    again: bool
+    reloads: bool
     typed: bool
     many: bool
 
@@ -399,41 +399,41 @@ class SourceCard:
     be queried. `way`: the selection if there is no other value yet."""
 
     actor: Actor
-    given: Mapping[str, Any] | None
-    asks: bool = False
-    way: str = ""
+    submitted: Mapping[str, Any] | None
+    reads_target: bool = False
+    default_kind: str = ""
     error: ApiError | None = None
 
     @property
     def chosen(self) -> str:
         """The selected kind of source."""
-        return forms.way_of(self.given) or self.way
+        return forms.way_of(self.submitted) or self.default_kind
 
-    def said(self, name: str) -> Any:
+    def value(self, name: str) -> Any:
         """Return the value of a control of the form."""
-        value = (self.given or {}).get(name)
+        value = (self.submitted or {}).get(name)
         return "" if value is None else value
 
     @property
     def title(self) -> str:
         """The source in a few words; "" for none."""
-        if not self.given:
+        if not self.submitted:
             return ""
-        if self.given.get("file"):
-            return str(self.given["file"])
-        connection = self.tables.connection(str(self.given.get("connection_id") or ""))
-        return f"{self.given.get('table') or 'a query'}, {connection}"
+        if self.submitted.get("file"):
+            return str(self.submitted["file"])
+        connection = self.tables.connection(str(self.submitted.get("connection_id") or ""))
+        return f"{self.submitted.get('table') or 'a query'}, {connection}"
 
     @cached_property
     def tables(self) -> Tables:
         """The connections and their tables."""
-        return Tables(self.actor, self.asks)
+        return Tables(self.actor, self.reads_target)
 
     @property
     def connections(self) -> list[Choice]:
         """The connections that rows can be read from."""
         found = self.tables.connections("tables")
-        selected = str(self.said("connection_id"))
+        selected = str(self.value("connection_id"))
         listed = [one for one, _ in found]
         return (
             [*found, (selected, self.tables.connection(selected))]
@@ -450,18 +450,18 @@ class SourceCard:
     @property
     def table_names(self) -> list[str]:
         """Return the tables of the selected connection, if they are known."""
-        return self.tables.tables(str(self.said("connection_id")))[: limits.PICKED_TABLES]
+        return self.tables.tables(str(self.value("connection_id")))[: limits.PICKED_TABLES]
 
     @cached_property
     def columns(self) -> list[str]:
         """Return the names of the source's columns; empty if they are not known."""
-        if not self.given:
+        if not self.submitted:
             return []
         try:
-            spec = SourceSpec.model_validate(dict(self.given))
+            spec = SourceSpec.model_validate(dict(self.submitted))
             if spec.table is not None:
                 return self.tables.columns(spec.connection_id or "", spec.table)
-            if spec.query is not None and not self.asks:
+            if spec.query is not None and not self.reads_target:
                 return []
             names: list[str] = sources.sample(self.actor, spec, 1).column_names
             return names
@@ -538,7 +538,7 @@ class Line:
     @property
     def statuses(self) -> list[tuple[str, str]]:
         """Icon and text of what is special about the field."""
-        field = self.place.given
+        field = self.place.submitted
         found = [
             ("one", "Unique", bool(field.get("unique"))),
             ("shield", "Sensitive", bool(field.get("sensitive"))),
@@ -559,7 +559,7 @@ class Line:
     @property
     def summary(self) -> str:
         """Its options in a few words."""
-        field = self.place.given
+        field = self.place.submitted
         found = [f"{key.replace('_', ' ')} {_shortened(value)}" for key, value in self.place.options.items()]
         if field.get("percent_blank"):
             found.append(f"{field['percent_blank']} % blank")
@@ -583,7 +583,7 @@ def lines(
     it is saved; None for a new one."""
     found = places(draft.get("fields"))
     place_faults(found, sample.faults)
-    before = {place.id: place.given for place in places(saved["fields"])} if saved else None
+    before = {place.id: place.submitted for place in places(saved["fields"])} if saved else None
     inner: dict[str, list[Fault]] = {}
     for place in found:
         inner.setdefault(place.top.id, []).extend(place.faults)
@@ -608,7 +608,7 @@ def lines(
             icon=icon,
             cells=cells,
             width=_column_width(place, cells),
-            changed=before is not None and not same(place.given, before.get(place.id, {})),
+            changed=before is not None and not same(place.submitted, before.get(place.id, {})),
             faults=faults,
             waiting=sample.waiting.get(place.top.id, ""),
         )
@@ -617,7 +617,7 @@ def lines(
             line.group_id = shared.name
             text, line.group_family = _GROUP_LABELS.get(shared.kind, (f"One {shared.kind}", "finance"))
             line.group = text if shared.name == shared.kind else shared.name.replace("_", " ").capitalize()
-        relation = page_data.told(place) if page_data else None
+        relation = page_data.relation(place) if page_data else None
         line.relation = relation.text if relation else ""
         result.append(line)
     return result
@@ -695,7 +695,7 @@ class OpenDraft:
     template: Template | None = None
     row: TemplateDraft | None = None
     saved: dict[str, Any] | None = None
-    found: list[Fault] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
     @property
     def own(self) -> str:

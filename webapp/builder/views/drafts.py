@@ -576,7 +576,7 @@ def show(actor: Actor) -> Response:
     if refresh:
         require(actor, "generate")
     card = SourceCard(actor, source.get("source"), refresh, request.form.get(forms.WAY, ""))
-    card.tables.asks = True
+    card.tables.reads_target = True
     return _card_response(card)
 
 
@@ -591,7 +591,7 @@ def upload(actor: Actor) -> Response:
     except ApiError as error:
         if error.status >= 500:
             raise
-        return _card_response(SourceCard(actor, None, way="file", error=error))
+        return _card_response(SourceCard(actor, None, default_kind="file", error=error))
     response = _card_response(SourceCard(actor, {"file": stored.name}))
     response.headers["HX-Trigger-After-Settle"] = "changed"
     return response

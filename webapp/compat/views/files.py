@@ -236,7 +236,7 @@ def _path_in_folder(folder: str, name: str) -> str:
 @call(f"{ROOT}/scenario-files", ["POST"], scope="write", body=Loose, idempotent=True)
 def file_create(actor: Actor, body: Loose) -> Response:
     """Create a file from base64, replacing a file with the same name."""
-    values = body.said()
+    values = body.native_values()
     scenario_id = values.get("scenario_id")
     if not isinstance(scenario_id, str):
         raise validation_error([Fault("scenarioId", "missing", "This is needed.")])

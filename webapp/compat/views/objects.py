@@ -397,7 +397,7 @@ class Folders:
         names = services.in_project(project_id, kind).items()
         self.names = dict(sorted(names, key=lambda one: -len(one[1])))
 
-    def shown(self, name: str) -> dict[str, str | None]:
+    def client_names(self, name: str) -> dict[str, str | None]:
         """Return the keys `name` and folder id of an object, as the clients know it."""
         folder_id, rest = self.split(name)
         return {"name": rest, _FOLDER_ID_KEYS[self.kind]: folder_id}
@@ -604,12 +604,12 @@ def template_out(template: dict[str, Any], folders: Folders | None = None) -> di
         "seed": None,
         "simulationConfig": None,
         "dbOrderIdx": 0,
-        **folders.shown(template["name"]),
+        **folders.client_names(template["name"]),
     }
 
 
 def _body_values(body: Loose, *dropped: str) -> dict[str, Any]:
-    return {key: value for key, value in body.said().items() if key not in dropped}
+    return {key: value for key, value in body.native_values().items() if key not in dropped}
 
 
 def _put_fields(actor: Actor, values: dict[str, Any], stored_fields: Any = None) -> None:

@@ -94,7 +94,7 @@ def user_change(actor: Actor, user_id: str, body: Loose) -> Response:
     if actor.scopes is not None and "admin" not in actor.scopes:
         message = "This key is missing the `admin` scope, which changing an account requires."
         raise ApiError("forbidden", message, {"needs": "admin", "scope": "admin"})
-    user, values = _current_user(actor), body.said()
+    user, values = _current_user(actor), body.native_values()
     current = user_out(user)
     first, last = values.get("first_name", current["firstName"]), values.get("last_name", current["lastName"])
     name = values.get("name", f"{first} {last}")
@@ -134,7 +134,7 @@ def members_list(actor: Actor) -> Response:
 def member_add(actor: Actor, body: Loose) -> Response:
     """Give a user of the workspace a role in a team."""
     # The user id is the subject of this call, not a reference sent back by the client.
-    user_id, values = str((body.model_extra or {}).get("userId") or ""), body.said()
+    user_id, values = str((body.model_extra or {}).get("userId") or ""), body.native_values()
     statement = tenancy.listing(actor, Membership).where(Membership.user_id == user_id)
     if db.session.scalars(statement).first() is None:
         raise tenancy.not_found("user", user_id)
@@ -153,7 +153,7 @@ def _requested_team(actor: Actor, values: dict[str, Any]) -> str | None:
 @call(f"{ROOT}/teamMembers/invite", ["POST"], scope="admin", body=Loose, status=201, idempotent=True)
 def member_invite(actor: Actor, body: Loose) -> Response:
     """Invite an address. The service sends no mail: the answer holds the link to pass on."""
-    values = body.said()
+    values = body.native_values()
     email = values.get("email")
     if not isinstance(email, str):
         raise validation_error([Fault("email", "missing", "This is needed.")])
@@ -173,7 +173,7 @@ def member_invite(actor: Actor, body: Loose) -> Response:
 def member_change(actor: Actor, member_id: str, body: Loose) -> Response:
     """Give a member another role."""
     row = tenancy.get(actor, Membership, member_id, "admin", lock=True)
-    people.change_role(actor, row, _requested_role(body.said()))
+    people.change_role(actor, row, _requested_role(body.native_values()))
     return reply(member_out(actor, row))
 
 
@@ -212,7 +212,7 @@ def keys_list(actor: Actor) -> Response:
 @call(f"{ROOT}/apiKeys", ["POST"], scope="self", body=Loose, idempotent=True)
 def key_create(actor: Actor, body: Loose) -> Response:
     """Create a key. A proposed secret is ignored; the generated one is only in this response."""
-    values = body.said()
+    values = body.native_values()
     parsed = read(_KeyName, {"name": values.get("name") or "API key"})
     key, text = api_keys.create(
         actor,
@@ -241,7 +241,7 @@ def _scopes(value: Any) -> list[str] | None:
 def key_change(actor: Actor, key_id: str, body: Loose) -> Response:
     """Rename a key. The key itself cannot be changed: create a new one."""
     key = api_keys.get(actor, key_id, lock=True)
-    name = body.said().get("name")
+    name = body.native_values().get("name")
     if name is not None:
         workspaces.rename(actor, key, {"name": read(_KeyName, {"name": name}).name})
     return reply(key_out(key))
@@ -292,7 +292,7 @@ def projects_list(actor: Actor) -> Response:
 @call(f"{ROOT}/projects", ["POST"], scope="admin", body=Loose, idempotent=True)
 def project_create(actor: Actor, body: Loose) -> Response:
     """Create a project."""
-    parsed = read(ProjectIn, body.said())
+    parsed = read(ProjectIn, body.native_values())
     project = workspaces.create_project(
         actor, parsed.name, team_id=parsed.team_id or None, description=parsed.description
     )
@@ -310,7 +310,7 @@ def project_change(actor: Actor, project_id: str, body: Loose) -> Response:
     """Change a project's name or description."""
     row = tenancy.get(actor, Project, project_id, "admin", lock=True)
     matching(project_out(row))
-    values = body.said()
+    values = body.native_values()
     if values.pop("team_id", row.team_id) not in (row.team_id, ""):
         raise validation_error([Fault("teamId", "not_allowed", "A project stays in its team.")])
     changes = read(ProjectPatch, values).model_dump(exclude_unset=True)
@@ -338,7 +338,7 @@ def teams_list(actor: Actor) -> Response:
 @call(f"{ROOT}/teams", ["POST"], scope="admin", body=Loose, idempotent=True)
 def team_create(actor: Actor, body: Loose) -> Response:
     """Create a team."""
-    return reply(team_out(workspaces.create_team(actor, read(TeamIn, body.said()).name)))
+    return reply(team_out(workspaces.create_team(actor, read(TeamIn, body.native_values()).name)))
 
 
 @call(TEAM, ["PUT"], scope="admin", body=Loose)
@@ -346,14 +346,14 @@ def team_change(actor: Actor, team_id: str, body: Loose) -> Response:
     """Rename a team."""
     row = tenancy.get(actor, Team, team_id, "admin", lock=True)
     matching(team_out(row))
-    workspaces.rename(actor, row, {"name": read(TeamIn, body.said()).name})
+    workspaces.rename(actor, row, {"name": read(TeamIn, body.native_values()).name})
     return reply(team_out(row))
 
 
 @call(f"{ROOT}/setup/teams", ["POST"], scope="admin", body=Loose)
 def team_setup(actor: Actor, body: Loose) -> Response:
     """Create a team with its first project. The caller belongs to it through their role in the workspace."""
-    values = body.said()
+    values = body.native_values()
     project = values.pop("project_name", None) or "Default"
     team = workspaces.create_team(actor, read(TeamIn, values).name)
     created = workspaces.create_project(actor, read(ProjectIn, {"name": project}).name, team_id=team.id)

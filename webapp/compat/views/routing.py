@@ -59,7 +59,7 @@ class Loose(inputs.Input):
     model_config = ConfigDict(extra="allow")
     read_only = frozenset()
 
-    def said(self, **renamed: str) -> dict[str, Any]:
+    def native_values(self, **renamed: str) -> dict[str, Any]:
         """Return the input with the names of the native API; nulls and unsupported attributes are removed."""
         values = {}
         for key, value in (self.model_extra or {}).items():

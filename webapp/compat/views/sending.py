@@ -212,7 +212,7 @@ _STATUS_CODES = {one.value for one in HTTPStatus}
 
 
 def _push_values(body: Loose) -> dict[str, Any]:
-    values = body.said(**_RENAMED_KEYS)
+    values = body.native_values(**_RENAMED_KEYS)
     if isinstance(values.get("rows"), Mapping):
         values["rows"] = [values["rows"]]
     return {key: value for key, value in values.items() if key not in ("project_id", "team_id")}

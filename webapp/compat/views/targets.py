@@ -52,7 +52,7 @@ def connection_out(connection: Connection, folders: Folders | None = None) -> di
     folders = folders or Folders(ENDPOINTS, connection.project_id)
     data = connections.as_json(connection)
     text = data["settings"].get("connection_string")
-    return {**camelled(data), "connectionString": text, **folders.shown(connection.name)}
+    return {**camelled(data), "connectionString": text, **folders.client_names(connection.name)}
 
 
 @call(f"{ROOT}/connections", scope="read")
@@ -66,7 +66,7 @@ def connections_list(actor: Actor, query: ProjectQuery) -> Response:
 @call(f"{ROOT}/connections", ["POST"], scope="write", body=Loose, status=201, idempotent=True)
 def connection_create(actor: Actor, body: Loose) -> Response:
     """Create a connection and verify it."""
-    values = body.said()
+    values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
     Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
     parsed = read(ConnectionIn, values)
@@ -100,7 +100,7 @@ def connection_show(actor: Actor, connection_id: str) -> Response:
 def connection_change(actor: Actor, connection_id: str, body: Loose) -> Response:
     """Change a connection. A masked connection string that is sent back keeps what it hides."""
     found = connections.get(actor, connection_id, "write", lock=True)
-    values = body.said()
+    values = body.native_values()
     kind = values.pop("type", None) or values.pop("connection_type", None)
     if isinstance(kind, str) and connections.kind_of(kind) != found.type:
         text = f"A connection of type {found.type} stays one."
@@ -125,7 +125,7 @@ def connection_delete(actor: Actor, connection_id: str) -> Response:
 @call(f"{ROOT}/connections/test", ["POST"], scope="write", body=Loose)
 def connection_test(actor: Actor, body: Loose) -> Response:
     """Test settings without saving them. A target that does not answer is `target_failed`."""
-    values = body.said()
+    values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
     parsed = read(ConnectionIn, {"name": "test", **values})
     kind = connections.kind_of(_connection_type(parsed))
@@ -219,14 +219,14 @@ def endpoint_out(data: dict[str, Any], folders: Folders | None = None) -> dict[s
         "headers": data["headers"] or None,
         "queryParams": data["query_params"] or None,
         "auth": None if (data["auth"] or {}).get("type", "none") == "none" else data["auth"],
-        **folders.shown(data["name"]),
+        **folders.client_names(data["name"]),
     }
 
 
 @call(f"{ROOT}/endpoints", ["POST"], scope="write", body=Loose, idempotent=True)
 def endpoint_create(actor: Actor, body: Loose) -> Response:
     """Create an endpoint."""
-    values = body.said()
+    values = body.native_values()
     project_actor = actor_from_body(actor, "write", values)
     Folders(ENDPOINTS, project_actor.project_id or "").put(values, body)
     endpoint = endpoints.create(project_actor, read(EndpointIn, values).given())
@@ -244,7 +244,9 @@ def endpoint_change(actor: Actor, endpoint_id: str, body: Loose) -> Response:
     """Change an endpoint. A secret that comes back masked is kept."""
     found = connections.get_endpoint(actor, endpoint_id, "write", lock=True)
     matching(endpoint_out(endpoints.as_json(found)))
-    values = {key: value for key, value in body.said().items() if key not in ("project_id", "team_id")}
+    values = {
+        key: value for key, value in body.native_values().items() if key not in ("project_id", "team_id")
+    }
     if found.connection_id and values.get("url") == values.get("path"):
         values.pop(
             "url", None

@@ -196,7 +196,7 @@ def open_link(
     """Connect. Raises ApiError as `connector_of`, and ConnectorError for errors of the target."""
     connector, redact = connector_and_redactor(connection, changed)
     if isinstance(connector, HttpConnector) and connector.has_entities:
-        connector.known = known_metadata(connection)
+        connector.cached_metadata = known_metadata(connection)
     with _redacting(redact):
         return connector.open(timeout)
 

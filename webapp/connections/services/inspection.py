@@ -119,7 +119,7 @@ class _Reading:
         self.lock = threading.Lock()
         self.began = self.ended = -math.inf  # time.monotonic
         self.settings: Any = None
-        self.found: dict[str, Any] | None = None
+        self.result: dict[str, Any] | None = None
         self.error: ApiError | None = None
 
 
@@ -144,9 +144,9 @@ def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) 
     with reading.lock:
         if (reading.began if refresh else reading.ended) < requested_at or reading.settings != settings:
             reading.began, reading.settings = time.monotonic(), settings
-            reading.found, reading.error = None, None
+            reading.result, reading.error = None, None
             try:
-                reading.found = _read(connection)
+                reading.result = _read(connection)
             except ApiError as error:
                 reading.error = error
                 raise
@@ -154,9 +154,9 @@ def metadata_json(_actor: Actor, connection: Connection, refresh: bool = False) 
                 reading.ended = time.monotonic()
         elif reading.error is not None:
             raise ApiError(reading.error.code, reading.error.message, dict(reading.error.details))
-        if reading.found is None:
+        if reading.result is None:
             raise ApiError("unavailable", "The tables of this connection could not be read. Try again.")
-        return reading.found
+        return reading.result
 
 
 def _read(connection: Connection) -> dict[str, Any]:

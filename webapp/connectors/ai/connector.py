@@ -73,7 +73,7 @@ class Completion:
     """The answer of a model."""
 
     text: str
-    whole: bool = True
+    is_complete: bool = True
     """False if the answer was cut off at the model's limit."""
 
 
@@ -101,11 +101,11 @@ class AiChat:
         self._auth = settings.auth.requests_auth(session)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self.spent = TokenUsage()
+        self.usage = TokenUsage()
         response_format = settings.response_format
         self._formats = list(FORMATS) if response_format == "auto" else [response_format]
 
-    def ask(self, prompt: Prompt) -> Completion:
+    def complete(self, prompt: Prompt) -> Completion:
         """Return the answer to a prompt.
 
         If the server does not support a response format, the request is repeated with a weaker one, which is
@@ -200,7 +200,7 @@ class AiChat:
         parallel requests."""
         if self._session.stopped or time.monotonic() >= self._until:
             raise timeout_error()
-        settings, spent = self._settings, self.spent
+        settings, spent = self._settings, self.usage
         with self._lock:
             reached = ""
             if spent.calls >= settings.max_calls:
@@ -245,9 +245,9 @@ class AiChat:
         prices = self._settings
         cost = sent * (prices.price_per_1k_input or 0) + received * (prices.price_per_1k_output or 0)
         with self._lock:
-            self.spent.input_tokens += sent
-            self.spent.output_tokens += received
-            self.spent.cost += cost / 1000
+            self.usage.input_tokens += sent
+            self.usage.output_tokens += received
+            self.usage.cost += cost / 1000
         return Completion(text, choice.get("finish_reason") != "length")
 
     def _error_message(self, reply: Reply) -> str:
@@ -393,7 +393,7 @@ class _Verification:
             update={"retry": self._settings.retry.model_copy(update={"retries": 0})}
         )
         seconds = limits.VERIFY_SECONDS / 2  # loading a model takes time
-        answer = AiChat(quick, self._session, self._redact, time.monotonic() + seconds).ask(_TEST_PROMPT)
+        answer = AiChat(quick, self._session, self._redact, time.monotonic() + seconds).complete(_TEST_PROMPT)
         text = self._redact(" ".join(answer.text.split()))[:50]
         return (
             f"{self._settings.model} answered: {text}"
@@ -536,9 +536,9 @@ class AiChannel(Channel):
         self._session = net.open_session(connector.gate, verify_tls=settings.trust, pool=settings.parallel)
         self.chat = AiChat(settings, self._session, connector.redact, time.monotonic() + limits.AI_SECONDS)
 
-    def ask(self, prompt: Prompt) -> Completion:
+    def complete(self, prompt: Prompt) -> Completion:
         """See `AiChat.complete`."""
-        return self.chat.ask(prompt)
+        return self.chat.complete(prompt)
 
     def close(self) -> None:
         """See `Link.close`."""

@@ -66,7 +66,7 @@ class Db2Link:
             version = ibm_db.get_db_info(self._connection, ibm_db.SQL_DBMS_VER)
             return str(name), str(version)
 
-    def ask(
+    def query(
         self, text: str, values: Sequence[Any] = (), limit: int | None = None, seconds: float | None = None
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `DriverConnection.query`. `seconds` limits the time that the server may take."""

@@ -35,7 +35,7 @@ class Db2Session(StatementSession):
                 hint="Connect to a server of this product.",
             )
         _set_up(link, schema)
-        _, ((home,),) = link.ask("SELECT RTRIM(CURRENT SCHEMA) FROM SYSIBM.SYSDUMMY1")
+        _, ((home,),) = link.query("SELECT RTRIM(CURRENT SCHEMA) FROM SYSIBM.SYSDUMMY1")
         super().__init__(link, f"Db2 {version}", home, read_only)
         self._another, self._schema = another, schema
 
@@ -47,7 +47,7 @@ class Db2Session(StatementSession):
 
     def entities(self, like: str = "") -> list[Entity]:
         """See `StatementSession.entities`."""
-        return catalog.entities(lambda text, values: self.link.ask(text, values)[1], self.home, like)
+        return catalog.entities(lambda text, values: self.link.query(text, values)[1], self.home, like)
 
     def begin_reading(self, link: Any) -> None:
         """See `StatementSession.begin_reading`."""

@@ -64,7 +64,7 @@ class Db2Target(LiteralTarget):
                 return RowRejection("missing_row", self.missing(indexes[0]).message, bad=np.array(indexes))
             self._link.run("SAVEPOINT rowsmith ON ROLLBACK RETAIN CURSORS")
             if self.writing.capture and mode == "insert":
-                _, caught = self._link.ask(self._insert_returning(cells, rows))
+                _, caught = self._link.query(self._insert_returning(cells, rows))
                 self._returned |= {int(row[0]): row[1:] for row in caught}
             else:
                 self._link.run(self._statement(cells, rows, mode))
@@ -84,7 +84,7 @@ class Db2Target(LiteralTarget):
         """Return the rows whose key does not exist in the table."""
         keys = self.writing.key_columns
         condition = " AND ".join(f"t.{DIALECT.quoted(key)} = s.{DIALECT.quoted(key)}" for key in keys)
-        _, unmatched = self._link.ask(
+        _, unmatched = self._link.query(
             f"SELECT s.{_ROW} FROM {self._source(cells, rows, keys, numbered=True)} "
             f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} t WHERE {condition})"
         )

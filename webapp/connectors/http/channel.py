@@ -148,7 +148,7 @@ class HttpConnector(Connector):
     """Whether its metadata lists the targets; otherwise any path is a target."""
     reads_document: ClassVar[bool] = False
     """Whether a metadata document can be uploaded."""
-    known: Metadata | None = None
+    cached_metadata: Metadata | None = None
     document: bytes | None = None
     redact: Callable[[str], str] = staticmethod(lambda text: text)
     """Redacts the connection's secrets in messages of the target."""

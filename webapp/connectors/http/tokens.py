@@ -307,7 +307,7 @@ def _fetch_token(settings: ClientCredentials, session: Session) -> tuple[str, fl
     """Fetch a new token. Returns it with the number of seconds for which it may be cached."""
     url = display_url(settings.token_url)
     try:
-        with session.beside() as own:
+        with session.separate_session() as own:
             seconds, max_bytes = limits.TOKEN_SECONDS, limits.TOKEN_BYTES
             reply = exchange(
                 own, _request(settings), timeout_seconds=seconds, max_bytes=max_bytes, follow=False

@@ -89,7 +89,7 @@ class FlatSchema:
 
     kinds: frozenset[str] | None = None
     enum: list[Any] | None = None
-    words: dict[str, Any] = field(default_factory=dict)
+    keywords: dict[str, Any] = field(default_factory=dict)
     """Bounds, format, description and the like."""
     patterns: tuple[str, ...] = ()
     properties: dict[str, tuple[Part, ...]] = field(default_factory=dict)
@@ -126,15 +126,15 @@ class Shaper:
         satisfied. One schema takes a quarter of what the document has left at most, so that those after it have a
         share; each can visit a few. `document.left` is 0 when the document as a whole has too many."""
         for required_only, lenient in ((False, False), (True, False), (False, True)):
-            self._required_only, before = required_only, self.document.left
+            self._required_only, before = required_only, self.document.visits_left
             self.document.lenient = lenient
-            self.document.left = budget = max(min(before // _SHARE, visits), _MIN_VISITS_OF_SCHEMA)
+            self.document.visits_left = budget = max(min(before // _SHARE, visits), _MIN_VISITS_OF_SCHEMA)
             try:
                 result = self._solve(((schema, frozenset()),), 0)
             except (Budget, RecursionError):
                 continue
             finally:
-                self.document.left = max(0, before - budget + max(0, self.document.left))
+                self.document.visits_left = max(0, before - budget + max(0, self.document.visits_left))
                 self.document.lenient = False
             if result is not None or lenient:
                 return result
@@ -287,7 +287,7 @@ class Shaper:
         return None
 
     def _shape_of(self, flat: FlatSchema, raw: Any, depth: int) -> Shape | None:
-        base = {key: flat.words[key] for key in _DESCRIPTIVE if isinstance(flat.words.get(key), str)}
+        base = {key: flat.keywords[key] for key in _DESCRIPTIVE if isinstance(flat.keywords.get(key), str)}
         if flat.lost and flat.kinds is None and flat.enum is None and not flat.properties:
             return {**base, LEFT_OUT: flat.lost, LOST: flat.lost}
         if flat.enum is not None:
@@ -332,7 +332,7 @@ class Shaper:
             optional = []
         candidates: list[str] = []
         limit = _OPTIONAL[depth] if depth < len(_OPTIONAL) else _DEEPER
-        reserve = self.document.left // 2
+        reserve = self.document.visits_left // 2
         room = _WEIGHTS[min(depth, len(_WEIGHTS) - 1)] - sum(
             _weight(shape, _WEIGHTS[0]) for shape in shapes.values()
         )
@@ -343,8 +343,8 @@ class Shaper:
             parts = self._parts(flat, name)
             if parts is not None and depth >= _PLAIN_DEPTH and self._is_nested(parts):
                 continue
-            share = max(0, self.document.left - reserve) // (len(optional) - index)
-            if depth == 0 and self.document.left < reserve:
+            share = max(0, self.document.visits_left - reserve) // (len(optional) - index)
+            if depth == 0 and self.document.visits_left < reserve:
                 left_out[name] = {LEFT_OUT: "The schema is too large: its first properties are generated."}
                 continue
             shape = None if parts is None else self._solve_within(parts, depth + 1, max(share, _MIN_VISITS))
@@ -382,14 +382,14 @@ class Shaper:
         """Return the shape of an optional property, if no more than so many schemas are visited for it."""
         if depth > 1:
             return self._solve(parts, depth)
-        before = self.document.left
-        self.document.left = budget = min(before, visits)
+        before = self.document.visits_left
+        self.document.visits_left = budget = min(before, visits)
         try:
             return self._solve(parts, depth)
         except Budget:
             return {LEFT_OUT: _TOO_LARGE, LOST: _TOO_LARGE}
         finally:
-            self.document.left = before - budget + max(0, self.document.left)
+            self.document.visits_left = before - budget + max(0, self.document.visits_left)
 
     def _is_nested(self, parts: tuple[Part, ...]) -> bool:
         flat = self._merge(parts)
@@ -447,7 +447,7 @@ class Shaper:
         self, flat: FlatSchema, shapes: dict[str, Shape], accepted: list[str], depth: int
     ) -> list[str]:
         """Return names for properties of a map, after adding their shapes; empty if it has none."""
-        low, high = flat.words.get("minProperties"), flat.words.get("maxProperties")
+        low, high = flat.keywords.get("minProperties"), flat.keywords.get("maxProperties")
         count = max(low if is_number(low) else 0, 2)
         count = int(min(count, high if is_number(high) else count, limits.MAX_FIELDS))
         is_free = not flat.named and not any(
@@ -491,7 +491,7 @@ class Shaper:
     # --- Arrays -----------------------------------------------------------------------------------------------
 
     def _array(self, flat: FlatSchema, raw: Any, depth: int, base: Shape) -> Shape | None:
-        low, high = flat.words.get("minItems"), flat.words.get("maxItems")
+        low, high = flat.keywords.get("minItems"), flat.keywords.get("maxItems")
         minimum = int(low) if is_number(low) and low > 0 else 0
         maximum = int(high) if is_number(high) and high >= 0 else None
         if maximum is not None and minimum > maximum:
@@ -515,7 +515,7 @@ class Shaper:
         if accepts_any:
             items = {"type": "string"}
         result: Shape = {**base, "type": "array", "items": items}
-        if flat.words.get("uniqueItems") is True:
+        if flat.keywords.get("uniqueItems") is True:
             return self._distinct_array(result, minimum, maximum)
         result["minItems"] = max(minimum, 1) if maximum is None or maximum else minimum
         result["maxItems"] = max(
@@ -568,17 +568,17 @@ def _keywords_of(schema: Mapping[str, Any], references: frozenset[str]) -> FlatS
         result.enum = schema["enum"]
     for key in ("title", "description", "format", "contentEncoding"):
         if isinstance(schema.get(key), str):
-            result.words[key] = schema[key]
+            result.keywords[key] = schema[key]
     for key in ("minimum", "maximum", "multipleOf", *_COUNTS):
         if is_number(schema.get(key)):
-            result.words[key] = schema[key]
+            result.keywords[key] = schema[key]
     for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if is_number(schema.get(key)):
-            result.words[key] = schema[key]
-        elif schema.get(key) is True and limit in result.words:
-            result.words[key] = result.words.pop(limit)
+            result.keywords[key] = schema[key]
+        elif schema.get(key) is True and limit in result.keywords:
+            result.keywords[key] = result.keywords.pop(limit)
     if schema.get("uniqueItems") is True:
-        result.words["uniqueItems"] = True
+        result.keywords["uniqueItems"] = True
     if isinstance(schema.get("pattern"), str):
         result.patterns = (schema["pattern"],)
     properties = mapping(schema.get("properties"))
@@ -627,18 +627,18 @@ def _intersection(one: FlatSchema, other: FlatSchema) -> FlatSchema | None:
             return None
     else:
         result.enum = one.enum if one.enum is not None else other.enum
-    for key, value in other.words.items():
-        current = result.words.get(key)
+    for key, value in other.keywords.items():
+        current = result.keywords.get(key)
         if current is None:
-            result.words[key] = value
+            result.keywords[key] = value
         elif key in _LARGER:
-            result.words[key] = max(current, value)
+            result.keywords[key] = max(current, value)
         elif key in _SMALLER:
-            result.words[key] = min(current, value)
+            result.keywords[key] = min(current, value)
         elif key == "multipleOf":
-            result.words[key] = _common_multiple(current, value)
+            result.keywords[key] = _common_multiple(current, value)
         elif key == "format":
-            result.words[key] = value
+            result.keywords[key] = value
     result.patterns = tuple(dict.fromkeys((*one.patterns, *other.patterns)))
     for name, parts in other.properties.items():
         result.properties[name] = result.properties.get(name, ()) + parts
@@ -653,7 +653,7 @@ def _intersection(one: FlatSchema, other: FlatSchema) -> FlatSchema | None:
 
 def _copy(flat: FlatSchema, choices: tuple[tuple[Part, ...], ...] | None = None) -> FlatSchema:
     return FlatSchema(
-        flat.kinds, flat.enum, dict(flat.words), flat.patterns, dict(flat.properties), flat.required, flat.others,
+        flat.kinds, flat.enum, dict(flat.keywords), flat.patterns, dict(flat.properties), flat.required, flat.others,
         flat.named, flat.names, flat.items, flat.first, flat.choices if choices is None else choices, flat.locked,
         flat.lost,
     )  # fmt: skip
@@ -682,7 +682,7 @@ def _mentions(flat: FlatSchema, keys: Sequence[str]) -> bool:
         "required": flat.required, "propertyNames": flat.names, "items": flat.items, "prefixItems": flat.first,
         "pattern": flat.patterns,
     }  # fmt: skip
-    return any(keywords.get(key) or key in flat.words for key in keys)
+    return any(keywords.get(key) or key in flat.keywords for key in keys)
 
 
 def _weight(shape: Shape, limit: int) -> int:
@@ -712,7 +712,7 @@ _FORMAT_LENGTHS: Final = {"uuid": (36, 36), "date": (10, 10), "date-time": (20, 
 
 
 def _text(flat: FlatSchema, base: Shape) -> Shape | None:
-    words = flat.words
+    words = flat.keywords
     minimum = int(max(0, words.get("minLength", 0)))
     maximum = int(words["maxLength"]) if "maxLength" in words else None
     if maximum is not None and maximum < minimum:
@@ -749,7 +749,7 @@ def _text(flat: FlatSchema, base: Shape) -> Shape | None:
 
 
 def _number(flat: FlatSchema, kind: str, base: Shape) -> Shape | None:
-    words = flat.words
+    words = flat.keywords
     step = Decimal(str(words["multipleOf"])) if words.get("multipleOf", 0) > 0 else None
     unit = Decimal(1) if kind == "integer" else Decimal("0.01")
     if kind == "integer" and step is not None and step != step.to_integral_value():

@@ -236,10 +236,10 @@ class Document:
     """A document with its schemas: follows references, and validates."""
 
     def __init__(self, whole: Any, legacy: bool = False) -> None:
-        self.whole = whole
+        self.root = whole
         self.legacy = legacy or "draft-0" in str(whole.get("$schema", "") if isinstance(whole, dict) else "")
         """Whether `$ref` hides the keywords next to it, as in drafts up to 7 and in OpenAPI 3.0."""
-        self.left = limits.DOCUMENT_VISITS
+        self.visits_left = limits.DOCUMENT_VISITS
         """The number of schemas that may still be visited."""
         self.lenient = False
         """Whether a value may satisfy several schemas of `oneOf`. Documents with discriminators often mean that."""
@@ -255,7 +255,7 @@ class Document:
         return self._targets[reference]
 
     def _target(self, reference: str) -> Any:
-        schema: Any = self.whole
+        schema: Any = self.root
         address, fragment = urldefrag(reference) if not reference.startswith("#") else ("", reference[1:])
         if address:
             by_id = self._names()
@@ -284,7 +284,7 @@ class Document:
         """Return schemas by `$id` (as written, and as an absolute address) and by `$anchor`."""
         if self._by_id is None:
             self._by_id = {}
-            stack: list[tuple[Any, str]] = [(self.whole, "")]
+            stack: list[tuple[Any, str]] = [(self.root, "")]
             while stack:
                 value, base = stack.pop()
                 if isinstance(value, list):
@@ -307,8 +307,8 @@ class Document:
 
     def visit(self) -> None:
         """Count a schema. Raises `Budget`."""
-        self.left -= 1
-        if self.left < 0:
+        self.visits_left -= 1
+        if self.visits_left < 0:
             raise Budget
 
     # --- Validation -------------------------------------------------------------------------------------------

@@ -613,9 +613,9 @@ class MongodbSession(Session):
         fields = [entity.column(name) or Column(name, "other", "") for name in columns]
         cells = [rendered(array, field)[0] for array, field in zip(wanted.columns, fields, strict=True)]
         rows = list(zip(*cells, strict=True))
-        return pa.array(self.there(entity.name, columns, rows), pa.bool_())
+        return pa.array(self.existing(entity.name, columns, rows), pa.bool_())
 
-    def there(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[bool]:
+    def existing(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[bool]:
         """Return for each combination of values whether the collection contains it. None is never contained."""
         existing: set[Any] = set()
         complete = [row for row in rows if None not in row]
@@ -824,7 +824,7 @@ class MongodbTarget(Target):
         keys = self.writing.key_columns
         rows, failures = self._rows(batch)
         cells = [tuple(row[self._names.index(key)] for key in keys) for row in rows]
-        exists = self._session.there(self.writing.entity.name, keys, cells)
+        exists = self._session.existing(self.writing.entity.name, keys, cells)
         rejected, done, operations = {error.index for error in failures}, set(), []
         for index, cell in enumerate(cells):
             identity = tuple(map(same, cell))
@@ -912,7 +912,7 @@ class MongodbTarget(Target):
         candidates: dict[Any, int] = {}
         for index, document in documents.items():
             key = document[ID]
-            if not (self.writing.again or isinstance(key, ObjectId)):
+            if not (self.writing.is_retry or isinstance(key, ObjectId)):
                 continue
             identity = same(key)
             if identity not in seen and index in row_errors and row_errors[index].get("code") == _DUPLICATE:
@@ -949,7 +949,7 @@ class MongodbTarget(Target):
         if not upsert:
             keys = self.writing.key_columns
             cells = [[rows[index][self._names.index(key)] for key in keys] for index in indexes]
-            exists = self._session.there(self.writing.entity.name, keys, cells)
+            exists = self._session.existing(self.writing.entity.name, keys, cells)
             missing = [
                 self._missing_error(index)
                 for index, is_there in zip(indexes, exists, strict=True)

@@ -110,7 +110,7 @@ class CommitOutcome:
     """Determines the outcome from a commit token, and prevents the old connection from committing."""
 
     def __init__(self, link: Link, ask: Ask) -> None:
-        self._link, self._ask = link, ask
+        self._link, self._query = link, ask
 
     def of(self, entity: Entity, commit_token: Mapping[str, Any]) -> bool | None:
         """See `base.Session.commit_outcome`."""
@@ -139,7 +139,7 @@ class CommitOutcome:
         """
         deadline = time.monotonic() + limits.TARGET_SETTLE_SECONDS
         while True:
-            rows = self._ask(
+            rows = self._query(
                 "SELECT USER, HOST FROM information_schema.processlist WHERE ID = %s", (connection,)
             )
             if not rows or list(rows[0]) != list(origin):
@@ -301,7 +301,7 @@ class MysqlTarget(Target):
                 if end - start > 1:
                     rejection = replace(rejection, suspect=self._failed_row(end - start))
                 return rejection
-            self._capture.took(rows[start:end])
+            self._capture.record(rows[start:end])
             return None
 
         failures: list[RowError] = []
@@ -406,7 +406,7 @@ class MysqlTarget(Target):
                 if self._link.open:
                     self._link.several(False)
         failed = {error.index for error in failures}
-        self._capture.took(np.array([row for row in rows if row not in failed], np.int64))
+        self._capture.record(np.array([row for row in rows if row not in failed], np.int64))
         return WriteResult(sorted(failures, key=lambda one: one.index), self._capture.keys())
 
     def _run_command(self, statements: list[bytes], rows: list[int], failures: list[RowError]) -> int:
@@ -437,8 +437,8 @@ class _Capture:
 
     def __init__(self, link: Link, server: Server, writing: WriteSpec) -> None:
         self._link, self._writing = link, writing
-        self._written_names = [column.name for column in writing.columns]
-        self._generated = [name for name in writing.capture if name not in self._written_names]
+        self._column_names = [column.name for column in writing.columns]
+        self._generated = [name for name in writing.capture if name not in self._column_names]
         self._uses_returning = bool(self._generated) and server.returns and writing.mode != "update"
         self._step = 1
         self._identity = counted(writing)
@@ -465,7 +465,7 @@ class _Capture:
         """Start over for a new batch."""
         self._batch, self._parts, self._positions, self.first = batch, [], [], 0
 
-    def took(self, rows: np.ndarray) -> None:
+    def record(self, rows: np.ndarray) -> None:
         """Record the generated values of a statement that wrote the rows at these positions."""
         if self._writing.capture:
             self._positions.append(rows)
@@ -509,8 +509,8 @@ class _Capture:
         indexes = pa.array(order, mask=order < 0)
         arrays = []
         for name in self._writing.capture:
-            if name in self._written_names:
-                sent = self._batch.column(self._written_names.index(name))
+            if name in self._column_names:
+                sent = self._batch.column(self._column_names.index(name))
                 arrays.append(sent.take(pa.array(np.arange(count), mask=~is_written)))
             elif table is None:
                 arrays.append(pa.nulls(count))

@@ -100,7 +100,7 @@ class ServiceEndpoint:
         """Return an absolute URL for a path relative to the root, or for a URL from the service."""
         return urljoin(self.root, path) if "://" in path or path.startswith("/") else self.root + path
 
-    def own(self, url: str) -> str:
+    def local_url(self, url: str) -> str:
         """Return a URL from the service as it can be reached from here.
 
         Behind a proxy, it may have another host. Empty if the URL does not belong to the service.
@@ -546,7 +546,9 @@ class OdataSender(Sender):
         for index, values in enumerate(_row_values(rows, self.writing)):
             try:
                 location = values.get(LOCATION)
-                path = self.shaper.path(values) if location is None else self.endpoint.own(str(location))
+                path = (
+                    self.shaper.path(values) if location is None else self.endpoint.local_url(str(location))
+                )
                 if not path:
                     raise ConversionError("wrong_type", f"{location} is not an address of this service")
                 headers = {**_ACCEPT, **_VERSIONS[self.shaper.version]}
@@ -646,7 +648,7 @@ class OdataSender(Sender):
         if is_csrf:
             message = f"{client.describe_csrf()} {CAUSES}"
         state: State = "failed"
-        if reason == "unique" and (outcome.unanswered or self.writing.again):
+        if reason == "unique" and (outcome.unanswered or self.writing.is_retry):
             state, message = "unknown", f"{message} {_EARLIER_ATTEMPT}"
         if stopped and state == "failed":
             reason = "interrupted"
@@ -663,7 +665,7 @@ class OdataSender(Sender):
         captured: dict[str, Any] = {}
         for name in self.capture:
             if name == LOCATION:
-                captured |= {name: self.endpoint.own(location) or location} if location else {}
+                captured |= {name: self.endpoint.local_url(location) or location} if location else {}
             elif (value := properties.get(name, in_key.get(name))) is not None:
                 captured[name] = value
         return captured
@@ -1005,7 +1007,7 @@ class OdataChannel(Channel):
 
     def entity(self, name: str) -> Entity | None:
         """See `Link.entity`: uses known metadata first, then the service."""
-        known = self.connector.known
+        known = self.connector.cached_metadata
         if known is not None and self.connector.document is None:
             matches = [entity for entity in known.entities if entity.name == name]
             if matches:
@@ -1059,7 +1061,7 @@ class OdataChannel(Channel):
             # Without its metadata, the service is derived from the columns of the entity.
             version = self.settings.odata_version
             if version == "auto":
-                known = self.connector.known
+                known = self.connector.cached_metadata
                 version = "v2" if known is not None and known.version.endswith("V2") else "v4"
             service = service_of(writing.entity, version)
         if writing.entity.name not in service.sets:
@@ -1109,7 +1111,7 @@ class OdataChannel(Channel):
             session.close()
         return "The certificate is trusted."
 
-    def let_in(self) -> str:
+    def authenticate(self) -> str:
         """Run the stage `auth`."""
         reply = self._get("", _JSON)
         if reply.status == 401:

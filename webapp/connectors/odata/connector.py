@@ -120,7 +120,7 @@ class OdataConnector(HttpConnector):
         with self.open(limits.TARGET_QUERY_SECONDS) as channel:
             steps += (
                 ("tls", channel.greeted),
-                ("auth", channel.let_in),
+                ("auth", channel.authenticate),
                 ("permission", channel.permitted),
                 ("sample", channel.sampled),
             )

@@ -78,14 +78,14 @@ class OpenapiConnector(RestConnector):
 
     def open(self, timeout: float | None = None) -> OpenapiChannel:
         """Open a channel. Reads the document if the metadata is not known."""
-        metadata = self.known or self.described()
+        metadata = self.cached_metadata or self.described()
         connector = OpenapiConnector(
             self.settings.model_copy(update={"base_url": self.base_url(metadata)}),
             self.gate,
             self.folder,
             self.read_only,
         )
-        connector.known, connector.redact = metadata, self.redact
+        connector.cached_metadata, connector.redact = metadata, self.redact
         return OpenapiChannel(connector, metadata)
 
     def base_url(self, metadata: Metadata) -> str:

@@ -105,12 +105,12 @@ class _Builder:
             else:
                 continue
             if stack:
-                self._put(stack[-1], value, size)
+                self._add(stack[-1], value, size)
             else:
                 result = value
         return result
 
-    def _put(self, container: list[Any], value: Any, size: int) -> None:
+    def _add(self, container: list[Any], value: Any, size: int) -> None:
         """Add a value to an open container, or keep it as the key of the next value."""
         target, key, _, _, merged = container
         container[3] += size
@@ -404,7 +404,7 @@ class Reader:
     def _shape(self, schema: Any) -> Schema | None:
         """Return the shape of a schema; None if there is none. Raises `ConnectorError` if the document is too large."""
         shape = self.shaper.shape(schema)
-        if shape is None and self.document.left <= 0:
+        if shape is None and self.document.visits_left <= 0:
             raise too_many_schemas()
         if shape is not None and LEFT_OUT in shape:
             self.lost.append(shape[LEFT_OUT])

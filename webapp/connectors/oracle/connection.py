@@ -205,7 +205,7 @@ class OracleLink:
         """The version of the server."""
         return str(self._connection.version)
 
-    def ask(
+    def query(
         self, text: str, values: Sequence[Any] = (), limit: int | None = None
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `Link.ask`."""

@@ -24,7 +24,7 @@ class OracleSession(StatementSession):
     link: OracleLink
 
     def __init__(self, link: OracleLink, another: Callable[[], OracleLink], read_only: bool) -> None:
-        _, ((home,),) = link.ask("SELECT SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA') FROM DUAL")
+        _, ((home,),) = link.query("SELECT SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA') FROM DUAL")
         super().__init__(link, f"Oracle {link.version}", home, read_only)
         self._another = another
 
@@ -34,7 +34,7 @@ class OracleSession(StatementSession):
 
     def entities(self, like: str = "") -> list[Entity]:
         """See `StatementSession.entities`."""
-        return catalog.entities(lambda text, values: self.link.ask(text, values)[1], self.home, like)
+        return catalog.entities(lambda text, values: self.link.query(text, values)[1], self.home, like)
 
     def begin_reading(self, link: Any) -> None:
         """See `StatementSession.begin_reading`."""

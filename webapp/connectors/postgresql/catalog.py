@@ -148,7 +148,7 @@ class Catalog:
     """Reads tables through a connection. Tables of the schema `own` have plain names."""
 
     def __init__(self, connection: psycopg.Connection[Any], own: str) -> None:
-        self._connection, self._own = connection, own
+        self._connection, self._own_schema = connection, own
 
     def entities(self, schema: str | None = None, name: str | None = None) -> list[Entity]:
         """Return tables and views that the account can use, those of its own schema first, optionally only
@@ -156,7 +156,7 @@ class Catalog:
 
         Partitions are represented by their parent.
         """
-        values = {"name": name, "schema": schema, "own": self._own}
+        values = {"name": name, "schema": schema, "own": self._own_schema}
         tables = self._rows(_TABLES, values)
         if not tables:
             return []
@@ -206,7 +206,7 @@ class Catalog:
 
     def entity(self, name: str) -> Entity | None:
         """Return the table with this `Entity.name`, or else the only one whose name differs only in case."""
-        entities = self.entities(self._own, name)
+        entities = self.entities(self._own_schema, name)
         parts = name.split(".")
         for length in range(1, len(parts)):
             entities = entities or self.entities(".".join(parts[:length]), ".".join(parts[length:]))
@@ -220,7 +220,7 @@ class Catalog:
 
     def name_of(self, schema: str, name: str) -> str:
         """Return the `Entity.name` of a table."""
-        return name if schema == self._own else f"{schema}.{name}"
+        return name if schema == self._own_schema else f"{schema}.{name}"
 
     def _entity(
         self,

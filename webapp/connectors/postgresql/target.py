@@ -117,10 +117,10 @@ class PostgresqlTarget(Target):
             ).fetchone()
         assert row is not None
         commit_token = {"xid": row[0], "pid": row[1], "started": row[2], "server": row[3], "system": row[4]}
-        rows = [values for values in self._inserted if self._is_there(values)]
+        rows = [values for values in self._inserted if self._exists(values)]
         return {**commit_token, "keys": list(self._shortest_key), "rows": rows} if rows else commit_token
 
-    def _is_there(self, values: list[str]) -> bool:
+    def _exists(self, values: list[str]) -> bool:
         """Return whether a row is found by its key: a trigger or the column's type may have changed the
         values."""
         try:

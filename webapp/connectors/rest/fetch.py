@@ -66,7 +66,7 @@ class FetchOptions:
 
     until: float
     """The deadline for all paths, as `time.monotonic()`."""
-    bears: bool = False
+    records_failures: bool = False
     """Whether a response without a value is stored as `FetchResult.trouble`; otherwise it is an error."""
     quiet: str | None = None
     """The name of all paths in messages, if their values and responses must not be shown."""
@@ -76,7 +76,7 @@ class FetchOptions:
 class Fetched:
     """Results by path. With an error, some may be missing."""
 
-    found: dict[str, FetchedBody] = field(default_factory=dict)
+    bodies: dict[str, FetchedBody] = field(default_factory=dict)
     error: ConnectorError | None = None
 
 
@@ -169,7 +169,7 @@ class Fetching:
         if not 200 <= reply.status < 300:
             status = f"{reply.status} {self._redact(reply.reason)[:50]}".rstrip()
             is_about_path = 400 <= reply.status < 500 and reply.status not in _CONNECTION_STATUSES
-            if is_about_path and self._manner.bears:
+            if is_about_path and self._manner.records_failures:
                 return FetchedBody(None, status)
             reason, meaning, hint = _STATUS_ERRORS.get(reply.status) or (
                 _SERVER_ERROR if reply.status >= 500 else _OTHER_ERROR
@@ -189,7 +189,7 @@ class Fetching:
             kind = reply.headers.get("Content-Type", "").partition(";")[0].strip()
             kind = kind if _MEDIA_TYPE.fullmatch(kind) else "unknown"
             trouble = f"{reply.status}, and the response is not JSON ({kind})"
-            if self._manner.bears:
+            if self._manner.records_failures:
                 return FetchedBody(None, trouble)
             raise ConnectorError(
                 f"{self._label(path)} returned {trouble}.{self._error_message(reply)}",

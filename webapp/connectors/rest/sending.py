@@ -142,7 +142,7 @@ class RestSender(Sender):
             message = f"The row's value for the header {invalid} contains a line break or characters outside Latin-1."
             return RowOutcome(index, "failed", None, 1, "wrong_type", message)
         outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
-        again = self._writing.again
+        again = self._writing.is_retry
         if not captures:
             return to_row_outcome(index, outcome, stopped, self._redact, again=again)
         row_outcome = to_row_outcome(index, outcome, stopped, self._redact, self._keys, again)
@@ -199,7 +199,7 @@ class RestSender(Sender):
             outcome, stopped = self._threads.attempt(lambda: self._exchanged(request))
             if outcome.reply is not None and outcome.reply.status in (404, 410):
                 if (
-                    outcome.unanswered or self._writing.again
+                    outcome.unanswered or self._writing.is_retry
                 ):  # deleted by an earlier request whose response was lost
                     return RowOutcome(
                         index, "delivered", outcome.reply.status, outcome.attempts, ms=outcome.ms

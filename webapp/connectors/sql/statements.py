@@ -35,7 +35,7 @@ from webapp.engine.formats.sql_dialects import Dialect
 class Link(Protocol):
     """A connection of a driver. Its errors are already converted to `ConnectorError`."""
 
-    def ask(
+    def query(
         self, text: str, values: Sequence[Any] = (), limit: int | None = None
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """Run a statement, and return the names and the rows, only the first ones if there is a `limit`.
@@ -119,7 +119,7 @@ class StatementSession(Session):
         table = next((entity for entity in self.entities() if entity.kind == "table"), None)
         if table is None:
             return "No tables yet."
-        self.link.ask(self.limited("*", f"FROM {self.table(table)}", 1))
+        self.link.query(self.limited("*", f"FROM {self.table(table)}", 1))
         return f"Read from {table.name}."
 
     # --- metadata ---
@@ -130,7 +130,7 @@ class StatementSession(Session):
 
     def count(self, entity: Entity) -> int:
         """See `Session.count`."""
-        _, rows = self.link.ask(f"SELECT COUNT(*) FROM {self.table(entity)}")
+        _, rows = self.link.query(f"SELECT COUNT(*) FROM {self.table(entity)}")
         return int(rows[0][0])
 
     def metadata(self) -> Metadata:
@@ -201,7 +201,9 @@ class StatementSession(Session):
         ]
         existing: set[int] = set()
         for start in range(0, len(queries), limits.STATEMENT_KNOWN_ROWS):
-            _, rows = self.link.ask(" UNION ALL ".join(queries[start : start + limits.STATEMENT_KNOWN_ROWS]))
+            _, rows = self.link.query(
+                " UNION ALL ".join(queries[start : start + limits.STATEMENT_KNOWN_ROWS])
+            )
             existing.update(int(row[0]) for row in rows)
         return pa.array([row in existing for row in range(wanted.num_rows)], pa.bool_())
 
@@ -258,9 +260,9 @@ class StatementSession(Session):
             try:
                 existing.append(
                     bool(
-                        self.link.ask(f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {condition}")[
-                            1
-                        ]
+                        self.link.query(
+                            f"SELECT 1 FROM {self.table(entity)}{self.locking} WHERE {condition}"
+                        )[1]
                     )
                 )
             except ConnectorError as error:
@@ -507,7 +509,7 @@ class CommitKeys:
             if "NULL" not in key:
                 self.rows.append(key)
 
-    def told(self) -> dict[str, Any]:
+    def commit_token(self) -> dict[str, Any]:
         """See `base.Target.commit_token`."""
         if self.writing.mode != "insert" or (self.written and not self.rows):
             return {}
@@ -567,7 +569,7 @@ class StatementTarget(Target):
 
     def commit_token(self) -> dict[str, Any]:
         """See `Target.commit_token`: keys of rows that were inserted."""
-        return self._commit_keys.told()
+        return self._commit_keys.commit_token()
 
     def commit(self) -> None:
         """See `Target.commit`."""

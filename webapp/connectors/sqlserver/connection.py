@@ -168,7 +168,7 @@ class MssqlLink:
         finally:
             _waiting.link = None
 
-    def ask(
+    def query(
         self, text: str, values: Sequence[Any] = (), limit: int | None = None
     ) -> tuple[list[str], list[Sequence[Any]]]:
         """See `DriverConnection.query`: returns the first result that has columns."""

@@ -32,7 +32,7 @@ class MssqlSession(StatementSession):
     link: MssqlLink
 
     def __init__(self, link: MssqlLink, another: Callable[[], MssqlLink], read_only: bool) -> None:
-        _, ((version, home),) = link.ask(
+        _, ((version, home),) = link.query(
             "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(60)), COALESCE(SCHEMA_NAME(), N'dbo')"
         )
         super().__init__(link, f"SQL Server {version}", home, read_only)
@@ -48,7 +48,7 @@ class MssqlSession(StatementSession):
         if like:
             text = "N'" + like.lower().replace("'", "''") + "'"
             where = f" AND (LOWER(o.name) = {text} OR LOWER(CONCAT(s.name, N'.', o.name)) = {text})"
-        return catalog.entities(lambda query: self.link.ask(query)[1], self.home, where)
+        return catalog.entities(lambda query: self.link.query(query)[1], self.home, where)
 
     def limited(self, names: str, rest: str, limit: int) -> str:
         """See `StatementSession.limited`."""
@@ -75,7 +75,7 @@ class MssqlSession(StatementSession):
     def permitted(self) -> str:
         """See `StatementSession.permitted`."""
         message = super().permitted()
-        _, ((is_allowed,),) = self.link.ask("SELECT HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'CONNECT')")
+        _, ((is_allowed,),) = self.link.query("SELECT HAS_PERMS_BY_NAME(DB_NAME(), N'DATABASE', N'CONNECT')")
         if is_allowed == 0:
             raise ConnectorError(
                 "The account is not allowed to use the database.",

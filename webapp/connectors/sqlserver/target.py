@@ -91,7 +91,7 @@ class MssqlTarget(LiteralTarget):
             if plain:
                 self._link.run(f"SAVE TRANSACTION rowsmith; {statement}")
                 return None
-            _, caught = self._link.ask(f"SAVE TRANSACTION rowsmith; {statement}")
+            _, caught = self._link.query(f"SAVE TRANSACTION rowsmith; {statement}")
         except ConnectorError as error:
             rejection = row_rejection(error, self.writing.entity)
             if rejection is None:
@@ -103,7 +103,7 @@ class MssqlTarget(LiteralTarget):
 
     def _roll_back(self) -> None:
         """Roll back to the savepoint. Raises if a trigger or a conversion has ended the transaction."""
-        _, ((state,),) = self._link.ask(
+        _, ((state,),) = self._link.query(
             "IF XACT_STATE() = 1 ROLLBACK TRANSACTION rowsmith; SELECT CAST(XACT_STATE() AS int)"
         )
         if state != 1:

@@ -161,7 +161,7 @@ def preview(
             fitting_rows, records = generate.preview_rows(actor, recipe, recipe.count, records)
             recipe = replace(recipe, count=fitting_rows)
             warnings += generate.cut_warnings(recipe, requested)
-            rows = recipe.open().whole(left)
+            rows = recipe.open().read(left)
         left -= len(rows)
         looks.append(Look(member, rows, count))
         capacity = generate.capacity_warnings(replace(recipe, source=replace(source, quantity=count)))
@@ -186,7 +186,7 @@ def sample(
         requested = requested.model_copy(update={"count": min(rows, count)})
         recipe = external_values.recipe(actor, source, requested, fetch=False, anchored=requested.now is None)
         fitting_rows, _ = generate.preview_rows(actor, recipe, recipe.count)
-        result: list[dict[str, Any]] = orjson.loads(replace(recipe, count=fitting_rows).open().whole())
+        result: list[dict[str, Any]] = orjson.loads(replace(recipe, count=fitting_rows).open().read())
     return result
 
 

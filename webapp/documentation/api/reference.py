@@ -78,7 +78,7 @@ class Operation:
     path: str
     id: str
     summary: str
-    told: tuple[str, ...]
+    description: tuple[str, ...]
     scope: str
     parameters: tuple[tuple[str, Row], ...]
     body: str
@@ -167,7 +167,7 @@ def _operation(method: str, path: str, described: Schema, schemas: Schema) -> Op
         path=path,
         id=described["operationId"],
         summary=described["summary"],
-        told=tuple(filter(None, paragraphs)),
+        description=tuple(filter(None, paragraphs)),
         scope=described["x-scope"],
         parameters=tuple(
             (one["in"], _row(one["name"], one["schema"], one["required"], schemas))

@@ -694,7 +694,7 @@ def _request_item(operation: Operation) -> dict[str, Any]:
         "method": operation.method,
         "header": headers,
         "url": _url(operation),
-        "description": "\n\n".join([operation.summary + ".", *operation.told]),
+        "description": "\n\n".join([operation.summary + ".", *operation.description]),
     }
     body = _body(operation)
     if body is not None:

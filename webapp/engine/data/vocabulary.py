@@ -54,7 +54,7 @@ class Vocabulary:
         language = self._aliases.get(language.lower(), language.lower())
         return None if region else self._languages.get(language)
 
-    def knows_locale(self, locale: str) -> bool:
+    def has_locale(self, locale: str) -> bool:
         """Whether `resolve` finds it."""
         return self.resolve(locale) is not None
 
@@ -71,7 +71,7 @@ class Vocabulary:
         """Whether there is a table ``name``: one that came later is not in every vocabulary."""
         return name in self._tables
 
-    def speaks(self, name: str, locale: str | None) -> bool:
+    def is_in_language(self, name: str, locale: str | None) -> bool:
         """Whether the list ``name`` is in the language of ``locale``; English, and no locale, always are."""
         if locale is None or locale.startswith("en"):
             return True

@@ -69,13 +69,13 @@ class Pool:
 
 
 class _Entry:
-    __slots__ = ("dictionary", "held", "pool", "seen", "shared", "size", "unfit")
+    __slots__ = ("dictionary", "is_cached", "pool", "seen", "shared", "size", "unfit")
 
     def __init__(self, dictionary: pa.Array) -> None:
         self.dictionary = dictionary
         self.pool: Pool | None = None
         self.seen = 0
-        self.held = True
+        self.is_cached = True
         self.shared = False
         """Whether the pool belongs to the entry of the unescaped texts."""
         self.unfit = dictionary.null_count > 0
@@ -159,7 +159,7 @@ class PoolCache:
         entry.pool = pool
         added = pool.views.nbytes + (pool.data.size if pool.data else 0)
         entry.size += added
-        if entry.held:
+        if entry.is_cached:
             self.bytes += added
             self._shrink()
 
@@ -168,14 +168,14 @@ class PoolCache:
         if entry.pool is not None:
             return
         entry.pool, entry.shared = pool, True
-        if entry.held:
+        if entry.is_cached:
             self.bytes -= entry.size - _ENTRY_BYTES
         entry.size = _ENTRY_BYTES
 
     def _shrink(self) -> None:
         while self.bytes > self._capacity and len(self._entries) > 1:
             _, dropped = self._entries.popitem(last=False)
-            dropped.held = False
+            dropped.is_cached = False
             self.bytes -= dropped.size
 
 
@@ -349,7 +349,7 @@ class Layout:
         self.texts: dict[Escape | None, list[tuple[int, int, pa.Array]]] = {}
         self._pools: dict[Hashable, _PoolInUse] = {}
         self._pool_buffers: list[pa.Buffer] = []
-        self._written = 0  # bytes of the texts laid out for the block so far
+        self._text_bytes = 0  # bytes of the texts laid out for the block so far
 
     def _arrange(self) -> None:
         """Give each column as many pieces of a row as it needs, with a gap before it."""
@@ -438,7 +438,7 @@ class Layout:
         count = len(block[0])
         self.pieces.begin(count)
         self.texts.clear()
-        self._written = 0
+        self._text_bytes = 0
         if len(self._pools) > _POOLS_PER_COLUMN * sum(self._widths):
             self._pools.clear()
             self._pool_buffers.clear()
@@ -450,7 +450,7 @@ class Layout:
             states.append(None if marks is None else marks.astype(np.uint8) * np.uint8(MARKED))
         if count * self._fixed_bytes > _NEGLIGIBLE:
             self._add(count, count * self._fixed_bytes)
-        data = self._lay_texts(states, count)
+        data = self._arrange_texts(states, count)
         for index, mask in enumerate(nulls):
             if mask is None:
                 continue
@@ -549,13 +549,13 @@ class Layout:
     def _add(self, rows: int, size: int) -> None:
         """Add ``size`` bytes to the block's total. Whole blocks are written in parts. A text inside a row cannot be
         split: raises `TooLarge` if it exceeds the budget."""
-        self._written += size
-        if self._joint and rows > 1 and self._written > limits.FORMAT_PART_BYTES:
+        self._text_bytes += size
+        if self._joint and rows > 1 and self._text_bytes > limits.FORMAT_PART_BYTES:
             raise Oversize
         if not self._joint:
-            check(self._written)
+            check(self._text_bytes)
 
-    def _lay_texts(self, states: list[np.ndarray | None], count: int) -> pa.Buffer | None:
+    def _arrange_texts(self, states: list[np.ndarray | None], count: int) -> pa.Buffer | None:
         """Escape, gather and arrange all texts of the block; return the buffer of the long ones."""
         if not self.texts:
             return None
@@ -593,7 +593,9 @@ class Layout:
         states, base, count = where
         replaced_bytes = sum(one.nbytes for one in late)
         # The budget of a row counts only its escaped texts: the others were counted as columns.
-        maximum = limits.FORMAT_PART_BYTES - (replaced_bytes if self._joint and count == 1 else self._written)
+        maximum = limits.FORMAT_PART_BYTES - (
+            replaced_bytes if self._joint and count == 1 else self._text_bytes
+        )
         try:
             treated = escape.treat(texts, maximum)
         except EscapedTooLarge as problem:
@@ -604,7 +606,7 @@ class Layout:
         if treated.rows is not None and treated.values is not None and treated.rows.size:
             fixes.append((treated.rows + base, treated.rows.size))
             late.append(treated.values)
-            self._written += treated.values.nbytes
+            self._text_bytes += treated.values.nbytes
         if treated.marked is not None and treated.marked.size:
             bounds = np.searchsorted(treated.marked, np.arange(len(group) + 1) * count)
             for number, (_, index, _) in enumerate(group):

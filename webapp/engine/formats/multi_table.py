@@ -91,13 +91,13 @@ class _Packed(Format):
         return self._zip.open(self._name) + self._zip.write(self._inner.start())
 
     def block(self, columns: Sequence[pa.Array]) -> Iterator[Piece]:
-        return self._written(self._inner.block(columns))
+        return self._compressed(self._inner.block(columns))
 
     def finish(self) -> Iterator[Piece]:
-        yield from self._written(self._inner.finish())
+        yield from self._compressed(self._inner.finish())
         yield self._zip.close()
 
-    def _written(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    def _compressed(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         for piece in pieces:
             if packed := self._zip.write(piece):
                 yield packed

@@ -53,7 +53,7 @@ class ParquetFormat(Format):
         super().__init__(schema, options, title=title)
         self._schema = pa.schema([_plain(field) for field in schema])
         self._drain = _ChunkBuffer()
-        self._held: list[pa.RecordBatch] = []
+        self._buffered: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._writer = ParquetWriter(pa.PythonFile(self._drain, "w"), self._schema, version="2.6")
 
@@ -70,7 +70,7 @@ class ParquetFormat(Format):
         at = 0
         while at < batch.num_rows:
             part = batch.slice(at, limits.PARQUET_GROUP_ROWS - self._rows)
-            self._held.append(part)
+            self._buffered.append(part)
             self._rows += part.num_rows
             self._bytes += part.nbytes
             at += part.num_rows
@@ -79,14 +79,16 @@ class ParquetFormat(Format):
 
     def _group(self) -> bytes:
         # The rows are let go before what they were written as is put together: never both, and that twice.
-        self._writer.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=self._rows)
-        self._held.clear()
+        self._writer.write_table(
+            pa.Table.from_batches(self._buffered, self._schema), row_group_size=self._rows
+        )
+        self._buffered.clear()
         self._rows = self._bytes = 0
         return self._drain.taken()
 
     def finish(self) -> Iterator[Piece]:
         """The last row group and the footer."""
-        if self._held:
+        if self._buffered:
             yield self._group()
         self._writer.close()
         yield self._drain.taken()

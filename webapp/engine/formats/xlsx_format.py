@@ -263,8 +263,8 @@ class Workbook:
 
     def start(self) -> bytes:
         """The parts that do not depend on the sheets."""
-        parts = self._zip.whole("_rels/.rels", relations())
-        return parts + self._zip.whole("xl/styles.xml", styles(self.places))
+        parts = self._zip.entry("_rels/.rels", relations())
+        return parts + self._zip.entry("xl/styles.xml", styles(self.places))
 
     def open(self, title: str, number: int, widths: Sequence[float | None], header: Sequence[str]) -> bytes:
         """The head of a new sheet: the ``number``-th of a table called ``title``, with escaped column names."""
@@ -287,9 +287,9 @@ class Workbook:
         """The list of sheets, and the archive's directory."""
         names = list(self._names.values())
         return (
-            self._zip.whole("xl/workbook.xml", workbook(names))
-            + self._zip.whole("xl/_rels/workbook.xml.rels", workbook_relations(len(names)))
-            + self._zip.whole("[Content_Types].xml", content_types(len(names)))
+            self._zip.entry("xl/workbook.xml", workbook(names))
+            + self._zip.entry("xl/_rels/workbook.xml.rels", workbook_relations(len(names)))
+            + self._zip.entry("[Content_Types].xml", content_types(len(names)))
             + self._zip.finish()
         )
 
@@ -339,7 +339,7 @@ class XlsxFormat(TextFormat):
         columns = [self._column(field, kind) for field, kind in zip(fields, kinds, strict=True)]
         self._rows = Layout(columns, Frame("<row>", ("</row>",)), joint=True)
         self._sheets = 0
-        self._left = 0
+        self._rows_left = 0
 
     @staticmethod
     def _flat(schema: pa.Schema, options: Options) -> list[Leaf]:
@@ -410,7 +410,7 @@ class XlsxFormat(TextFormat):
 
     def _open_sheet(self) -> bytes:
         self._sheets += 1
-        self._left = limits.XLSX_SHEET_ROWS - 1
+        self._rows_left = limits.XLSX_SHEET_ROWS - 1
         return self._book.open(self.title, self._sheets, self._widths, self._header)
 
     def block(self, columns: Sequence[pa.Array | Composed]) -> Iterator[Piece]:
@@ -418,14 +418,14 @@ class XlsxFormat(TextFormat):
         count = len(columns[0])
         at = 0
         while at < count:
-            if not self._left:
+            if not self._rows_left:
                 yield self._book.close() + self._open_sheet()
-            size = min(self._left, count - at)
+            size = min(self._rows_left, count - at)
             for text in super().block([column.slice(at, size) for column in columns]):
                 if packed := self._book.write(text):
                     yield packed
             at += size
-            self._left -= size
+            self._rows_left -= size
 
     def _text(self, columns: Sequence[pa.Array | Composed], count: int) -> Piece:
         return self._rows.render([leaf.of(columns) for leaf in self._leaves], "")

@@ -47,7 +47,7 @@ class ZipStream:
         self._at = 0
         self._deflate: Any = None
 
-    def whole(self, name: str, data: bytes) -> bytes:
+    def entry(self, name: str, data: bytes) -> bytes:
         """Return a complete small entry."""
         deflate = deflater.compressobj(_LEVEL, _DEFLATED, _RAW_DEFLATE)
         packed = deflate.compress(data) + deflate.flush()

@@ -231,13 +231,13 @@ class Builder:
                 )
             if value.kind.name in ("list", "object"):
                 raise FormulaError(
-                    "wrong_type", f"{value.kind.said.capitalize()} cannot be sliced.", at, "Take one: [0]."
+                    "wrong_type", f"{value.kind.label.capitalize()} cannot be sliced.", at, "Take one: [0]."
                 )
             start = 0 if cut.lower is None else self._index(cut.lower)
             return sliced(as_text(value), start, None if cut.upper is None else self._index(cut.upper), at)
         if isinstance(node.slice, ast.Constant) and self._at(node.slice) in self._source.stars:
             if value.kind.name != "list":
-                raise FormulaError("wrong_type", f"[*] works on lists, not on {value.kind.said}.", at)
+                raise FormulaError("wrong_type", f"[*] works on lists, not on {value.kind.label}.", at)
             return value
         index = self._index(node.slice)
         if value.kind.name == "list":
@@ -274,7 +274,7 @@ def member(node: Node, name: str, at: int) -> Node:
     kind = node.single
     if kind.name != "object":
         raise FormulaError(
-            "wrong_type", f"{kind.said.capitalize()} has no field {name}.", at, "Only objects have fields."
+            "wrong_type", f"{kind.label.capitalize()} has no field {name}.", at, "Only objects have fields."
         )
     names = [one for one, _ in kind.members]
     if name not in names:

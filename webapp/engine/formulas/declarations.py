@@ -116,7 +116,7 @@ class Call:
         """An argument that is a list of single values."""
         node = self.args[index]
         if node.kind.name != "list":
-            text = f"{self.function.name} needs a list, not {node.kind.said}."
+            text = f"{self.function.name} needs a list, not {node.kind.label}."
             raise FormulaError("wrong_type", text, node.at, f"For example {self.function.example}.")
         return node
 

@@ -64,7 +64,7 @@ class Frame:
             raise TypeError("a constant reads no fields")
         return self._context
 
-    def kept(self, value: V) -> V:
+    def charge(self, value: V) -> V:
         """Return ``value`` after adding its memory to the formula's total. Raises `TooLarge`, `TooSlow`."""
         processor_time.check()
         self._meter.add(vectors.size_of(value))
@@ -98,7 +98,7 @@ def read(column: pa.Array, kind: Kind, name: str) -> Value:
         return vectors.to_text(actual, vectors.load_vector(column, actual), len(column))
     if kind.name == "decimal" and pa.types.is_int64(dtype):
         return vectors.convert(vectors.load(column, types.number(0)), types.number(0), kind, len(column))
-    text = f'"{name}" is fixed to a value that is not {kind.said}, as the formula takes it to be.'
+    text = f'"{name}" is fixed to a value that is not {kind.label}, as the formula takes it to be.'
     raise ValueFault("wrong_type", text, "Give a value of the field's own type.")
 
 
@@ -133,14 +133,14 @@ class Node:
         """Return the result of `run` as single values. Raises TypeError if they are lists."""
         value = self.run(frame)
         if not isinstance(value, Vector):
-            raise TypeError(f"single values expected, not {self.kind.said}")
+            raise TypeError(f"single values expected, not {self.kind.label}")
         return value
 
     def lists(self, frame: Frame) -> Lists:
         """Return the result of `run` as lists. Raises TypeError if they are single values."""
         value = self.run(frame)
         if not isinstance(value, Lists):
-            raise TypeError(f"lists expected, not {self.kind.said}")
+            raise TypeError(f"lists expected, not {self.kind.label}")
         return value
 
 
@@ -174,7 +174,7 @@ def elementwise(args: list[Node], kind: Kind, kernel: Kernel, at: int, proof: Pr
         return literal(kind, value, at)
 
     def run(frame: Frame) -> Value:
-        return frame.kept(kernel(frame.n, *[arg.run(frame) for arg in args]))
+        return frame.charge(kernel(frame.n, *[arg.run(frame) for arg in args]))
 
     return Node(kind, run, at, proof=proof)
 
@@ -204,10 +204,10 @@ def _elementwise_lists(args: list[Node], lists: list[Node], kind: Kind, kernel: 
         first_list = values[first]
         assert isinstance(first_list, Lists)  # args[first] is a list
         spread = [
-            value.items if isinstance(value, Lists) else frame.kept(_spread(arg.kind, value, first_list))
+            value.items if isinstance(value, Lists) else frame.charge(_spread(arg.kind, value, first_list))
             for arg, value in zip(args, values, strict=True)
         ]
-        return frame.kept(
+        return frame.charge(
             Lists(first_list.offsets, kernel(int(first_list.offsets[-1]), *spread), first_list.valid)
         )
 
@@ -239,7 +239,7 @@ def converted(node: Node, target: Kind) -> Node:
 def as_text(node: Node) -> Node:
     """``node`` spelled as a text."""
     if node.single.name in ("list", "object"):
-        text = f"Here a single value is needed, not {node.single.said}."
+        text = f"Here a single value is needed, not {node.single.label}."
         raise FormulaError("wrong_type", text, node.at, "Name one of its fields, or join the list.")
     return converted(node, types.text(types.text_length(node.single)))
 

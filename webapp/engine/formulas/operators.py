@@ -31,7 +31,7 @@ QUOTIENT_PLACES = 6
 
 def wrong_type(node: Node, expected: str, hint: str = "") -> FormulaError:
     """``node`` is not what is needed."""
-    text = f"Here {expected} is needed, not {node.single.said}."
+    text = f"Here {expected} is needed, not {node.single.label}."
     return FormulaError("wrong_type", text, node.at, hint)
 
 
@@ -258,7 +258,7 @@ def compare(a: Node, b: Node, sign: str, at: int) -> Node:
     a, b = dated(a, b), dated(b, a)
     common = types.common([a.single, b.single])
     if common is None:
-        text = f"{a.single.said.capitalize()} cannot be compared with {b.single.said}."
+        text = f"{a.single.label.capitalize()} cannot be compared with {b.single.label}."
         hint = "Use `number(...)` or `text(...)` to compare values of the same type."
         raise FormulaError("wrong_type", text, at, hint)
     a, b = converted(a, common), converted(b, common)
@@ -266,7 +266,7 @@ def compare(a: Node, b: Node, sign: str, at: int) -> Node:
     if kind.name == "text":
         return elementwise([a, b], types.BOOLEAN, lambda n, x, y: text_kernels.compare(sign, n, x, y), at)
     if kind.name in ("list", "object") or (kind.name == "boolean" and sign not in ("==", "!=")):
-        raise FormulaError("wrong_type", f"{kind.said.capitalize()} does not support this comparison.", at)
+        raise FormulaError("wrong_type", f"{kind.label.capitalize()} does not support this comparison.", at)
     operation = _COMPARE[sign]
 
     def kernel(n: int, x: Vector, y: Vector) -> Vector:
@@ -347,7 +347,7 @@ def with_common_type(nodes: list[Node], at: int) -> tuple[list[Node], Kind]:
     """``nodes`` as one type."""
     kind = types.common([node.single for node in nodes])
     if kind is None:
-        names = " and ".join(dict.fromkeys(node.single.said for node in nodes if node.single.name != "null"))
+        names = " and ".join(dict.fromkeys(node.single.label for node in nodes if node.single.name != "null"))
         hint = "Use `text(...)` around those that are not texts."
         raise FormulaError("mixed_types", f"These have different types: {names}.", at, hint)
     return [converted(node, kind) for node in nodes], kind

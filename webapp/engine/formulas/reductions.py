@@ -17,7 +17,7 @@ from webapp.engine.formulas.vectors import Lists, Value, Vector
 
 
 def _reduced(node: Node, kind: Kind, at: int, kernel: Callable[[int, Lists], Value]) -> Node:
-    return Node(kind, lambda frame: frame.kept(kernel(frame.n, node.lists(frame))), at)
+    return Node(kind, lambda frame: frame.charge(kernel(frame.n, node.lists(frame))), at)
 
 
 def total(node: Node, at: int) -> Node:
@@ -228,7 +228,7 @@ def listed(nodes: list[Node], at: int) -> Node:
             if width
             else np.zeros(n + 1, np.int64)
         )
-        return frame.kept(Lists(offsets, _interleaved(kind, [node.vector(frame) for node in nodes], n)))
+        return frame.charge(Lists(offsets, _interleaved(kind, [node.vector(frame) for node in nodes], n)))
 
     return Node(types.list_of(kind, object(), width), run, at)
 

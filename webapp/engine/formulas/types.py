@@ -85,11 +85,11 @@ class Kind:
     def element(self) -> Kind:
         """The type of a list's elements. Raises TypeError for any other type."""
         if self.item is None:
-            raise TypeError(f"{self.said} has no elements")
+            raise TypeError(f"{self.label} has no elements")
         return self.item
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """The type in a sentence."""
         return _LABELS[self.name]
 

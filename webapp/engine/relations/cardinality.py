@@ -74,7 +74,7 @@ class Counts:
         if children is not None and not minimum <= children <= maximum:
             raise OutOfRange(children, minimum, maximum)
         self.parents, self.spread, self.stated = parents, spread, children
-        self.full, self.rest = divmod(parents, _BLOCK)
+        self.full, self.remainder = divmod(parents, _BLOCK)
         tilt = Fraction(children, parents) if children is not None and parents else None
         self.per_block, last = self._block_sizes(tilt)
         """Children of a whole block on average."""
@@ -103,10 +103,10 @@ class Counts:
                 tilt * self.parents
             ) - self.full * per_block.numerator // per_block.denominator
         if spread.gapped:
-            last = int(spread.slots(self.rest).sum()) if self.rest else 0
+            last = int(spread.slots(self.remainder).sum()) if self.remainder else 0
             return Fraction(int(spread.slots(_BLOCK).sum())), last
         mean = spread.average()
-        return Fraction(round(mean * _BLOCK * _STEPS), _STEPS), round(mean * self.rest)
+        return Fraction(round(mean * _BLOCK * _STEPS), _STEPS), round(mean * self.remainder)
 
     def _tables(self, tilt: Fraction | None, last: int) -> np.ndarray:
         tables = np.zeros((3, _STRIDE), np.int64)
@@ -115,16 +115,16 @@ class Counts:
             tables[0, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower)
         if self.full and part:
             tables[1, :_BLOCK] = self.spread.slots(_BLOCK, tilt, lower + 1)
-        if self.rest:
-            tables[2, : self.rest] = self.spread.slots(self.rest, tilt, last)
+        if self.remainder:
+            tables[2, : self.remainder] = self.spread.slots(self.remainder, tilt, last)
         return tables
 
     def _count_limits(self) -> tuple[int, int]:
         used = [self.tables[0, :_BLOCK]] if self.full else []
         if self.full and self.per_block.denominator > 1:
             used.append(self.tables[1, :_BLOCK])
-        if self.rest:
-            used.append(self.tables[2, : self.rest])
+        if self.remainder:
+            used.append(self.tables[2, : self.remainder])
         if not used:
             return self.spread.least, self.spread.most
         return min(int(table[0]) for table in used), max(int(table[-1]) for table in used)
@@ -265,9 +265,9 @@ class BoundCardinality:
         packed &= ~_PLACES
         packed |= _BLOCK_PLACES.astype(np.uint32)
         kind = self._line.longer(blocks)
-        if self.plan.rest:
+        if self.plan.remainder:
             partial = blocks == np.uint64(self.plan.full)
-            packed[partial, self.plan.rest :] = ~np.uint32(
+            packed[partial, self.plan.remainder :] = ~np.uint32(
                 0
             )  # an order that ends with positions without children
             kind[partial] = 2
@@ -287,7 +287,7 @@ class _Line:
 
     def __init__(self, plan: Counts) -> None:
         step = plan.per_block
-        self.last = plan.full if plan.rest else plan.full - 1
+        self.last = plan.full if plan.remainder else plan.full - 1
         self._numerator, self._denominator = step.numerator, step.denominator
         self._lower, self._part = divmod(step.numerator, step.denominator)
         self._divisor, self._step = np.uint64(step.denominator), float(step)

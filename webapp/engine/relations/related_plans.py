@@ -50,7 +50,7 @@ class Library:
     """The templates around the compiled one. ``own`` is its id, if it has one."""
 
     others: Mapping[str, RelatedTemplate] = field(default_factory=dict)
-    own: str = ""
+    own_address: str = ""
     rows: int = limits.DEFAULT_QUANTITY
     stated: bool = False
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -69,8 +69,8 @@ class RelatedPlans:
 
     def __init__(self, spec: TemplateSpec, vocabulary: Vocabulary, library: Library) -> None:
         own = RelatedTemplate(spec.name, spec, library.rows, vocabulary, library.stated)
-        self._known = {**library.others, "": own}
-        self._own = library.own
+        self._templates = {**library.others, "": own}
+        self._own_address = library.own_address
         self._counts: dict[str, Counts | None] = {}
         self._counting: list[str] = []
         self.nested_fields = 0
@@ -80,9 +80,9 @@ class RelatedPlans:
         """Return the location of ``template_id`` for a field of the template at ``here``; None if it is unknown."""
         if template_id == SELF:
             return here
-        if template_id == self._own and self._own:
+        if template_id == self._own_address and self._own_address:
             return ""
-        return template_id if template_id in self._known else None
+        return template_id if template_id in self._templates else None
 
     def level(self, address: str) -> int:
         """Return how deep a template is nested in rows of other templates: 0 if it is not nested."""
@@ -92,8 +92,8 @@ class RelatedPlans:
         """Return the address of a template nested ``level`` deep in the rows of the one at ``outer``, in ``field``."""
         base = address.partition(_LEVEL)[0]
         nested = f"{base}{_LEVEL}{level}{_PATH}{outer.partition(_PATH)[2]}/{field}"
-        self._known[nested] = self._known[base]
-        self.nested_fields += len(self._known[base].spec.fields)
+        self._templates[nested] = self._templates[base]
+        self.nested_fields += len(self._templates[base].spec.fields)
         return nested
 
     def salt(self, address: str) -> str:
@@ -101,16 +101,16 @@ class RelatedPlans:
         It is empty if its rows are those of the template itself: it is a child, or
         it has children, which would see another parent."""
         base, _, suffix = address.partition(_LEVEL)
-        parents = any(self.children(other, base) for other in self._known if _LEVEL not in other)
+        parents = any(self.children(other, base) for other in self._templates if _LEVEL not in other)
         return "" if parents or self.owner(base) is not None else suffix.partition(_PATH)[2]
 
-    def known(self, address: str) -> RelatedTemplate:
+    def template(self, address: str) -> RelatedTemplate:
         """The template at ``address``."""
-        return self._known[address]
+        return self._templates[address]
 
     def ids(self) -> list[str]:
         """The ids of all templates but the one that is compiled."""
-        return [address for address in self._known if address]
+        return [address for address in self._templates if address]
 
     def owner(self, address: str) -> tuple[FieldSpec, Cardinality] | None:
         """The field by which the template's rows are children of another's, and how many each parent has."""
@@ -124,7 +124,7 @@ class RelatedPlans:
 
     def _owners(self, address: str) -> list[tuple[FieldSpec, str, Cardinality]]:
         """The fields that state a cardinality, the templates that they name, and the cardinalities."""
-        found = ((spec, spec.type.children_of(spec.options)) for spec in self._known[address].spec.fields)
+        found = ((spec, spec.type.children_of(spec.options)) for spec in self._templates[address].spec.fields)
         return [(spec, *stated) for spec, stated in found if stated is not None]
 
     def children(self, address: str, parent: str) -> FieldSpec | None:
@@ -137,7 +137,7 @@ class RelatedPlans:
     def rows(self, address: str) -> int:
         """Rows of a template. Raises `RowCountError`."""
         counts = self.counts(address)
-        return self._known[address].rows if counts is None else counts.total
+        return self._templates[address].rows if counts is None else counts.total
 
     def counts(self, address: str) -> Counts | None:
         """Return the cardinality by which a template's rows are children; None if they are not. Raises
@@ -150,7 +150,7 @@ class RelatedPlans:
             self._counts[address] = None
             return None
         _, template_id, cardinality = owners[0]
-        template = self._known[address]
+        template = self._templates[address]
         parent = self.address(template_id, address)
         if parent is None:
             raise RowCountError(f'"{template.name}" belongs to a template that does not exist.')
@@ -161,12 +161,12 @@ class RelatedPlans:
             parents = self.rows(parent)
             made = Counts(parents, cardinality.spread(), template.rows if template.stated else None)
         except OutOfRange as error:
-            text = f'{parents:,} rows of "{self._known[parent].name}" have {error.least:,} to {error.most:,} child rows'
+            name = self._templates[parent].name
+            text = f'{parents:,} rows of "{name}" have {error.least:,} to {error.most:,} child rows'
             raise RowCountError(f'{text} of "{template.name}", not {template.rows:,}.') from None
         except TooMany:
-            text = (
-                f'{parents:,} rows of "{self._known[parent].name}" have more child rows of "{template.name}"'
-            )
+            name = self._templates[parent].name
+            text = f'{parents:,} rows of "{name}" have more child rows of "{template.name}"'
             raise RowCountError(f"{text} than can be numbered.") from None
         finally:
             self._counting.pop()

@@ -105,7 +105,7 @@ def compile_together(
         )
         return None
     related_plans = compiler.related_plans
-    owner = None if compiler.nested_here else related_plans.owner(compiler.address)
+    owner = None if compiler.is_nested else related_plans.owner(compiler.address)
     owning = None if owner is None else owner[0].group or RELATION
     owned = [s for s in members if s.type.group_kind == RELATION and (s.group or RELATION) == owning]
     if any(column.type.primary for column in columns):

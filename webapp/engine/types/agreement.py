@@ -71,7 +71,7 @@ class Agreement:
         for name, derive in self.fields:
             own = pc.coalesce(derive(_plain(context.column(name)), own), own)
         for group, derive in self.groups:
-            own = pc.coalesce(derive(context.thing(*group), own), own)
+            own = pc.coalesce(derive(context.group_value(*group), own), own)
         return own
 
 
@@ -137,7 +137,7 @@ def agreement_of(field: FieldSpec, column: FieldType, compiler: Compiler) -> Agr
     groups: list[tuple[tuple[str, str], Derive]] = []
     longest = 0
     for rule in rules:
-        others = _followed_fields(rule, field.group, compiler.fields_here)
+        others = _followed_fields(rule, field.group, compiler.level_fields)
         if not others:
             continue
         if rule.kind:

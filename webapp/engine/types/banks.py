@@ -342,7 +342,7 @@ class Bank(GroupKind):
     def country(self, context: ColumnContext) -> np.ndarray:
         """``int64[n]``: the country of each row, a row of `countries`."""
         if self.placed is not None:
-            rows: np.ndarray = context.thing(*self.placed).country
+            rows: np.ndarray = context.group_value(*self.placed).country
             return rows
         row: np.ndarray = context.group().country
         return row

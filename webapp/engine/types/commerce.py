@@ -261,7 +261,7 @@ class Catalogue:
     """The vocabulary's goods. ``category[i]`` is the number of the category that thing i belongs to."""
 
     def __init__(self, table: pa.Table) -> None:
-        self.things = pa.array(table["product"].to_pylist())
+        self.products = pa.array(table["product"].to_pylist())
         names = table["category"].to_pylist()
         categories = list(dict.fromkeys(names))
         self.categories = pa.array(categories)
@@ -302,8 +302,8 @@ class EnglishCatalogue(Catalogue):
             vocabulary.words(f"product_{part}").to_pylist() for part in ("adjective", "style")
         )
         self.epithets = pa.array([f"{adjective} {style} " for adjective in adjectives for style in styles])
-        self.size = len(self.things) * len(self.epithets)
-        self.longest_name = longest(self.things) + longest(self.epithets)
+        self.size = len(self.products) * len(self.epithets)
+        self.longest_name = longest(self.products) + longest(self.epithets)
 
     def count(self, things: np.ndarray) -> int:
         return things.size * len(self.epithets)
@@ -318,10 +318,10 @@ class EnglishCatalogue(Catalogue):
         return draws.below(len(self.epithets), 1).view(np.int64)
 
     def names(self, goods: Goods) -> pa.Array:
-        return joined((self.epithets, goods.epithet), (self.things, goods.thing))
+        return joined((self.epithets, goods.epithet), (self.products, goods.product))
 
     def is_name_of(self, thing: np.integer, value: str) -> bool:
-        return value.endswith(f" {self.things[thing].as_py()}")
+        return value.endswith(f" {self.products[thing].as_py()}")
 
 
 class LocalCatalogue(Catalogue):
@@ -333,13 +333,13 @@ class LocalCatalogue(Catalogue):
         epithets = vocabulary.table(f"product_epithet@{language}")
         before, after = (epithets[name].to_pylist() for name in ("before", "after"))
         # After an adjective a thing begins with a lowercase letter, except in German.
-        self._thing_texts = pa.array([*self.things.to_pylist(), *table["inner"].to_pylist()])
-        self._inner_offset = np.array([len(self.things) if text else 0 for text in before])
+        self._product_texts = pa.array([*self.products.to_pylist(), *table["inner"].to_pylist()])
+        self._inner_offset = np.array([len(self.products) if text else 0 for text in before])
         self._count_in_smaller, self._after = pa.array(before), pa.array(after)
         self._start, self._count = (table[name].to_numpy().astype(np.int64) for name in ("start", "count"))
         self.size = int(self._count.sum())
         self.longest_name = (
-            longest(self._count_in_smaller) + longest(self._thing_texts) + longest(self._after)
+            longest(self._count_in_smaller) + longest(self._product_texts) + longest(self._after)
         )
 
     def count(self, things: np.ndarray) -> int:
@@ -355,9 +355,9 @@ class LocalCatalogue(Catalogue):
         return (draws.below(1 << 32, 1) % self._count[things].astype(np.uint64)).view(np.int64)
 
     def names(self, goods: Goods) -> pa.Array:
-        epithet = self._start[goods.thing] + goods.epithet
-        thing = goods.thing + self._inner_offset[epithet]
-        return joined((self._count_in_smaller, epithet), (self._thing_texts, thing), (self._after, epithet))
+        epithet = self._start[goods.product] + goods.epithet
+        thing = goods.product + self._inner_offset[epithet]
+        return joined((self._count_in_smaller, epithet), (self._product_texts, thing), (self._after, epithet))
 
     def is_name_of(self, thing: np.integer, value: str) -> bool:
         count = int(self._count[thing])
@@ -385,7 +385,7 @@ class Goods:
     """The products of one block: which thing, and which epithet its name has."""
 
     def __init__(self, thing: np.ndarray, epithet: np.ndarray) -> None:
-        self.thing, self.epithet = thing, epithet
+        self.product, self.epithet = thing, epithet
 
 
 class ProductKind(GroupKind):
@@ -400,13 +400,13 @@ class ProductKind(GroupKind):
         unique = {field.type for field in fields if field.common.unique}
         sizes: list[tuple[type[FieldType], int]] = [
             (ProductCategory, len(goods.categories)),
-            (Product, len(goods.things)),
+            (Product, len(goods.products)),
             (ProductName, goods.size),
         ]
         self._size = next((size for kind, size in sizes if kind in unique), None)
 
     def prepare(self, env: GenerationContext, fixed: dict[str, Any]) -> tuple[Any, list[Fault]]:
-        goods, things, unmet = self._goods, np.arange(len(self._goods.things)), []
+        goods, things, unmet = self._goods, np.arange(len(self._goods.products)), []
         by_name = {field.name: field.type for field in self.fields}
         for name, value in fixed.items():
             kind = by_name[name]
@@ -428,7 +428,7 @@ class ProductKind(GroupKind):
             return goods.pick(draws.below(goods.count(state)), state)
         index = draws.permuted(self._size)
         if self._size == goods.size:
-            return goods.pick(index, np.arange(len(goods.things)))
+            return goods.pick(index, np.arange(len(goods.products)))
         thing = index.view(np.int64)
         if self._size == len(goods.categories):
             thing = np.searchsorted(goods.category, thing)
@@ -471,17 +471,17 @@ class Product(_ProductField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self.max_length = longest(self._goods.things)
+        self.max_length = longest(self._goods.products)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pooled(self._goods.things, context.group().thing)
+        return pooled(self._goods.products, context.group().thing)
 
     def space(self) -> int:
-        return len(self._goods.things)
+        return len(self._goods.products)
 
     @staticmethod
     def is_of(goods: Catalogue, thing: np.integer, value: str) -> bool:
-        return goods.things[thing].as_py() == value
+        return goods.products[thing].as_py() == value
 
 
 class ProductName(_ProductField):

@@ -167,7 +167,7 @@ class CompanyEmail(PersonField):
         return text_parts.joined(*self.in_parts(context))
 
     def _site(self, context: ColumnContext) -> tuple[text_parts.Part, ...]:
-        company: Companies = context.thing(*self._company)
+        company: Companies = context.group_value(*self._company)
         return (company.words.site_heads, company.head), (self._sites, company.tail)
 
     def space(self) -> int:

@@ -308,7 +308,7 @@ class NationalId(ByCountry):
 
     def given(self, context: ColumnContext) -> dict[str, np.ndarray]:
         if self._person is not None:
-            people = context.thing(*self._person)
+            people = context.group_value(*self._person)
             given = national_ids.given_of(national_ids.day_number(people.birth), people.sex)
             if self._name_vocabulary is not None and self._country is not None:
                 given |= national_ids.letters_of(self._name_vocabulary, self._country, people)
@@ -335,7 +335,7 @@ class NationalId(ByCountry):
             return super().fill_unique(context)
         if self._numbered_people is not None and context.state.numbers:
             assert self._person is not None  # else no group was numbered
-            people = context.thing(*self._person)
+            people = context.group_value(*self._person)
             day, number, given = (
                 national_ids.day_number(people.birth),
                 people.number_of_day,
@@ -617,7 +617,7 @@ class DriverLicense(CodeType):
             return super().fill(context)
         state = context.below(self._code_of_state.size, _STATE_SALT).view(np.int64)
         if self._place is not None:
-            own = self._state_of_place[context.thing(*self._place).state]
+            own = self._state_of_place[context.group_value(*self._place).state]
             state = np.where(own < 0, state, own)
         return texts_by_code(self._codes, self._code_of_state[state], context)
 

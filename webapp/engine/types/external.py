@@ -154,7 +154,7 @@ class ExternalColumn(FieldType):
                 values = pc.if_else(pa.array(has_value), values, self._default[0])
         return self._masked(values)
 
-    def stood_in(self, n: int) -> pa.Array:
+    def placeholders(self, n: int) -> pa.Array:
         """Return the placeholder value in every row."""
         return self._masked(pooled(self._pool, np.zeros(n, np.int64)))
 
@@ -214,7 +214,7 @@ class DbResponse(ExternalColumn):
             return
         self._question = Question(options.connection_id, "query", (("of", self.needs), ("query", query)))
         self._key = self._question.key
-        self._answer = answer = compiler.ask(field, self._question, keyed=bool(self.needs))
+        self._answer = answer = compiler.answer(field, self._question, keyed=bool(self.needs))
         if answer is None:
             return
         self.use(answer, options.column, compiler)
@@ -267,7 +267,7 @@ class DbResponse(ExternalColumn):
         answer = self._answer
         if not self.needs:
             if answer is None:
-                return self.stood_in(context.n)
+                return self.placeholders(context.n)
             rows = answer.table.num_rows
             if not rows:
                 return self.picked(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
@@ -277,7 +277,7 @@ class DbResponse(ExternalColumn):
         if answer is None:
             if context.env.recorder is not None:
                 context.env.recorder.note(self._key, self.field.path, keys, columns)
-            return self.stood_in(context.n)
+            return self.placeholders(context.n)
         place = pc.index_in(keys, value_set=answer.keys)
         if not place.null_count:
             return self._for_keys(context, answer, place.to_numpy())
@@ -431,7 +431,7 @@ class Ai(ExternalColumn):
         self._pattern = pattern
         question = self._question()
         self._key = question.key
-        self._answer = answer = compiler.ask(field, question, keyed=True)
+        self._answer = answer = compiler.answer(field, question, keyed=True)
         if answer is not None:
             self._set_values(answer, compiler)
 
@@ -487,7 +487,7 @@ class Ai(ExternalColumn):
         answer = self._answer
         recorder = context.env.recorder
         if answer is None and recorder is None:
-            return self.stood_in(context.n)
+            return self.placeholders(context.n)
         # Rendered prompt, seed and row are the key of an answer.
         prompts = text.decode(self._pattern.fill(context.column, context.n))
         columns = [prompts, pa.array([context.env.seed] * context.n, pa.string())]
@@ -497,7 +497,7 @@ class Ai(ExternalColumn):
         if answer is None:
             assert recorder is not None
             recorder.note(self._key, self.field.path, keys, columns)
-            return self.stood_in(context.n)
+            return self.placeholders(context.n)
         place = pc.index_in(keys, value_set=answer.keys)
         unknown = place.is_null().to_numpy(
             zero_copy_only=False
@@ -615,7 +615,7 @@ class ApiResponse(ExternalColumn):
         self._pattern = pattern
         question = self._question()
         self._key = question.key
-        self._answer = answer = compiler.ask(field, question, keyed=bool(self.needs))
+        self._answer = answer = compiler.answer(field, question, keyed=bool(self.needs))
         if answer is not None:
             self._set_values(answer, compiler)
 
@@ -658,7 +658,9 @@ class ApiResponse(ExternalColumn):
         answer = self._answer
         if not self.needs:
             return (
-                self.stood_in(context.n) if answer is None else self._values_at(np.zeros(context.n, np.int64))
+                self.placeholders(context.n)
+                if answer is None
+                else self._values_at(np.zeros(context.n, np.int64))
             )
         # The path of each row; null if a value in it is null: then no request is made.
         pieces = [part if isinstance(part, str) else _encoded(part, context) for part in self._pattern.parts]
@@ -667,7 +669,7 @@ class ApiResponse(ExternalColumn):
             if context.env.recorder is not None:
                 requested = paths.drop_null()
                 context.env.recorder.note(self._key, self.field.path, requested, [requested])
-            return postprocess.blanked(self.stood_in(context.n), _nulls(paths))
+            return postprocess.blanked(self.placeholders(context.n), _nulls(paths))
         place = pc.index_in(paths, value_set=answer.keys, skip_nulls=True)
         unknown = _nulls(place)  # null in its path, or not requested, as in a preview that makes no calls
         if unknown.all():
@@ -884,7 +886,7 @@ class DatasetColumn(ExternalColumn):
         if options.key is not None and compiler.require(field, "options.key", options.key) is not None:
             self.needs = (options.key,)
         details = (("file", options.file), ("sheet", options.sheet))
-        answer = compiler.ask(field, Question("", "file", details))
+        answer = compiler.answer(field, Question("", "file", details))
         self._rows, self._keys, self._first = 0, pa.array([], pa.string()), np.zeros(0, np.int64)
         self._has_answer = answer is not None
         if answer is not None and answer.taken is not None:
@@ -924,7 +926,7 @@ class DatasetColumn(ExternalColumn):
 
     def fill(self, context: ColumnContext) -> pa.Array:
         if not self._has_answer:
-            return self.stood_in(context.n)
+            return self.placeholders(context.n)
         if not self._rows:
             return self.picked(np.zeros(context.n, np.int64), np.zeros(context.n, np.bool_))
         match self.options.mode:
@@ -1006,7 +1008,7 @@ class ForeignKey(ExternalColumn):
     def fill(self, context: ColumnContext) -> pa.Array:
         things = context.group()
         if self._rows.answer is None:
-            values = self.stood_in(context.n)
+            values = self.placeholders(context.n)
         else:
             values = self.picked(things.rows, None if self._rows.rows else np.zeros(context.n, np.bool_))
         return values if things.valid is None else postprocess.blanked(values, ~things.valid)
@@ -1063,7 +1065,7 @@ class ExistingRow(GroupKind):
         options = _key_options(first)
         columns = sorted({_key_options(field).column for field in fields})
         details = (("columns", columns), ("filter", options.filter.strip()), ("table", options.table))
-        self.answer = compiler.ask(first, Question(options.connection_id, "keys", details))
+        self.answer = compiler.answer(first, Question(options.connection_id, "keys", details))
         self.rows = 1 if self.answer is None else self.answer.table.num_rows
         shares = {field.common.percent_blank: field for field in fields if field.common.percent_blank}
         if len(shares) > 1:

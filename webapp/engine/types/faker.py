@@ -86,7 +86,7 @@ class _RecentPools:
 
     def __init__(self) -> None:
         self._lock, self._process_slots = Lock(), BoundedSemaphore(limits.FAKER_PROCESSES)
-        self._found: OrderedDict[PoolKey, DrawnPool | InvalidPool] = OrderedDict()
+        self._pools: OrderedDict[PoolKey, DrawnPool | InvalidPool] = OrderedDict()
 
     def get(self, key: PoolKey) -> DrawnPool:
         """Return the pool. Raises `InvalidPool`."""
@@ -100,9 +100,9 @@ class _RecentPools:
 
     def _cached(self, key: PoolKey) -> DrawnPool | InvalidPool | None:
         with self._lock:
-            pool = self._found.get(key)
+            pool = self._pools.get(key)
             if pool is not None:
-                self._found.move_to_end(key)
+                self._pools.move_to_end(key)
             return pool
 
     def _draw_and_cache(self, key: PoolKey) -> DrawnPool | InvalidPool:
@@ -111,13 +111,13 @@ class _RecentPools:
         except InvalidPool as error:
             pool = error
         with self._lock:
-            self._found[key] = pool
-            while len(self._found) > 1 and (
-                len(self._found) > limits.FAKER_POOLS
-                or sum(one.bytes for one in self._found.values() if isinstance(one, DrawnPool))
+            self._pools[key] = pool
+            while len(self._pools) > 1 and (
+                len(self._pools) > limits.FAKER_POOLS
+                or sum(one.bytes for one in self._pools.values() if isinstance(one, DrawnPool))
                 > limits.FAKER_CACHE_BYTES
             ):
-                self._found.popitem(last=False)
+                self._pools.popitem(last=False)
         return pool
 
 
@@ -267,9 +267,9 @@ class FakerType(FieldType):
             )
             compiler.fault(field, "options.method", "library_moved", text, "Save the template again.")
             return
-        self._asked = PoolKey(locale, options.method, arguments)
+        self._pool_key = PoolKey(locale, options.method, arguments)
         try:
-            self._take(pool_for(self._asked), compiler, locale)
+            self._take(pool_for(self._pool_key), compiler, locale)
         except InvalidPool as error:
             compiler.fault(field, f"options.{error.option}", error.code, error.message, error.hint)
 
@@ -301,7 +301,7 @@ class FakerType(FieldType):
         if not self._pool.clocked:
             return self._pool
         asked = PoolKey(
-            self._asked.locale, self._asked.method, self._asked.arguments, int(env.now.timestamp())
+            self._pool_key.locale, self._pool_key.method, self._pool_key.arguments, int(env.now.timestamp())
         )
         return pool_for(asked)
 

@@ -172,7 +172,7 @@ class _CurrencyField(FieldType):
     def fill(self, context: ColumnContext) -> pa.Array:
         if self._of_country is None:
             return pooled(self._pool, context.group())
-        rows = self._of_country[context.thing(*self._place).country]
+        rows = self._of_country[context.group_value(*self._place).country]
         if rows.min(initial=0) >= 0:
             return pooled(self._pool, rows)
         return self._pool.take(pa.array(rows, mask=rows < 0))

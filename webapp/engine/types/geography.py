@@ -142,7 +142,7 @@ class Local:
     country_names: pa.StringArray
     named: np.ndarray
     """``bool[cities]``: the cities of the country that have a name in the locale's script."""
-    own: bool
+    non_latin: bool
     """Whether the locale is not written in Latin letters."""
     largest_first: bool
     """Whether the street and the number come last in an address."""
@@ -168,10 +168,10 @@ class Geography:
         self.latitude, self.longitude = _signed(cities, "latitude"), _signed(cities, "longitude")
         self.spread = _signed(cities, "spread") if "spread" in cities.column_names else None
         """How far places of each city are from its centre, in the unit of the coordinates, from engine 3 on."""
-        self.drawn = np.ones(len(self.country), bool)
+        self.included = np.ones(len(self.country), bool)
         """The cities that rows are in, where a vocabulary leaves some out."""
         if "left_out" in cities.column_names:
-            self.drawn = _signed(cities, "left_out") == 0
+            self.included = _signed(cities, "left_out") == 0
         self.population = _signed(cities, "population")
         self.postal = Range(_unsigned(cities, "postal_start"), _unsigned(cities, "postal_count"))
         self.phone = Range(_unsigned(cities, "phone_start"), _unsigned(cities, "phone_count"))
@@ -217,7 +217,9 @@ class Geography:
         def make() -> Pool:
             complete = (self.state >= 0) & (self.postal.count > 0) & (self.phone.count > 0)
             inside = (
-                self.drawn if country is None else self.drawn & (self.country == self.country_row(country))
+                self.included
+                if country is None
+                else self.included & (self.country == self.country_row(country))
             )
             names = self.local(local) if local else None
             if names is not None and (inside & names.named).any():

@@ -36,7 +36,7 @@ class Color(PoolType):
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
         locale = compiler.locale_of(field)
-        if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.speaks("color", locale):
+        if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.is_in_language("color", locale):
             compiler.warn_english(field, locale)
         self.use(compiler.vocabulary.words("color", locale))
 

@@ -147,7 +147,7 @@ class ByCountry(CodeType):
         assert self.placed is not None
         if not self.placed[0]:
             return np.full(context.n, -1, np.int64)
-        rows: np.ndarray = self._of_row[context.thing(*self.placed).country]
+        rows: np.ndarray = self._of_row[context.group_value(*self.placed).country]
         return rows
 
     def given(self, context: ColumnContext) -> Mapping[str, np.ndarray] | None:

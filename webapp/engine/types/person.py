@@ -95,7 +95,7 @@ class Names:
         return self.locale.partition("_")[0] in _FAMILY_FIRST
 
     @Lazy
-    def whole_parts(self) -> tuple[pa.StringArray, pa.StringArray]:
+    def full_name_parts(self) -> tuple[pa.StringArray, pa.StringArray]:
         """The pools of first and last names as they are written in a full name: the one that comes first with the blank
         behind it."""
         parts = [self.first, self.last]
@@ -886,7 +886,7 @@ class Name(PersonField):
         return text_parts.joined(*self.in_parts(context))
 
     def _parts(self, first: np.ndarray, last: np.ndarray) -> tuple[text_parts.Part, ...]:
-        pools = self.names.romanized_parts if self.options.romanized else self.names.whole_parts
+        pools = self.names.romanized_parts if self.options.romanized else self.names.full_name_parts
         given, family = (pools[0], first), (pools[1], last)
         return (family, given) if self.names.family_first else (given, family)
 

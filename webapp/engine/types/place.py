@@ -392,7 +392,9 @@ def local_of_group(fields: Sequence[FieldSpec], compiler: Compiler) -> str | Non
     script if a field requests Latin letters."""
     locale = locale_of_group(fields, compiler, None)
     local = geography_of(compiler.vocabulary).local(locale)
-    if local is None or (local.own and any(getattr(field.options, "romanized", False) for field in fields)):
+    if local is None or (
+        local.non_latin and any(getattr(field.options, "romanized", False) for field in fields)
+    ):
         return None
     return locale
 
@@ -866,10 +868,10 @@ class _OfCountry(PlaceField):
 
     def __init__(self, field: FieldSpec, options: OptionsModel, compiler: Compiler) -> None:
         super().__init__(field, options, compiler)
-        self._texts = self.known(compiler)
+        self._texts = self.country_texts(compiler)
         self.max_length = self._texts.longest
 
-    def known(self, compiler: Compiler) -> countries.OfCountry:
+    def country_texts(self, compiler: Compiler) -> countries.OfCountry:
         """The texts of the countries, in English where there are no others."""
         locale = self.locale
         if locale is not None:
@@ -935,11 +937,11 @@ class Nationality(_OfCountry):
     aliases = ("citizenship", "demonym", "nationality name")
     example = "French"
 
-    def known(self, compiler: Compiler) -> countries.OfCountry:
+    def country_texts(self, compiler: Compiler) -> countries.OfCountry:
         if self.locale is not None and self.country != self.locale.partition("_")[2]:
             compiler.warn_english(self.field, self.locale)
             return countries.of_country(compiler.vocabulary, self.geography, self.source())
-        return super().known(compiler)
+        return super().country_texts(compiler)
 
     def source(self) -> Callable[[Geography], Sequence[str]]:
         return countries.nationalities

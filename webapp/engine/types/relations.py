@@ -299,7 +299,7 @@ class Relation(GroupKind):
                 compiler.fault(field, "group", "two_templates", text, "Give this field another group.")
         choice = self._choice_options(fields, compiler)
         self.layout, self.roots = choice["layout"] or "together", choice["roots"] or 1
-        self._self = self.address == compiler.address and not compiler.nested_here
+        self._self = self.address == compiler.address and not compiler.is_nested
         self._unique = next((field for field in fields if field.common.unique), None)
         self._owner = choice["cardinality"] is not None
         self._check(fields, choice, compiler)
@@ -357,7 +357,7 @@ class Relation(GroupKind):
         if name is None:
             return None
         spec = next(field for field in fields if field.options.differs_from == name)  # type: ignore[attr-defined]
-        other = compiler.beside(name)
+        other = compiler.sibling(name)
         reference = (
             None if other is None or not isinstance(other.options, ReferenceOptions) else other.options
         )
@@ -395,7 +395,7 @@ class Relation(GroupKind):
             compiler.fault((stated or fields)[0], f"options.{option}", "not_for_this_type", text, hint)
 
         if self._owner:
-            if compiler.nested_here:
+            if compiler.is_nested:
                 reject(
                     "cardinality",
                     "Elements of an array cannot be assigned to parents.",
@@ -578,7 +578,7 @@ class Reference(FieldType):
         if self._kind.address is None:
             return
         self._field_name = options.field or key_of(
-            compiler.related_plans.known(self._kind.address).spec.fields, field.name
+            compiler.related_plans.template(self._kind.address).spec.fields, field.name
         )
         column = self._column = compiler.related(field, "options.field", self._kind.address, self._field_name)
         if column is not None:
@@ -672,7 +672,7 @@ class Position(FieldType):
         super().__init__(field, options, compiler)
         owner = compiler.related_plans.owner(compiler.address)
         self._group = RELATION
-        if owner is None or compiler.nested_here:
+        if owner is None or compiler.is_nested:
             text = "Only rows that are children by cardinality have a position."
             compiler.fault(
                 field, "type", "no_parent", text, "Add a reference with cardinality to this template."
@@ -682,7 +682,7 @@ class Position(FieldType):
             compiler.relation_of(compiler.address, self._group)
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return pa.array(context.thing(self._group, RELATION).position + self.options.start)
+        return pa.array(context.group_value(self._group, RELATION).position + self.options.start)
 
 
 Function = Literal["sum", "count", "min", "max", "avg", "first", "any", "span"]
@@ -699,7 +699,7 @@ def child_of(field: FieldSpec, template_id: str, compiler: Compiler) -> tuple[st
         return None
     owner = compiler.related_plans.children(address, compiler.address)
     if owner is None:
-        text = f'"{compiler.related_plans.known(address).name}" has no reference with cardinality to this template.'
+        text = f'"{compiler.related_plans.template(address).name}" has no reference with cardinality to this template.'
         hint = "Give its reference a cardinality: without one, every row would have to be searched."
         compiler.fault(field, "options.template_id", "no_cardinality", text, hint)
         return None
@@ -749,7 +749,7 @@ class Aggregate(FieldType):
         self.dtype = pa.int64()
         self._rows = limits.MAX_PARENTS
         self._value_bounds: tuple[int, int] | None = None
-        if compiler.nested_here:
+        if compiler.is_nested:
             text = "Elements of an array cannot have children."
             compiler.fault(field, "type", "not_for_this_type", text, "Move the field outside.")
             return
@@ -1199,7 +1199,7 @@ class RunningTotal(EarlierRowsType):
 
     def _totals_within_parents(self, context: ColumnContext, owner: str) -> np.ndarray:
         """Return ``int64[n]``: the sum of each row and its earlier siblings."""
-        things = context.thing(owner, RELATION)
+        things = context.group_value(owner, RELATION)
         cardinality = cardinality_in(context.bound, owner)
         parents, parent_index = np.unique(things.rows, return_inverse=True)
         counts = cardinality.counts(parents)
@@ -1333,7 +1333,7 @@ class Template(FieldType):
         level = related_plans.level(compiler.address) + 1
         if level > options.max_depth:
             return  # null: the nesting ends here
-        owner = None if compiler.nested_here else related_plans.children(address, compiler.address)
+        owner = None if compiler.is_nested else related_plans.children(address, compiler.address)
         self._group = None if owner is None else owner.group or RELATION
         self._address = related_plans.inside(address, level, compiler.address, field.id or field.path)
         if related_plans.nested_fields > limits.MAX_NESTED_FIELDS:
@@ -1346,14 +1346,14 @@ class Template(FieldType):
         columns = [
             c for c in compiler.visible_of(field, "options.template_id", self._address) if c.name != left_out
         ]
-        if options.foreign_key and options.foreign_key not in related_plans.known(address).spec_names():
-            text_ = f'"{related_plans.known(address).name}" has no field "{options.foreign_key}".'
-            hint = did_you_mean(options.foreign_key, related_plans.known(address).spec_names())
+        if options.foreign_key and options.foreign_key not in related_plans.template(address).spec_names():
+            text_ = f'"{related_plans.template(address).name}" has no field "{options.foreign_key}".'
+            hint = did_you_mean(options.foreign_key, related_plans.template(address).spec_names())
             compiler.fault(field, "options.foreign_key", "unknown_field", text_, hint)
         if self._group is not None:
             self._mixed = compiler.relation_of(self._address, self._group).layout == "mixed"
         if not columns:
-            text_ = f'"{related_plans.known(address).name}" has no other field to be shown.'
+            text_ = f'"{related_plans.template(address).name}" has no other field to be shown.'
             compiler.fault(
                 field, "options.template_id", "all_hidden", text_, "Add a field to it that is visible."
             )

@@ -88,9 +88,9 @@ class Nested(FieldType):
         )
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return self.made(context)
+        return self.build(context)
 
-    def made(self, context: ColumnContext) -> pa.Array:
+    def build(self, context: ColumnContext) -> pa.Array:
         """The objects, or the arrays of them."""
         if not self.options.array:
             return self._objects(context.inner(self.layer, context.rows, None))
@@ -127,7 +127,7 @@ class Json(Nested):
         self.dtype = pa.string()
 
     def fill(self, context: ColumnContext) -> pa.Array:
-        return json_texts(self.made(context))
+        return json_texts(self.build(context))
 
 
 class Array(FieldType):

@@ -206,7 +206,7 @@ class Words(FieldType):
         vocabulary = compiler.vocabulary
         make = lambda: WordPool(vocabulary.words("word", locale))  # noqa: E731
         self._pool = vocabulary.shared(("words", locale), make)
-        if vocabulary.engine >= 2 and not vocabulary.speaks("word", locale):
+        if vocabulary.engine >= 2 and not vocabulary.is_in_language("word", locale):
             compiler.warn_english(field, locale)
         self.max_length = options.count * (self._pool.longest + 1) - 1
 
@@ -236,7 +236,7 @@ class _Running(FieldType):
         vocabulary, separators = compiler.vocabulary, self._layout.separators
         make = lambda: WordPool(vocabulary.words(self.words_of, locale), separators)  # noqa: E731
         self._pool = vocabulary.shared((self.words_of, locale, separators), make)
-        if vocabulary.engine >= 2 and not vocabulary.speaks(self.words_of, locale):
+        if vocabulary.engine >= 2 and not vocabulary.is_in_language(self.words_of, locale):
             compiler.warn_english(field, locale)
         self.max_length = self._layout.longest(self._pool.longest)
 

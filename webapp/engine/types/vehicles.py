@@ -214,7 +214,7 @@ class LicensePlate(ByCountry):
         if self._place is None:
             state = np.full(n, len(self._states))
         else:
-            state = context.thing(*self._place).state
+            state = context.group_value(*self._place).state
             state = np.where(state < 0, len(self._states), state)
         pieces, order = [], []
         for number in np.unique(country[country >= 0]).tolist():

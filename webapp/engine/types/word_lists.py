@@ -42,7 +42,7 @@ class ListType(PoolType):
         locale = compiler.locale_of(field) if self.localised else None
         key = ("listed", self.name, options) if locale is None else ("listed", self.name, options, locale)
         found = compiler.vocabulary.shared(key, lambda: listed(self.words(compiler.vocabulary, locale)))
-        if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.speaks(self.name, locale):
+        if compiler.vocabulary.engine >= 2 and not compiler.vocabulary.is_in_language(self.name, locale):
             compiler.warn_english(field, locale)
         self._distinct = found.distinct
         self.use(found.pool)

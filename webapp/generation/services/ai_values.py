@@ -93,7 +93,7 @@ def _number(value: Any) -> int | None:
 
 
 def checked(value: Any, requirements: Mapping[str, Any]) -> str:
-    """Return a value as text if it satisfies the field's requirements (`Question.said`). Raises `InvalidAnswer`."""
+    """Return a value as text if it satisfies the field's requirements (`Question.settings`). Raises `InvalidAnswer`."""
     if value is None or isinstance(value, dict | list):
         raise InvalidAnswer("it is not a single value")
     return _CHECKS[requirements["answer"]](value, requirements)
@@ -288,7 +288,7 @@ def written(
     rows = [
         _Row(key, str(prompt), " ".join(map(str, variant))) for key, (prompt, *variant) in prompts.items()
     ]
-    requests = _FieldRequests(channel, dict(question.said), keep)
+    requests = _FieldRequests(channel, dict(question.settings), keep)
     try:
         requests.all(rows)
     except ConnectorError as error:
@@ -381,7 +381,7 @@ class _FieldRequests:
         row_schema = _object_schema({"id": {"type": "integer"}, "value": value})
         schema = _object_schema({"rows": {"type": "array", "items": row_schema}})
         prompt = Prompt(_SYSTEM, self._user_message(rows), schema, self._requirements["temperature"])
-        answer = self._channel.ask(prompt)
+        answer = self._channel.complete(prompt)
         found = rows_of(answer.text, len(rows))
         for number, row in enumerate(rows, 1):
             if number not in found:

@@ -128,7 +128,7 @@ def recipe(
     now = clock.now()
     if fetch:
         source = sources.open_source(actor, source, keep=keep)
-    if not source.plan.asks:
+    if not source.plan.external_requests:
         return rows.recipe(source, request, present=now, format=format, pins=pins, anchored=anchored)
     current_pins = pins or rows.pins_for(
         source, seed=request.seed, now=request.now, locale=request.locale, present=now
@@ -138,17 +138,25 @@ def recipe(
     )
     with _AnswerFetcher(actor, fetch, source) as fetcher:
         plan, found = source.plan, {}
-        if plan.made_from:  # the template's own source, if it is open
-            known = plan.made_from[1].answers
-            source_keys = [request.question.key for request in plan.asks if request.question.kind == "source"]
+        if plan.compiled_with:  # the template's own source, if it is open
+            known = plan.compiled_with[1].answers
+            source_keys = [
+                request.question.key
+                for request in plan.external_requests
+                if request.question.kind == "source"
+            ]
             found = {key: known[key] for key in source_keys if key in known}
-        for level in sorted({item.level for item in plan.asks}):
-            requests = [item for item in plan.asks if item.level == level and item.question.kind != "source"]
+        for level in sorted({item.level for item in plan.external_requests}):
+            requests = [
+                item
+                for item in plan.external_requests
+                if item.level == level and item.question.kind != "source"
+            ]
             if not requests:
                 continue
             found |= fetcher.answers(requests, lambda: question_values.values(replace(source, plan=plan)))  # noqa: B023
             plan = _plan_with_answers(source, found)
-        locations = fetcher.stored_locations(source.plan.asks, found) if keep else {}
+        locations = fetcher.stored_locations(source.plan.external_requests, found) if keep else {}
     answered_pins = replace(current_pins, outside=locations, snapshot=snapshot_of(found))
     ready = replace(source, plan=plan)
     return rows.recipe(ready, request, present=now, format=format, pins=answered_pins, anchored=anchored)
@@ -190,12 +198,12 @@ def pinned(source: Source, pins: Pins) -> Source:
 
 def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
     """Return the warnings for placeholders."""
-    library = recipe.source.plan.made_from
+    library = recipe.source.plan.compiled_with
     known = library[1].answers if library else {}
     text = "Its values have not been fetched yet. An example is shown instead."
     return [
         Fault(external_request.path, STAND_IN, text, "Preview with fetch, or generate.").as_dict()
-        for external_request in source.plan.asks
+        for external_request in source.plan.external_requests
         if external_request.question.key not in known
     ]
 
@@ -204,18 +212,18 @@ def warnings(source: Source, recipe: rows.Recipe) -> list[dict[str, Any]]:
 class _QuestionValues:
     """Evaluates the rows of a request to find the values that occur in questions."""
 
-    ask: GenerateInput
+    request: GenerateInput
     pins: Pins
     anchored: bool
 
     def values(self, source: Source) -> Recorder:
         """Evaluate with the responses that are available so far. Raises validation_error."""
         recorder = Recorder(limits.FETCHED_QUESTIONS)
-        count, offset = source.count(self.ask.count), self.ask.offset
-        bound = rows.bind(source, self.pins, self.ask.overrides, offset, count, self.anchored, recorder)
+        count, offset = source.count(self.request.count), self.request.offset
+        bound = rows.bind(source, self.pins, self.request.overrides, offset, count, self.anchored, recorder)
         names = {
             name
-            for external_request in source.plan.asks
+            for external_request in source.plan.external_requests
             if external_request.keyed
             for name in external_request.columns
         }
@@ -342,7 +350,7 @@ class _AnswerFetcher:
         return kept_answers.answer_of(found[key]) if key in found else None
 
     def _keyed_answer(self, request: ExternalRequest, recorder: Recorder) -> Answer | None:
-        values = recorder.found.get(request.question.key, {})
+        values = recorder.values.get(request.question.key, {})
         hashes = {key: kept_answers.hash_of(request.question, row) for key, row in values.items()}
         found = self._stored(request, list(hashes.values()))
         missing = {hash_: values[key] for key, hash_ in hashes.items() if hash_ not in found}
@@ -422,8 +430,8 @@ class _AnswerFetcher:
         with limited(channel, left, limits.FETCH_SECONDS):
             result = channel.fetch([path for (path,) in values_by_key.values()], fetch_options)
         for key, (path,) in values_by_key.items():
-            if path in result.found:
-                response = result.found[path]
+            if path in result.bodies:
+                response = result.bodies[path]
                 yield (
                     key,
                     pa.table({"body": pa.array([response.body], pa.string()), "trouble": [response.trouble]}),

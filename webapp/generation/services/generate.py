@@ -212,7 +212,7 @@ class Delivery:
         self._closed = True
         self._output.close()
         recipe = self._output.recipe
-        generated, count = self._output.rows_made, recipe.count
+        generated, count = self._output.rows_generated, recipe.count
         if generated >= count:
             return
         with self._app.app_context():
@@ -359,11 +359,12 @@ def _run(actor: Actor, recipe: Recipe) -> Generation:
             output = recipe.open()
             first_seconds = processor_time.spent() - started
             is_complete = (
-                output.rows_made == count <= limits.FIRST_BLOCK_ROWS and output.primed <= limits.PREVIEW_BYTES
+                output.rows_generated == count <= limits.FIRST_BLOCK_ROWS
+                and output.primed <= limits.PREVIEW_BYTES
             )
-            content = output.whole(sys.maxsize) if is_complete else None
+            content = output.read(sys.maxsize) if is_complete else None
         if content is None:
-            _check_time(recipe, first_seconds / max(1, output.rows_made))
+            _check_time(recipe, first_seconds / max(1, output.rows_generated))
         metrics.count("rows_generated", count, format=recipe.format.name)
         entry = audit_log.record(
             actor,
@@ -597,7 +598,7 @@ def _first_rows(
     recipe = external_values.recipe(
         actor, source, request.model_copy(update={"count": low}), pins=empty.pins, fetch=fetch
     )
-    return recipe, recipe.open().whole()
+    return recipe, recipe.open().read()
 
 
 def preview_rows(actor: Actor | None, recipe: Recipe, count: int, before: int = 0) -> tuple[int, int]:

@@ -44,7 +44,7 @@ class View(ABC):
     def column(self, name: str) -> pa.Array:
         """Return a field of the rows, or a member of an object by its path (`address.city`)."""
 
-    def shown(self, name: str) -> pa.Array:
+    def sent_column(self, name: str) -> pa.Array:
         """Return the column as it is sent: with injected invalid values."""
         return self.column(name)
 
@@ -198,7 +198,7 @@ class _TemplateView(View):
             return self._column(name)
         return pc.struct_field(self._column(first), inner.split("."))
 
-    def shown(self, name: str) -> pa.Array:
+    def sent_column(self, name: str) -> pa.Array:
         values, bad = self.column(name), self._block.bound.bad
         return values if bad is None or not bad.has(name) else bad.column(self._block, name, values)
 

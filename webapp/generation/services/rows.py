@@ -400,12 +400,12 @@ def bind(
 class Stream(ABC):
     """Bytes in pieces, generated on demand, of one table or several. Can be read once.
 
-    `rows_made` counts the rows of the generated blocks, `rows_sent` those whose bytes were all read. `leaks`:
+    `rows_generated` counts the rows of the generated blocks, `rows_sent` those whose bytes were all read. `leaks`:
     the result of the leak check of completed tables; None if there was nothing to check.
     """
 
     def __init__(self) -> None:
-        self.rows_made = 0
+        self.rows_generated = 0
         self.rows_sent = 0
         self.leaks: list[dict[str, Any]] | None = None
         self._pieces = self._make()
@@ -418,7 +418,7 @@ class Stream(ABC):
     def prime(self) -> None:
         """Generate the first block, so that errors are raised before anything is sent."""
         try:
-            while not self.rows_made and (piece := next(self._pieces, None)) is not None:
+            while not self.rows_generated and (piece := next(self._pieces, None)) is not None:
                 self._first.append(piece)
         except SpecError as error:
             raise validation_error(error.faults) from None
@@ -437,12 +437,12 @@ class Stream(ABC):
             count, pieces = len(block[0]), writer.block(block)
             del block  # what is not used any more is free while the next block is made
             first = next(pieces, None)
-            self.rows_made += count
+            self.rows_generated += count
             if first is not None:
                 yield first
             del first
             yield from pieces
-            self.rows_sent = self.rows_made
+            self.rows_sent = self.rows_generated
         yield from writer.finish() if recipe.last else writer.pause()
         if recipe.bound.watch is not None:
             watch = recipe.bound.watch
@@ -457,7 +457,7 @@ class Stream(ABC):
             del head
         yield from self._pieces
 
-    def whole(self, max_bytes: int = limits.PREVIEW_BYTES) -> bytes:
+    def read(self, max_bytes: int = limits.PREVIEW_BYTES) -> bytes:
         """Return all bytes, for small outputs. Raises validation_error if they exceed `max_bytes` bytes."""
         pieces, size = [], 0
         try:
@@ -467,8 +467,8 @@ class Stream(ABC):
                 if size > max_bytes:
                     limit = megabytes(limits.PREVIEW_BYTES)
                     text = (
-                        f"The first {self.rows_made:,} rows take at least {megabytes(size)}; the limit of a preview is "
-                        f"{limit}."
+                        f"The first {self.rows_generated:,} rows take at least {megabytes(size)}; "
+                        f"the limit of a preview is {limit}."
                     )
                     hint = (
                         "Use shorter texts or arrays with fewer elements, or generate the rows, which are then "
@@ -502,8 +502,8 @@ class Output(Stream):
 
     def _count_rows(self, rows: int) -> None:
         """Count rows whose bytes were all read."""
-        self.rows_made += rows
-        self.rows_sent = self.rows_made
+        self.rows_generated += rows
+        self.rows_sent = self.rows_generated
 
 
 def content_type(kind: type[Format], options: Format.Options) -> str:

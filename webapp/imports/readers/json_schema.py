@@ -88,14 +88,14 @@ def tables(schema_document: Mapping[str, Any], objects: Mapping[str, Any], form:
     names, _ = unique_names(objects, "schema")
     version = str(schema_document.get("openapi") or schema_document.get("swagger") or "")
     shaper = Shaper(Document(schema_document, legacy=bool(version) and version < "3.1"))
-    shaper.document.left = limits.IMPORT_VISITS
+    shaper.document.visits_left = limits.IMPORT_VISITS
     for name, schema in zip(names, objects.values(), strict=True):
         if len(result.tables) >= limits.IMPORT_TABLES:
             reason = f"At most {limits.IMPORT_TABLES} schemas are imported at once: left out."
             result.problems.append(Problem(name, "", reason))
             continue
         shape = shaper.shape(schema)
-        if shape is None and shaper.document.left <= 0:
+        if shape is None and shaper.document.visits_left <= 0:
             reason = document.too_many_schemas().message
             result.problems.append(Problem(name, "", reason))
             continue

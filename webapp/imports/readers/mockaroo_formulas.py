@@ -110,7 +110,7 @@ class _Parser:
             return True
         return False
 
-    def must(self, sign: str) -> None:
+    def expect(self, sign: str) -> None:
         if not self.take(sign):
             raise Untranslatable(self.peek() or "its end")
 
@@ -148,7 +148,7 @@ class _Parser:
         self.lines()
         yes = self.plain(self.ternary())
         self.lines()
-        self.must(":")
+        self.expect(":")
         self.lines()
         return f"({yes} if {self.plain(condition)} else {self.plain(self.ternary())})"
 
@@ -257,7 +257,7 @@ class _Parser:
 
     def arguments(self) -> list[str]:
         """What is in the bracket that comes next; regular expressions begin with a zero byte."""
-        self.must("(")
+        self.expect("(")
         found: list[str] = []
         self.lines()
         while not self.take(")"):
@@ -291,11 +291,11 @@ class _Parser:
         else:
             count = 1
             if subject.startswith("split("):
-                self.must("]")
+                self.expect("]")
                 return (
                     f"split_part{subject.removeprefix('split')[:-1]}, {first + 1 if first >= 0 else first})"
                 )
-        self.must("]")
+        self.expect("]")
         if first >= 0:
             return f"left({subject}, {count})" if first == 0 else f"mid({subject}, {first + 1}, {count})"
         if count < -first:
@@ -323,7 +323,7 @@ class _Parser:
             self.lines()
             found = self.statement()
             self.lines()
-            self.must(")")
+            self.expect(")")
             return found
         if value == "[":
             return self.array()
@@ -402,7 +402,7 @@ class _Parser:
         if self.take("elsif"):
             return f"({yes} if {condition} else {self.condition()})"
         no = self.block() if self.take("else") else "null"
-        self.must("end")
+        self.expect("end")
         return f"({yes} if {condition} else {no})"
 
     def switch(self) -> str:
@@ -418,7 +418,7 @@ class _Parser:
             for value in values:
                 cases += [value, result]
         otherwise = self.block() if self.take("else") else "null"
-        self.must("end")
+        self.expect("end")
         return f"switch({', '.join([subject, *cases, otherwise])})"
 
     def function(self, name: str) -> str | _Duration:

@@ -45,7 +45,7 @@ class TableDraft:
     folded: dict[str, str] = field(default_factory=dict)
     """The names of columns by their case-folded names; a cache of `own`."""
 
-    def own(self, name: str) -> str:
+    def column_name(self, name: str) -> str:
         """Return a column's name as its definition spells it."""
         if name in self.columns:
             return name
@@ -749,7 +749,7 @@ class _Script:
             part.take("CHECK")
             self._add_check(table, part, constraint_name)
         elif part.take("NOT", "NULL"):  # PostgreSQL 18: NOT NULL column
-            own = table.own(part.name())
+            own = table.column_name(part.name())
             table.columns[own] = replace(table.columns[own], nullable=False)
         elif part.take("DEFAULT"):  # SQL Server: DEFAULT value FOR column
             start = part.at
@@ -757,7 +757,7 @@ class _Script:
                 if part.bracket() is None:
                     part.at += 1
             default = part.between(start, part.at)
-            if part.take("FOR") and (own := table.own(part.name())) in table.columns:
+            if part.take("FOR") and (own := table.column_name(part.name())) in table.columns:
                 table.columns[own] = replace(table.columns[own], default=default[:200])
         elif part.peek() == "EXCLUDE":
             self.problem(table.parts[-1], f'"{text}" is not kept: rows may be rejected.', "yellow")
@@ -775,7 +775,7 @@ class _Script:
             numbers = one.bracket()
             if not name or (numbers is not None and not re.fullmatch(r"\d+", numbers.text())):
                 return ()
-            found.append(table.own(name))
+            found.append(table.column_name(name))
         return tuple(dict.fromkeys(found))
 
     # --- Later statements -----------------------------------------------------------------------------------
@@ -829,7 +829,7 @@ class _Script:
                 self._rename_table(table, action.parts())
                 return False
             action.take("COLUMN")
-            old_name = table.own(action.name())
+            old_name = table.column_name(action.name())
             if action.take("TO") and old_name in table.columns:
                 self._rename_column(table, old_name, action.name())
         elif adding and len(action.tokens) > 1 and not _IGNORED_CHANGES.match(text):
@@ -858,7 +858,7 @@ class _Script:
         action.take("IF", "EXISTS")
         inner = action.bracket()
         for one in [action] if inner is None else inner.listed():
-            name = table.own(one.name())
+            name = table.column_name(one.name())
             table.columns.pop(name, None)
             table.keys = () if name in table.keys else table.keys
             table.uniques[:] = [unique for unique in table.uniques if name not in unique]
@@ -877,7 +877,7 @@ class _Script:
         for one in [action] if inner is None else inner.listed():
             if one.peek() in ("PARTITION", "LOB", "DEFAULT", "CONSTRAINT"):
                 return
-            own = table.own(one.name())
+            own = table.column_name(one.name())
             column = table.columns.get(own)
             if column is None:
                 raise _Malformed(f'there is no column "{own}".')
@@ -987,7 +987,7 @@ class _Script:
             if (table := self._find_table(tuple(names[-2:]))) is not None:
                 table.comment = text
         elif len(names) > 1 and (table := self._find_table(tuple(names[-3:-1]))) is not None:
-            own = table.own(names[-1])
+            own = table.column_name(names[-1])
             if own in table.columns:
                 table.columns[own] = replace(table.columns[own], comment=text)
 
@@ -1028,7 +1028,7 @@ class _Script:
             del draft.columns[one]
         remaining = set(draft.columns)
         names = {one: clean(one) or f"column_{number}" for number, one in enumerate(draft.columns, 1)}
-        keys = tuple(names[one] for one in map(draft.own, draft.keys) if one in remaining)
+        keys = tuple(names[one] for one in map(draft.column_name, draft.keys) if one in remaining)
         uniques = [
             tuple(names[one] for one in unique)
             for unique in draft.uniques
@@ -1074,7 +1074,7 @@ class _Script:
         self, draft: TableDraft, names: dict[str, str], names_by_id: dict[int, str]
     ) -> Iterator[Relation]:
         for number, (columns, parts, target_columns) in enumerate(draft.relations):
-            own = tuple(draft.own(one) for one in columns)
+            own = tuple(draft.column_name(one) for one in columns)
             if not own or not set(own) <= set(names):
                 continue
             parent = self._find_table(parts)
@@ -1082,7 +1082,7 @@ class _Script:
                 other, target_names = clean(parts[-1]), target_columns or own
             else:
                 other = names_by_id[id(parent)]
-                target_names = tuple(parent.own(one) for one in (target_columns or parent.keys))
+                target_names = tuple(parent.column_name(one) for one in (target_columns or parent.keys))
             if len(target_names) == len(own):
                 yield Relation(
                     f"fk_{number}", tuple(names[one] for one in own), other, tuple(map(clean, target_names))

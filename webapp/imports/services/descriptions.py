@@ -71,7 +71,7 @@ class Draft:
     state: str = "green"
     reason: str = ""
 
-    def told(self) -> dict[str, Any]:
+    def report_entry(self) -> dict[str, Any]:
         """Return the entry for the report."""
         kind = find(self.field["type"])
         label = f"Made as {kind.label if kind else self.field['type']}."
@@ -109,7 +109,7 @@ def template(
         "name": name,
         "fields": [one.field for one in drafts],
         "quantity": quantity,
-        "report": [one.told() for one in drafts],
+        "report": [one.report_entry() for one in drafts],
         "template": saved,
     }
 
@@ -166,7 +166,7 @@ def types_prompt() -> str:
 def _request_template(channel: AiChannel, description: str) -> tuple[str, list[Field]]:
     """Return the name and fields that the model proposes; invalid ones are sent back once. Raises ConnectorError."""
     system = f"{_SYSTEM_PROMPT}\n\nThe types:\n{types_prompt()}"
-    first = channel.ask(
+    first = channel.complete(
         Prompt(
             system, f"Design a template for this description:\n{description}", _ANSWER_SCHEMA, strict=False
         )
@@ -186,7 +186,8 @@ def _request_template(channel: AiChannel, description: str) -> tuple[str, list[F
     retry_prompt += f"{first.text[: limits.AI_PROMPT_CHARS]}\n\nThat has faults:\n{problem_text}\n\n"
     retry_prompt += "Answer with the whole template, mended."
     result = (
-        _parse_answer(channel.ask(Prompt(system, retry_prompt, _ANSWER_SCHEMA, strict=False)).text) or result
+        _parse_answer(channel.complete(Prompt(system, retry_prompt, _ANSWER_SCHEMA, strict=False)).text)
+        or result
     )
     if result is None:
         raise ConnectorError(

@@ -58,7 +58,7 @@ def of_table(
     draft = tables.draft_table(
         table.entity, table.sample, together, {}, None, vocabulary, rows, table.ready, named=unsettled
     )
-    for one in draft.found:
+    for one in draft.columns:
         column = table.entity.column(one.column)
         if column is not None and omission_reason(column):
             continue  # null would not be valid
@@ -106,7 +106,7 @@ def apply_types(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocab
     """Give columns the types that a person chose, by their place in the report; empty ones stay as they are. Return
     what is wrong with the choices."""
     faults: list[Fault] = []
-    targets = [(draft, one) for draft in drafts for one in draft.found]
+    targets = [(draft, one) for draft in drafts for one in draft.columns]
     for index, (type_name, (draft, one)) in enumerate(zip(types, targets, strict=False)):
         kind = find(type_name) if type_name.strip() else None
         if kind is None and type_name.strip():
@@ -122,7 +122,7 @@ def apply_types(drafts: Sequence[Draft], types: Sequence[str], vocabulary: Vocab
             continue
         one.field, one.state, one.guessed, one.reason = field, "green", False, "You chose this type."
         for table in list(draft.waits):
-            if not any(tables.refers_to(other, tables.HERE + table) for other in draft.found):
+            if not any(tables.refers_to(other, tables.HERE + table) for other in draft.columns):
                 del draft.waits[table]
     return faults
 
@@ -161,7 +161,7 @@ def column_values(drafts: Sequence[Draft], read: Read, vocabulary: Vocabulary) -
     found = []
     for draft, table in zip(drafts, read.tables, strict=True):
         rows = tables.sample_rows(draft, vocabulary, True)[:_EXAMPLES]
-        for one in draft.found:
+        for one in draft.columns:
             column = table.entity.column(one.column)
             source: list[Any] = []
             if table.sample is not None and one.column in table.sample.schema.names:

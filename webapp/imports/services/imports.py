@@ -29,7 +29,7 @@ class ImportResult:
     templates: list[dict[str, Any]]
     dataset: dict[str, Any] | None
     report: drafts.Report
-    shown: list[dict[str, Any]]
+    samples: list[dict[str, Any]]
     """Values of each column of the report, for pages: see `drafts.shown`."""
 
 
@@ -86,13 +86,13 @@ def create(
         {"table": one["table"], "column": "", "type": None, "state": "red", "reason": one["message"]}
         for one in skipped
     ]
-    template_drafts = [one for one in template_drafts if one.made is not None]
+    template_drafts = [one for one in template_drafts if one.created is not None]
     saved = []
     for one in template_drafts:
-        assert one.made is not None
+        assert one.created is not None
         name = one.entity.name
-        keep(one.made, result["format"], sent, name, drafts.rows_of_table(report, name), columns_of(one))
-        saved.append({key: one.made[key] for key in ("id", "name", "quantity", "version", "fields")})
+        keep(one.created, result["format"], sent, name, drafts.rows_of_table(report, name), columns_of(one))
+        saved.append({key: one.created[key] for key in ("id", "name", "quantity", "version", "fields")})
     db.session.commit()
     return ImportResult(
         result["format"], saved, _create_dataset(actor, sent, template_drafts), report, result["shown"]
@@ -145,7 +145,7 @@ def opened(
 
 def columns_of(draft: Draft) -> dict[str, Any]:
     """Return the field of each column."""
-    return {one.column: one.field for one in draft.found}
+    return {one.column: one.field for one in draft.columns}
 
 
 def keep(
@@ -205,8 +205,8 @@ def _create_dataset(actor: Actor, sent: Sent, template_drafts: Sequence[Draft]) 
     )
     name = Source(b"", sent.name).stem or f"Imported schema ({tables})"
     members = [
-        {"template_id": one.made["id"], "count": None, "name": None}
+        {"template_id": one.created["id"], "count": None, "name": None}
         for one in template_drafts
-        if one.made is not None
+        if one.created is not None
     ]
     return datasets.create(actor, name=name[: limits.MAX_NAME_CHARS], templates=members)

@@ -109,7 +109,7 @@ def _model_suggestions(
             strict=False,
         )
         with descriptions.opened(connection) as channel:
-            answer = channel.ask(prompt)
+            answer = channel.complete(prompt)
     except ApiError as error:
         if connection_id is not None:
             raise

@@ -58,16 +58,16 @@ class Draft:
     """A template of one table before it is saved. `waits` are tables of the same call that it refers to."""
 
     entity: Entity
-    found: list[ColumnResult]
+    columns: list[ColumnResult]
     waits: dict[str, bool] = field(default_factory=dict)
     """By table: whether the template can be saved first without the reference."""
-    made: dict[str, Any] | None = None
+    created: dict[str, Any] | None = None
     rows: int | None = None
     """The number of rows, if the unique fields have fewer values than the requested number; else None."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what another process needs to save the draft; see `from_json`."""
-        found = [[one.column, one.field, one.state, one.reason, one.guessed] for one in self.found]
+        found = [[one.column, one.field, one.state, one.reason, one.guessed] for one in self.columns]
         return {
             "name": self.entity.name,
             "comment": self.entity.comment,
@@ -86,7 +86,7 @@ class Draft:
     @property
     def fields(self) -> list[Field]:
         """Return the field definitions, in the order of the columns."""
-        return [one.field for one in self.found if one.field is not None]
+        return [one.field for one in self.columns if one.field is not None]
 
 
 def draft_table(
@@ -113,7 +113,7 @@ def draft_table(
     entity, flags = _with_unique_indexes(entity)
     draft = Draft(entity, imports_columns.columns(entity, sample, vocabulary, rows))
     if ready:
-        draft.found = [ready.get(one.column, one) for one in draft.found]
+        draft.columns = [ready.get(one.column, one) for one in draft.columns]
     links = _Links(draft, {one.name: one for one in together}, known, connection_id, samples or {})
     # Keys of several columns first: a column that is part of two keys belongs to the longer one.
     for relation in sorted(entity.relations, key=lambda one: -len(one.columns)):
@@ -122,7 +122,7 @@ def draft_table(
         links.take_named(relation)
     _apply_composite_keys(draft, vocabulary)
     _separate_references(draft)
-    for one in draft.found:
+    for one in draft.columns:
         if one.column in flags and one.field is not None:
             one.field = definition(one.column, "enum", {"values": [False]})
             of = ", ".join(flags[one.column])
@@ -136,7 +136,7 @@ def draft_table(
 
 def _separate_references(draft: Draft) -> None:
     """Let two references to the same table take different rows, where a check demands that they differ."""
-    by_name = {one.column.casefold(): one for one in draft.found}
+    by_name = {one.column.casefold(): one for one in draft.columns}
     for check in draft.entity.checks:
         for pair in check_search.differing_columns(check):
             first, second = (by_name.get(name) for name in pair)
@@ -200,7 +200,7 @@ class _Links:
         )
         self._samples = samples
         self._rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
-        self._positions = {one.column: index for index, one in enumerate(draft.found)}
+        self._positions = {one.column: index for index, one in enumerate(draft.columns)}
         self._used_columns: set[str] = set()
         self._groups: Counter[str] = Counter()
 
@@ -247,7 +247,7 @@ class _Links:
     def take_named(self, relation: Relation) -> None:
         """Make a column a reference because of its name, unless its values are known otherwise."""
         (name,) = relation.columns
-        found = self._draft.found[self._positions[name]]
+        found = self._draft.columns[self._positions[name]]
         rule = self._rules.of(name)
         if found.field is None or rule.choices is not None or rule.high is not None:
             return
@@ -302,7 +302,7 @@ class _Links:
             itself = relation.entity == self._draft.entity.name
             cause = "whose first row has nobody above it" if itself else "which is not part of this import"
             for name in relation.columns:
-                is_generated = self._draft.found[self._positions[name]].field is not None
+                is_generated = self._draft.columns[self._positions[name]].field is not None
                 consequence = (
                     "its values are generated on their own" if is_generated else "nothing is generated for it"
                 )
@@ -331,7 +331,7 @@ class _Links:
             )
 
     def _set_field(self, name: str, field: Field, state: imports_columns.State, reason: str) -> None:
-        result = self._draft.found[self._positions[name]]
+        result = self._draft.columns[self._positions[name]]
         previous = result.field or {}
         common = {key: previous[key] for key in ("percent_blank",) if key in previous}
         column = self._draft.entity.column(name)
@@ -342,13 +342,13 @@ class _Links:
         result.guessed = False
 
     def _set_reason(self, name: str, state: imports_columns.State, reason: str) -> None:
-        result = self._draft.found[self._positions[name]]
+        result = self._draft.columns[self._positions[name]]
         result.state, result.reason = state, reason
 
 
 def _apply_composite_keys(draft: Draft, vocabulary: Vocabulary) -> None:
     """Make the fields of composite keys unique together if that is possible; else make only one of them unique."""
-    by_name = {one.column: one for one in draft.found}
+    by_name = {one.column: one for one in draft.columns}
     taken: set[str] = set()
     number = 0
     for names in sorted((draft.entity.keys, *draft.entity.uniques), key=len):
@@ -403,7 +403,7 @@ def _make_one_unique(
         if is_reference and relation is not None and len(relation.columns) > 1:
             # One column of the other table's key may repeat there; all of them never do.
             if set(relation.columns) <= set(names) and not taken & set(relation.columns):
-                for other in draft.found:
+                for other in draft.columns:
                     if other.column in relation.columns and other.field is not None:
                         other.field.pop("percent_blank", None)
                         other.field["unique"] = f"row_of_{relation.entity}"
@@ -424,7 +424,7 @@ def _make_one_unique(
             and one.field["type"] == "reference"
             and options.get("template_id") != "self"
         ):
-            for other in draft.found:
+            for other in draft.columns:
                 if other.field is not None and other.field.get("unique") == shared:
                     del other.field["unique"]
             one.field["unique"] = True
@@ -481,7 +481,7 @@ def report(draft: Draft) -> list[dict[str, Any]]:
             "confidence": one.confidence,
             "reason": one.reason,
         }
-        for one in draft.found
+        for one in draft.columns
     ]
 
 
@@ -582,7 +582,7 @@ def create(
     )
     db.session.commit()
     return ImportedTables(
-        {one.entity.name: one.made for one in drafts if one.made is not None},
+        {one.entity.name: one.created for one in drafts if one.created is not None},
         [row for one in drafts for row in report(one)],
         [endpoints_endpoints.as_json(one) for one in endpoints],
         unneeded + skipped,
@@ -591,7 +591,7 @@ def create(
 
 def limit_rows(draft: Draft, vocabulary: Vocabulary, rows: int) -> None:
     """Let a template make as many rows as its unique fields have values, if that is fewer than `rows`."""
-    for one in draft.found:
+    for one in draft.columns:
         if one.field is None or one.field["type"] in _REFERENCE_TYPES or one.field.get("unique") is not True:
             continue
         space = _value_count(one.field, vocabulary)
@@ -641,7 +641,7 @@ def _read_existing(
         name, sample = draft.entity.name, samples.get(draft.entity.name)
         if sample is None:
             continue
-        unique = [one for one in draft.found if one.field is not None and one.field.get("unique")]
+        unique = [one for one in draft.columns if one.field is not None and one.field.get("unique")]
         unique = [one for one in unique if one.column in sample.schema.names]
         numbers[name] = [one.column for one in unique if _counts_up(draft, one)]
         texts[name] = [
@@ -699,7 +699,7 @@ def _without_existing_values(
         existing = existing_by_table.get(draft.entity.name)
         if existing is None:
             continue
-        for one in draft.found:
+        for one in draft.columns:
             if one.column in existing.values and one.field is not None:
                 values, known = _all_values(one.field, vocabulary), existing.values[one.column]
                 free = [value for value in values if str(value).casefold() not in known]
@@ -724,13 +724,13 @@ def _count_up(draft: Draft, existing: _Existing, rows: int) -> None:
     rules = checks.read(draft.entity.checks, [one.name for one in draft.entity.fields])
     settled = {
         one.field["unique"]
-        for one in draft.found
+        for one in draft.columns
         if one.field is not None
         and isinstance(one.field.get("unique"), str)
         and one.field["type"] == "reference"
         and one.field["options"].get("template_id") != "self"
     }
-    for one in draft.found:
+    for one in draft.columns:
         unique = None if one.field is None else one.field.get("unique")
         if one.field is None or not unique or unique in settled or not _counts_up(draft, one):
             continue
@@ -864,14 +864,14 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
     """Return the drafts so that each of them can be saved: what does not fit is simplified in steps and reported."""
     by_table = {one.entity.name: one for one in drafts}
     for draft in drafts:  # references to columns that are not made become what plain text can be
-        for one in draft.found:
+        for one in draft.columns:
             if one.field is None or one.field["type"] != "reference":
                 continue
             template_id, target_column = one.field["options"]["template_id"], one.field["options"]["field"]
             if template_id != "self" and not template_id.startswith(HERE):
                 continue  # a template that was made before
             parent = draft if template_id == "self" else by_table.get(template_id.removeprefix(HERE))
-            others = () if parent is None else parent.found
+            others = () if parent is None else parent.columns
             if any(other.column == target_column and other.field is not None for other in others):
                 continue
             text = (
@@ -880,22 +880,22 @@ def make_valid(drafts: list[Draft], vocabulary: Vocabulary) -> list[Draft]:
             replacement = fallback(one.column, text)
             one.field, one.state, one.reason = replacement.field, replacement.state, replacement.reason
             if template_id.startswith(HERE) and not any(
-                refers_to(other, template_id) for other in draft.found
+                refers_to(other, template_id) for other in draft.columns
             ):
                 draft.waits.pop(template_id.removeprefix(HERE), None)
     for draft in drafts:
         if not draft.fields:
             name = draft.entity.fields[0].name if draft.entity.fields else "id"
-            draft.found.append(fallback(name, "nothing else of the table can be made."))
+            draft.columns.append(fallback(name, "nothing else of the table can be made."))
         for _ in range(_MAX_ROUNDS):
             found = _faults(draft, vocabulary)
             if not found:
                 break
-            generated = [one for one in draft.found if one.field is not None]
+            generated = [one for one in draft.columns if one.field is not None]
             for index, fault in found.items():
                 _simplify(draft, generated[index], fault)
         else:
-            for one in draft.found:
+            for one in draft.columns:
                 if one.field is not None and one.field["type"] != "reference":
                     one.field, one.state = definition(one.column, "words"), "red"
                     one.reason = "Plain text stands for it: the fields did not fit together."
@@ -911,7 +911,7 @@ def _obey_letter_cases(draft: Draft, vocabulary: Vocabulary) -> None:
     cases = {
         name: case for check in draft.entity.checks for name, case in check_search.letter_cases(check).items()
     }
-    for one in draft.found:
+    for one in draft.columns:
         case = cases.get(one.column.casefold())
         if case is None or one.field is None or one.field["type"] in _REFERENCE_TYPES:
             continue
@@ -932,7 +932,7 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
     rows, filled, options = sample_rows(draft, vocabulary, True), sample_rows(draft, vocabulary, False), {}
     if not rows or not filled:
         return
-    for one in draft.found:
+    for one in draft.columns:
         column = draft.entity.column(one.column)
         if column is None or one.field is None:
             continue
@@ -944,7 +944,7 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
             values=_constants(column),
         )
     changes = check_search.search(draft.entity.checks, rows, filled, options)
-    for one in draft.found:
+    for one in draft.columns:
         change = changes.get(one.column.casefold())
         if change is None or one.field is None:
             continue
@@ -973,13 +973,13 @@ def _obey_checks(draft: Draft, vocabulary: Vocabulary) -> None:
         if (
             isinstance(template_id, str)
             and template_id.startswith(HERE)
-            and not any(refers_to(other, template_id) for other in draft.found)
+            and not any(refers_to(other, template_id) for other in draft.columns)
         ):
             draft.waits.pop(template_id.removeprefix(HERE), None)
     _drop_single_keys(draft)
     if _faults(draft, vocabulary):  # the constants did not fit after all
         for index, fault in _faults(draft, vocabulary).items():
-            _simplify(draft, [one for one in draft.found if one.field is not None][index], fault)
+            _simplify(draft, [one for one in draft.columns if one.field is not None][index], fault)
 
 
 _EXAMPLE_ITEMS: Final = {"integer": "1", "decimal": "1", "float": "1", "text": "example", "boolean": "true"}
@@ -1119,7 +1119,7 @@ def save(
             )
             del waiting[one.entity.name]
             try:
-                one.made = row_templates_templates.create(
+                one.created = row_templates_templates.create(
                     actor,
                     name=one.entity.name[: limits.MAX_NAME_CHARS],
                     fields=linked(one, ready),
@@ -1136,11 +1136,11 @@ def save(
                 continue
             if free is None:
                 unfinished.append(one)
-            ready[one.entity.name] = one.made["id"]
+            ready[one.entity.name] = one.created["id"]
         for one in unfinished:
-            assert one.made is not None
-            template = row_templates_templates.get(actor, one.made["id"], "write", lock=True)
-            one.made = row_templates_templates.change(actor, template, {"fields": linked(one, ready)})
+            assert one.created is not None
+            template = row_templates_templates.get(actor, one.created["id"], "write", lock=True)
+            one.created = row_templates_templates.change(actor, template, {"fields": linked(one, ready)})
     except BaseException:
         db.session.rollback()
         for template_id in ready.values():

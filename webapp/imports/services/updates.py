@@ -85,7 +85,7 @@ class OpenUpdate:
     draft: Draft
     format: str
     report: drafts.Report
-    known: Mapping[str, str]
+    related_templates: Mapping[str, str]
     """Templates of other tables, by their tables."""
     sent: Sent
 
@@ -121,7 +121,7 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
     """Return the differences between a locked template and a schema; with `accept`, the columns with these names are
     applied as the next version (commits). Error: validation_error for an unknown column."""
     last_import = imports.last(template)
-    draft, known, report = schema.draft, schema.known, schema.report
+    draft, known, report = schema.draft, schema.related_templates, schema.report
     name = draft.entity.name
     current = templates.version_of(template).spec["fields"]
     tables = {one: table for table, one in known.items()}
@@ -148,7 +148,7 @@ def compare(actor: Actor, template: Template, schema: OpenUpdate, accept: Sequen
     updated = _apply_changes(actor, template, draft, [one for one in found if one.column in accepted], known)
     # The base of the next comparison: what was not accepted differs then too.
     rejected = set(names) - set(accepted)
-    columns = {one.column: one.field for one in draft.found if one.column not in rejected}
+    columns = {one.column: one.field for one in draft.columns if one.column not in rejected}
     columns |= {column: one for column, one in base.items() if column in rejected}
     imports.keep(updated, schema.format, schema.sent, name, report, columns)
     db.session.commit()
@@ -174,7 +174,7 @@ def _find_changes(
     draft: Draft, current: Sequence[Field], base: Mapping[str, Any], tables: Mapping[str, str], imported: bool
 ) -> Any:
     current_fields = {one["name"]: one for one in current}
-    for one in draft.found:
+    for one in draft.columns:
         new = None if one.field is None else _schema_attributes(one.field, tables)
         if one.column in current_fields:
             is_unchanged = (
@@ -188,7 +188,7 @@ def _find_changes(
                 )
         elif new is not None and one.column not in base:
             yield Change(one.column, "added", None, one.field, one.state, one.reason)
-    schema_columns = {one.column for one in draft.found if one.field is not None}
+    schema_columns = {one.column for one in draft.columns if one.field is not None}
     for name in base:
         if name in current_fields and name not in schema_columns:
             yield Change(
@@ -211,7 +211,7 @@ def _apply_changes(
             fields.append(dict(one))
         elif change.change == "changed" and one["name"] in linked:
             fields.append({**linked[one["name"]], **{key: one[key] for key in _USER_ATTRIBUTES}})
-    order = [one.column for one in draft.found]
+    order = [one.column for one in draft.columns]
     for change in changes:
         if change.change == "added" and change.column in linked:
             preceding = set(order[: order.index(change.column)])

@@ -175,7 +175,7 @@ def suggest_here(actor: Actor) -> Response:
     model = request.form.get("model") or None
     draft = draft_page.of_form(actor)
     fields = places(forms.read(request.form, draft.spec)["fields"])
-    field = next((one.given for one in fields if one.key == key), {})
+    field = next((one.submitted for one in fields if one.key == key), {})
     name = str(field.get("name", ""))
     context: dict[str, Any] = {"name": name, "asked": model, "found": [], "error": None}
     data = {"name": name, "description": str(field.get("description") or ""), "connection_id": model}

@@ -339,7 +339,7 @@ def sample(actor: Actor) -> Response:
 def _review_tables(result: imports.ImportResult) -> list[dict[str, Any]]:
     """Return the tables of a review with their columns: values, type and index in the report."""
     found: dict[str, dict[str, Any]] = {}
-    columns = zip(result.report, [*result.shown, *({} for _ in result.report)], strict=False)
+    columns = zip(result.report, [*result.samples, *({} for _ in result.report)], strict=False)
     for index, (row, values) in enumerate(columns):
         if not values:
             continue
@@ -459,8 +459,8 @@ def sent_by(actor: Actor, body: SourceIn) -> Iterator[Sent]:
         yield Sent((content or "").encode("utf-8", "replace"), name)
 
 
-@bp.app_template_filter("said")
-def said(core: dict[str, Any]) -> str:
+@bp.app_template_filter("option_summary")
+def option_summary(core: dict[str, Any]) -> str:
     """Summarize a field's options in a few words."""
     options = [
         f"{key} {value}" for key, value in core["options"].items() if key not in ("fields", "template_id")

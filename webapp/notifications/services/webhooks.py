@@ -169,7 +169,7 @@ class Outcome:
     status: int | None = None
     ms: int | None = None
     head: str = ""
-    asked: float = 0.0
+    retry_after: float = 0.0
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
@@ -212,7 +212,7 @@ def send(url: str, keys: Sequence[str], message_id: str, text: str, at: datetime
         return replace(response, verdict="gone", reason="The receiver says that it is gone (410).")
     if reply.status in (408, 429) or reply.status >= 500:
         retry_after = _asked(reply.headers.get("Retry-After", ""), at)
-        return replace(response, verdict="again", asked=retry_after)
+        return replace(response, verdict="again", retry_after=retry_after)
     if 300 <= reply.status < 400:
         reason = f"The receiver redirects ({reply.status}), which is not followed."
         return replace(response, reason=reason)
@@ -333,7 +333,7 @@ def _note(
         }
         row.tries = [*row.tries, attempt][-limits.WEBHOOK_TRIES_KEPT :]
         if outcome.verdict == "again" and row.attempts <= len(limits.WEBHOOK_WAITS):
-            seconds = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.asked)
+            seconds = max(limits.WEBHOOK_WAITS[row.attempts - 1], outcome.retry_after)
             row.next_at = now + timedelta(seconds=seconds)
         else:
             row.status = "delivered" if outcome.verdict == "delivered" else "failed"

@@ -93,7 +93,7 @@ class Mapped:
 def map_columns(fields: Mapping[str, Field], entity: Entity, requested: RequestedMapping) -> Mapped:
     """Return the requested mapping; fields that the request does not name are mapped by name and type."""
     table = _TableMapping(fields, entity, requested)
-    table.take_given()
+    table.apply_requested()
     table.take_computed()
     table.suggest()
     return table.result()
@@ -109,7 +109,7 @@ class _TableMapping:
         self.used: set[str] = set()
         self.faults: list[Fault] = []
 
-    def take_given(self) -> None:
+    def apply_requested(self) -> None:
         """Apply the requested columns of fields."""
         for name, column_name in self.requested.mapping.items():
             path = f"{self.requested.mapping_path}.{name}"

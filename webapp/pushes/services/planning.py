@@ -287,13 +287,13 @@ class RequestedTable:
     target: str
     maker: RowGenerator
     count: int
-    asked: RequestedMapping
+    mapping: RequestedMapping
     entity: Entity | None
     offset: int = 0
     template_id: str | None = None
     version: int | None = None
     recipe: int = 0
-    given: str | None = None
+    uploaded_key: str | None = None
     path: str = ""
     """Prefix for the paths of errors: `tables.orders.`."""
 
@@ -302,7 +302,7 @@ class RequestedTable:
 class Planned:
     """One planned table: its object in `Push.tables`, and its inputs."""
 
-    wanted: RequestedTable
+    request: RequestedTable
     entity: Entity
     mapped: Mapped
     spec: dict[str, Any]
@@ -310,15 +310,15 @@ class Planned:
 
     def rows(self, place: int) -> TableRows:
         """Its rows."""
-        return TableRows(place, self.spec, self.wanted.maker)
+        return TableRows(place, self.spec, self.request.maker)
 
 
 def table(requested_table: RequestedTable, can: Capabilities, push_id: str, place: int) -> Planned:
     """Plan one table on its own; see `related` for keys from parents."""
     entity = requested_table.entity or new_entity(
-        requested_table.target, requested_table.maker, requested_table.count, requested_table.asked, can
+        requested_table.target, requested_table.maker, requested_table.count, requested_table.mapping, can
     )
-    requested = requested_table.asked
+    requested = requested_table.mapping
     faults: list[Fault] = []
     if requested.mode not in can.modes:
         message = f"This kind of connection does not support the mode {requested.mode}."
@@ -365,8 +365,8 @@ def table(requested_table: RequestedTable, can: Capabilities, push_id: str, plac
     if requested_table.entity is None:
         spec["definition"] = [column_definition(column) for column in entity.fields]
         faults += long_names(entity, requested, can)
-    if requested_table.given is not None:
-        spec["given"] = requested_table.given
+    if requested_table.uploaded_key is not None:
+        spec["given"] = requested_table.uploaded_key
     planned = Planned(requested_table, entity, found, spec, faults)
     if entity.kind == "collection" and "_id" not in found.columns() and requested.mode == "insert":
         # Rows of targets without transactions carry keys of ours, so that sending one twice does not double it.
@@ -454,8 +454,8 @@ def _resolve_key_columns(names: Iterable[str], entity: Entity, path: str) -> tup
 def _choose_key_columns(planned: Planned, key_columns: Sequence[str], can: Capabilities) -> None:
     """Choose the columns that identify rows: for upsert and update, for undo, and for the ledger."""
     entity, spec, mode = planned.entity, planned.spec, planned.spec["mode"]
-    filled, requested = planned.mapped.columns(), planned.wanted.asked
-    path = f"{planned.wanted.path}key_columns"
+    filled, requested = planned.mapped.columns(), planned.request.mapping
+    path = f"{planned.request.path}key_columns"
     unique_keys = [entity.keys, *entity.uniques, *((c.name,) for c in entity.fields if c.unique)]
     if requested.key_columns:
         for place, name in enumerate(key_columns):
@@ -516,7 +516,7 @@ def _keys_hint(entity: Entity) -> str:
 def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
     """Sort tables for sending, parents first. A circular reference is broken at a nullable column. Returns the foreign
     keys that this order cannot satisfy."""
-    by_id = {one.wanted.template_id: one for one in tables}
+    by_id = {one.request.template_id: one for one in tables}
 
     def may_wait(edge: Edge) -> bool:
         child = by_id[edge.child_template_id]
@@ -524,7 +524,7 @@ def ordered(tables: list[Planned], edges: Sequence[Edge]) -> list[Edge]:
         return cell is None or (cell.column.nullable and bool(child.spec["key_columns"]))
 
     found = relations.order([one for one in by_id if one is not None], edges, may_wait)
-    tables.sort(key=lambda one: found.template_ids.index(one.wanted.template_id or ""))
+    tables.sort(key=lambda one: found.template_ids.index(one.request.template_id or ""))
     return list(found.broken)
 
 
@@ -556,7 +556,7 @@ def related(
     if checks is not None:
         for one in tables:
             _number_own_rows(one, checks)
-    positions = {one.wanted.template_id: at for at, one in enumerate(tables)}
+    positions = {one.request.template_id: at for at, one in enumerate(tables)}
     cycles = {(edge.child_template_id, edge.child_field) for edge in broken if not edge.to_itself}
     # Circular references come first, because they may require that the push numbers a key that the target would
     # generate.
@@ -618,7 +618,7 @@ def without_parents(
     If the referring column is nullable, it is removed from the table's columns instead. `names` are the dataset's names
     of tables by template, `out` those that are left out already.
     """
-    by_id = {one.wanted.template_id: one for one in tables}
+    by_id = {one.request.template_id: one for one in tables}
     missing = {template_id: name for template_id, name in names.items() if name in out}
     found: dict[str, dict[str, Any]] = {}
     changed = True
@@ -638,8 +638,8 @@ def without_parents(
                 continue
             parent = missing[edge.parent_template_id]
             text = f'Its column "{cell.column.name}" needs a row of "{parent}", which is left out.'
-            found[child.wanted.name] = {"code": "parent_skipped", "message": text, "hint": ""}
-            missing[edge.child_template_id] = child.wanted.name
+            found[child.request.name] = {"code": "parent_skipped", "message": text, "hint": ""}
+            missing[edge.child_template_id] = child.request.name
             del by_id[edge.child_template_id]
             changed = True
     return found
@@ -660,7 +660,13 @@ def optional_columns(entity: Entity, table: TableRows) -> list[str]:
         column = entity.column(name)
         if column is None or column.required or name in entity.keys or (table.place, name) in read:
             continue
-        if name not in (*table.key_columns, *table.capture, *table.kept, *table.later, *table.numbered):
+        if name not in (
+            *table.key_columns,
+            *table.capture,
+            *table.stored_columns,
+            *table.later,
+            *table.numbered,
+        ):
             found.append(name)
     return found if len(found) < len(table.columns) else found[1:]
 
@@ -686,7 +692,7 @@ def _number_keys(parent: Planned, key: str, checks: ForeignKeyChecks) -> None:
         return
     column = parent.entity.column(key)
     field = next((one.field for one in parent.mapped.cells if one.column.name == key and one.field), None)
-    source = parent.wanted.maker.fields.get(field or key)
+    source = parent.request.maker.fields.get(field or key)
     if column is None or column.type != "integer" or source is None:
         return
     parent.spec["columns"].insert(0, {"column": key, "field": source.name})
@@ -705,7 +711,7 @@ def _number_own_rows(table: Planned, checks: ForeignKeyChecks) -> None:
             continue
         (column,), (key,) = relation.columns, relation.entity_columns
         cell = next((one for one in table.mapped.cells if one.column.name == column and one.field), None)
-        source = table.wanted.maker.fields.get((cell and cell.field) or "")
+        source = table.request.maker.fields.get((cell and cell.field) or "")
         key_column = table.entity.column(key)
         kind = source.column.type if source is not None and source.column is not None else None
         is_copy = isinstance(kind, Formula) and kind.options.expression == key
@@ -744,7 +750,7 @@ def relation_of(entity: Entity, column: str) -> Relation | None:
 
 
 def _defer_column(child: Planned, column: Column, can: Capabilities) -> None:
-    path = child.wanted.asked.mapping_path
+    path = child.request.mapping.mapping_path
     if can.by_row:
         text = (
             f'"{column.name}" refers to rows that are not there yet, and cannot be set afterwards over HTTP.'
@@ -781,7 +787,7 @@ class Order:
         return self.can.transactions
 
     @property
-    def ask(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         """The body as accepted."""
         ask: dict[str, Any] = self.push.request["ask"]
         return ask
@@ -789,7 +795,7 @@ class Order:
     @property
     def canary(self) -> int:
         """Number of canary rows; 0 without a canary."""
-        requested = self.ask.get("canary") if self.push.kind == "push" else None
+        requested = self.body.get("canary") if self.push.kind == "push" else None
         return limits.PUSH_CANARY_ROWS if requested is True else int(requested or 0)
 
     def idempotency_keys(self, place: int, numbers: Sequence[int]) -> list[str]:
@@ -801,18 +807,18 @@ class Order:
     @property
     def wait_seconds(self) -> int:
         """How long the push waits for an unavailable target, in seconds."""
-        requested = self.ask.get("target_wait_seconds")
+        requested = self.body.get("target_wait_seconds")
         return int(current_app.config["SETTINGS"].target_wait_seconds if requested is None else requested)
 
     @property
     def stops(self) -> bool:
         """Whether the first rejected row stops the push."""
-        return self.ask.get("on_error") == "stop"
+        return self.body.get("on_error") == "stop"
 
     @property
     def stops_when_all_fail(self) -> bool:
         """Whether a table whose first rows all fail for one reason stops the push."""
-        return self.ask.get("on_error") == "stop_when_all_fail"
+        return self.body.get("on_error") == "stop_when_all_fail"
 
 
 def order(push_id: str) -> Order:

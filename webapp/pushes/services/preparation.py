@@ -78,7 +78,7 @@ def add(destination: Destination, tables: Sequence[Planned]) -> None:
         return
     with targets.channel_of(destination) as channel:
         for place, one in enumerate(tables):
-            one.faults += of_table(channel, one.rows(place), one.wanted.path, sound=not one.faults)
+            one.faults += of_table(channel, one.rows(place), one.request.path, sound=not one.faults)
 
 
 def of_table(channel: Channel, rows: TableRows, path: str = "", *, sound: bool = True) -> list[Fault]:
@@ -234,12 +234,12 @@ class PreparedPush:
     destination: Destination
     tables: list[Planned]
     pins: dict[str, Any]
-    ask: SendingInput
+    body: SendingInput
     target: str
     head: dict[str, Any]
     of: tuple[str, str]
-    told: dict[str, Any] = field(default_factory=dict)
-    given: tuple[str, pa.Table] | None = None
+    response_fields: dict[str, Any] = field(default_factory=dict)
+    uploaded_rows: tuple[str, pa.Table] | None = None
     """Rows that came with the request, and the storage's key for them."""
     skipped: list[dict[str, Any]] = field(default_factory=list)
     """Tables of a dataset that are left out, with the reason: `{name, code, message, hint}`."""
@@ -453,7 +453,7 @@ def _plan_table(
         if entity is None and not create:
             raise validation_error([catalogue.unknown(path, target or name)])
         where = entity.name if entity else target or generation_rows.slug(name)
-        requested_table = RequestedTable(name, where, asked=requested, entity=entity, **table_options)
+        requested_table = RequestedTable(name, where, mapping=requested, entity=entity, **table_options)
         planned = planning.table(requested_table, prepared.can, prepared.push_id, place)
         if entity is None or not planned.faults or not catalogue.renewed():
             break
@@ -531,11 +531,11 @@ def _skip_faulty(
     while True:
         for one in prepared.tables:
             if one.faults:
-                reasons[one.wanted.name] = _skip_reason([fault.as_dict() for fault in one.faults])
+                reasons[one.request.name] = _skip_reason([fault.as_dict() for fault in one.faults])
         reasons |= planning.without_parents(
-            [one for one in prepared.tables if one.wanted.name not in reasons], edges, names, reasons
+            [one for one in prepared.tables if one.request.name not in reasons], edges, names, reasons
         )
-        prepared.tables = [one for one in prepared.tables if one.wanted.name not in reasons]
+        prepared.tables = [one for one in prepared.tables if one.request.name not in reasons]
         if not prepared.tables:
             reported = list(reasons.items())[: limits.MAX_FAULTS]
             raise validation_error(
@@ -545,7 +545,7 @@ def _skip_faulty(
                 ]
             )
         before = [planning.links_of(one) for one in prepared.tables]
-        remaining_edges = relations.among(edges, [one.wanted.template_id or "" for one in prepared.tables])
+        remaining_edges = relations.among(edges, [one.request.template_id or "" for one in prepared.tables])
         broken = planning.ordered(prepared.tables, remaining_edges)
         planning.related(prepared.tables, remaining_edges, broken, prepared.can, checks)
         _check_first_rows(prepared.tables)
@@ -701,5 +701,5 @@ def of_rows(actor: Actor, ask: ExportInput) -> PreparedPush:
         actor, prepared, ask, name, {"maker": maker, "count": len(ask.rows), "given": key}, gathered
     )
     prepared.head.pop("workspace_id")
-    prepared.given = (key, table)
+    prepared.uploaded_rows = (key, table)
     return _complete(prepared, gathered)

@@ -169,14 +169,14 @@ def queue(
     prepared.check()
     _check_first_rows(prepared)
     _keep_undo_columns(prepared)
-    ask = prepared.ask.model_dump(mode="json", exclude={"rows"} if prepared.given else None)
-    ask["canary"] = getattr(prepared.ask, "canary_rows", None)
+    ask = prepared.body.model_dump(mode="json", exclude={"rows"} if prepared.uploaded_rows else None)
+    ask["canary"] = getattr(prepared.body, "canary_rows", None)
     records = prepared.records
     stored_json.take(actor, ask, prepared.pins)
     reservation = quotas.reserve_rows(actor, prepared.total + records, largest=prepared.largest)
     try:
-        if prepared.given is not None:
-            pushes_rows.store_rows(*prepared.given)
+        if prepared.uploaded_rows is not None:
+            pushes_rows.store_rows(*prepared.uploaded_rows)
         push = Push(
             id=prepared.push_id,
             workspace_id=actor.workspace_id,
@@ -204,7 +204,7 @@ def queue(
             "push": push.id,
             "connection": prepared.connection.id,
             "target": push.target,
-            **prepared.told,
+            **prepared.response_fields,
         }
         details |= quotas.records_told(records)
         audit_log.record(actor, action, prepared.of, join=True, rows=push.total, **details)
@@ -265,7 +265,7 @@ def plan(prepared: PreparedPush) -> dict[str, Any]:
                         "label": each.label,
                         "sensitive": each.sensitive,
                     }
-                    for each in one.wanted.maker.fields.values()
+                    for each in one.request.maker.fields.values()
                     if not each.hidden
                 ],
                 "unused": one.mapped.unused,
@@ -396,7 +396,7 @@ def values_of(push: Push, ends: list[read.RowEnd]) -> list[dict[str, Any]]:
     for place in {one.table for one in ends}:
         numbers = [one.row for one in ends if one.table == place]
         rows = np.array(numbers, np.uint64) - np.uint64(1) + np.uint64(tables[place].first)
-        objects = tables[place].shown(rows, value_checks.NoKeys())
+        objects = tables[place].masked_objects(rows, value_checks.NoKeys())
         values_by_row |= {(place, number): values for number, values in zip(numbers, objects, strict=True)}
     return [values_by_row[one.table, one.row] for one in ends]
 

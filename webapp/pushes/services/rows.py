@@ -64,7 +64,7 @@ class TableRows:
     def __init__(self, place: int, spec: Mapping[str, Any], maker: RowGenerator) -> None:
         self.place, self.maker = place, maker
         self.use(spec)
-        self.kept: tuple[str, ...] = ()
+        self.stored_columns: tuple[str, ...] = ()
         """Columns whose values as sent are stored with the captured keys: keys that refer to rows of other tables.
         Which row that is depends on the rows that were delivered at the time."""
         self.siblings: Sequence[TableRows] = ()
@@ -219,7 +219,7 @@ class TableRows:
         is_delivered = delivered[place] == rows
         return np.where(is_delivered, rows, delivered[rows % delivered.size]), valid
 
-    def shown(self, rows: np.ndarray, keys: Keys | None = None) -> list[dict[str, Any]]:
+    def masked_objects(self, rows: np.ndarray, keys: Keys | None = None) -> list[dict[str, Any]]:
         """Return some rows as JSON with sensitive values masked. Raises the errors of `batch`."""
         batch, sensitive = self.batch(rows, keys), self.sensitive
         objects = [orjson.loads(_json_objects(batch.slice(place, 1))) for place in range(batch.num_rows)]
@@ -257,7 +257,7 @@ class TableRows:
 
     def _values_as_sent(self, name: str, rows: np.ndarray, values: pa.Array, keys: Keys) -> pa.Array:
         """Return the stored values of a column, and the given ones where none are stored."""
-        if name not in self.kept:
+        if name not in self.stored_columns:
             return values
         stored = keys.take(self.place, name, rows)
         if stored.null_count == len(stored):
@@ -315,7 +315,7 @@ class TableRows:
             if replaced is not None:
                 return replaced
         if name in self.numbered:
-            return pc.add(view.shown(one["field"]).cast(pa.int64()), self.numbered[name])
+            return pc.add(view.sent_column(one["field"]).cast(pa.int64()), self.numbered[name])
         if "formula" in one:
             return _flatten(self._formula(one).column(FormulaRows(view, self.maker.env, name)), one)
         if "object_id" in one:
@@ -324,7 +324,7 @@ class TableRows:
             return pa.array([f"{prefix}{row:012x}" for row in view.rows.tolist()], pa.string())
         if "field" not in one:  # A key that the target generated
             return _require_keys(keys).take(self.place, name, view.rows)
-        return _flatten(view.shown(one["field"]), one)
+        return _flatten(view.sent_column(one["field"]), one)
 
     def _reference_values(self, view: View, name: str, keys: Keys | None) -> pa.Array | None:
         """Return the values sent for a reference if they differ from the generated ones because the parent's row was
@@ -487,7 +487,7 @@ def tables(push: Push) -> list[TableRows]:
     }
     for one in found:
         one.arrivals, one.siblings = arrivals, found
-        one.kept = tuple(
+        one.stored_columns = tuple(
             name
             for name in one.columns
             if (name in one.from_parent or name in one.references)

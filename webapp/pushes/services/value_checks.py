@@ -221,7 +221,7 @@ def check(
     if session is not None:
         found += table_check.strangers(session, sent)
     if session is not None and planned.spec["mode"] == "insert" and not planned.spec["create"]:
-        found += table_check.there_already(session)
+        found += table_check.existing_unique_values(session)
     reported = {(one.column, one.reason) for one in found}
     return [one for one in by_schema(planned) if (one.column, one.reason) not in reported] + found, count
 
@@ -243,13 +243,13 @@ def by_schema(planned: Planned) -> Iterator[ValueMismatch]:
     for cell in planned.mapped.cells:
         if cell.field is None:
             continue
-        field, column = planned.wanted.maker.fields[cell.field], cell.column
+        field, column = planned.request.maker.fields[cell.field], cell.column
         is_unique = column.unique or planned.entity.keys == (column.name,)
-        is_unique = is_unique and not _has_unique_partner(field, planned.wanted.maker.fields.values())
+        is_unique = is_unique and not _has_unique_partner(field, planned.request.maker.fields.values())
         for reason, message, hint in _possible_mismatches(
-            field, column, planned.wanted.count, planned.spec["mode"], is_unique
+            field, column, planned.request.count, planned.spec["mode"], is_unique
         ):
-            yield ValueMismatch(planned.wanted.name, column.name, cell.field, reason, message, hint)
+            yield ValueMismatch(planned.request.name, column.name, cell.field, reason, message, hint)
 
 
 def _possible_mismatches(
@@ -378,7 +378,7 @@ class _TableCheck:
             hint = f"Use a field of type foreign_key, or send rows of {relation.entity} first."
             yield from self._mismatches(names[0], pa.array(valid & ~exists), "foreign_key", text, hint)
 
-    def there_already(self, session: Session) -> Iterator[ValueMismatch]:
+    def existing_unique_values(self, session: Session) -> Iterator[ValueMismatch]:
         """Yield values of unique columns that already exist in the target."""
         for names in self._unique_keys():
             exists, valid = self._find_existing(session, self.entity, names, names)
@@ -422,7 +422,7 @@ class _TableCheck:
     def _mismatch(self, name: str, row: int, reason: str, text: str, hint: str) -> ValueMismatch:
         value = HIDDEN if name in self.cut else _short_value(self.columns[name][row].as_py())
         return ValueMismatch(
-            self.planned.wanted.name, name, self.fields.get(name), reason, text, hint, row + 1, value
+            self.planned.request.name, name, self.fields.get(name), reason, text, hint, row + 1, value
         )
 
 

@@ -189,7 +189,7 @@ class Sending:
     request: SettingsForm | None
     """The form, filled with the effective values, so that it shows what will be sent; None if the target does not need
     it."""
-    held: Mapping[str, Any]
+    base_request: Mapping[str, Any]
     """The request that is used if the form changes nothing."""
 
     @property
@@ -201,9 +201,9 @@ class Sending:
         """Return the settings as keys of the body of `POST /templates/{id}/push`."""
         found = self.how.values()
         if self.request is not None and (parts := _request_parts(self.request.values())) != _request_parts(
-            self.held
+            self.base_request
         ):
-            path = self.held.get("path")
+            path = self.base_request.get("path")
             found["request_template"] = {**({"path": path} if path else {}), **parts}
         return found
 
@@ -457,7 +457,7 @@ class Faults:
     form: PageForm
     of_how: dict[str, str]
     of_cells: dict[tuple[str, str], str]
-    rest: list[dict[str, Any]]
+    other: list[dict[str, Any]]
 
 
 def with_faults(

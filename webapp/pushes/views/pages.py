@@ -259,7 +259,7 @@ def _render_form(
         "cell_faults": faults.of_cells,
         "dry": dry,
         "error": error,
-        "faults": faults.rest,
+        "faults": faults.other,
         "how": how,
         "how_faults": faults.of_how,
         "FORMULA": form.FORMULA,

@@ -282,7 +282,7 @@ class Explanation(NamedTuple):
     """A reason in words."""
 
     reason: str
-    means: str
+    meaning: str
     next: str
 
 

@@ -283,7 +283,9 @@ def with_reference_fields(
         if stored["type"] == "reference" and options.get("field") is None:
             template_id = options["template_id"]
             parent = (
-                spec.fields if template_id in (SELF, library.own) else library.others[template_id].spec.fields
+                spec.fields
+                if template_id in (SELF, library.own_address)
+                else library.others[template_id].spec.fields
             )
             options["field"] = key_of(parent, parsed.name)
         for inner, child in zip(children(stored), parsed.children, strict=False):

@@ -408,7 +408,7 @@ def _describe(field: FieldSpec, plans: RelatedPlans) -> DescribedRelation | None
         text, is_faulty = describe(field, plans, address)
     except RowCountError as error:
         text, is_faulty = str(error), True
-    return DescribedRelation(text, other_id, plans.known(address).name if other_id else "", is_faulty)
+    return DescribedRelation(text, other_id, plans.template(address).name if other_id else "", is_faulty)
 
 
 def _options(field: FieldSpec) -> Any:
@@ -417,7 +417,7 @@ def _options(field: FieldSpec) -> Any:
 
 
 def _name_of(plans: RelatedPlans, address: str) -> str:
-    return plans.known(address).name if address else "this template"
+    return plans.template(address).name if address else "this template"
 
 
 def _rows_text(low: int, high: int) -> str:
@@ -426,7 +426,7 @@ def _rows_text(low: int, high: int) -> str:
 
 def _describe_parent(field: FieldSpec, plans: RelatedPlans, address: str) -> tuple[str, bool]:
     name, rows = _name_of(plans, address), plans.rows(address)
-    fields = plans.known("").spec.fields
+    fields = plans.template("").spec.fields
     siblings = [item for item in fields if item.type is field.type and item.group == field.group]
     if not any(
         item is field for item in siblings

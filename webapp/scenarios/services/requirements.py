@@ -333,10 +333,10 @@ _STYLE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 @dataclass(frozen=True)
 class UvResult:
-    """The result of a uv command. `said` is its output without addresses and folders, or "" on success."""
+    """The result of a uv command. `output` is its output without addresses and folders, or "" on success."""
 
     ok: bool
-    said: str = ""
+    output: str = ""
     away: bool = False
     """Whether the index could not be reached, so that another attempt may succeed."""
     too_large: bool = False
@@ -642,12 +642,14 @@ def _lock(declared: list[str], preferred: str) -> str:
         if done.too_large:
             shutil.rmtree(cache, ignore_errors=True)  # uv can download it again
         if not done.ok and done.away:
-            text = f"The requirements could not be resolved: the package index cannot be reached. {done.said}"
+            text = (
+                f"The requirements could not be resolved: the package index cannot be reached. {done.output}"
+            )
             hint = "Try again, or save the program without its requirements."
             raise validation_error([Fault("code", "index_unreachable", text, hint)])
         if not done.ok:
-            text = f"The requirements cannot be met. {done.said}"
-            raise validation_error([Fault("code", "not_resolved", text, _hint(done.said, declared))])
+            text = f"The requirements cannot be met. {done.output}"
+            raise validation_error([Fault("code", "not_resolved", text, _hint(done.output, declared))])
         return (folder / "requirements.lock").read_text("utf-8")
 
 

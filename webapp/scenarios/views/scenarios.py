@@ -295,12 +295,12 @@ def _redirect(where: str) -> Response:
 
 
 @route(pages_bp, "/scenarios/said", ["POST"], scope="write", reads=True, hidden=True, programs=False)
-def said(actor: Actor) -> Response:
+def findings(actor: Actor) -> Response:
     """Render the check results of an unsaved program: errors with their lines, and requirements."""
     code = scenarios_forms.program(form_values(request.form)).get("code", "")
     scenario_id = request.form.get("scenario_id", "")
     data = scenarios_scenarios.show(scenarios_scenarios.get(actor, scenario_id)) if scenario_id else None
-    return Response(render_block(PAGE, "said", data=data, can_write=True, **_check_context(data, code)))
+    return Response(render_block(PAGE, "findings", data=data, can_write=True, **_check_context(data, code)))
 
 
 @route(pages_bp, "/scenarios/names", scope="read", hidden=True, programs=False)

@@ -211,18 +211,18 @@ class Kinds:
     """Convert batches of a schema to types that the engine supports. Other types become text."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._found = [(field.name, *_supported_type(field.type)) for field in schema]
+        self._fields = [(field.name, *_supported_type(field.type)) for field in schema]
         self.schema = pa.schema(
             [
                 pa.field(name, kind, metadata=JSON_TEXT if nested else None)
-                for name, kind, nested in self._found
+                for name, kind, nested in self._fields
             ]
         )
 
     def settled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Convert one batch."""
         arrays = []
-        for column, (_, kind, _) in zip(batch.columns, self._found, strict=True):
+        for column, (_, kind, _) in zip(batch.columns, self._fields, strict=True):
             if pa.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
             if pa.types.is_string(kind) and not (

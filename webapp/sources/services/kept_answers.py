@@ -47,7 +47,7 @@ class StoredAnswer:
 
 def hash_of(question: Question, values: Iterable[Any] = ()) -> str:
     """Return the key of a question with its values. Names of fields do not matter."""
-    identity = [item for item in question.said if item[0] != "of"]
+    identity = [item for item in question.settings if item[0] != "of"]
     typed_values = [[type(value).__name__, str(value)] for value in values]
     return hashlib.sha256(orjson.dumps([question.kind, identity, typed_values])).hexdigest()
 
@@ -211,22 +211,22 @@ class _AnswerCache:
     def __init__(self, max_bytes: int = limits.FETCHED_MEMORY_BYTES) -> None:
         self._max_bytes, self._size = max_bytes, 0
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Answer] = OrderedDict()
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
 
     def get(self, location: str) -> Answer | None:
         with self._lock:
-            if location in self._kept:
-                self._kept.move_to_end(location)
-            return self._kept.get(location)
+            if location in self._answers:
+                self._answers.move_to_end(location)
+            return self._answers.get(location)
 
     def put(self, location: str, answer: Answer) -> None:
         with self._lock:
-            if location in self._kept or answer.table.nbytes > self._max_bytes:
+            if location in self._answers or answer.table.nbytes > self._max_bytes:
                 return
-            self._kept[location] = answer
+            self._answers[location] = answer
             self._size += answer.table.nbytes
             while self._size > self._max_bytes:
-                self._size -= self._kept.popitem(last=False)[1].table.nbytes
+                self._size -= self._answers.popitem(last=False)[1].table.nbytes
 
 
 _MEMORY: Final = _AnswerCache()

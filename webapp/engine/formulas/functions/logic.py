@@ -121,6 +121,6 @@ def choose(call: Call) -> Node:
 
     def run(frame: Frame) -> vectors.Value:
         index = np.arange(frame.n) * size + index_node.vector(frame).data
-        return frame.kept(vectors.take(kind, listed.lists(frame).items, index))
+        return frame.charge(vectors.take(kind, listed.lists(frame).items, index))
 
     return Node(kind, run, call.at)

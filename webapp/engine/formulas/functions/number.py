@@ -165,7 +165,7 @@ def _extreme(call: Call, name: str, *, least: bool) -> Node:
         return reductions.extreme(call.items(0), call.at, least=least)
     nodes, kind = operators.with_common_type(call.args, call.at)
     if kind.name in ("list", "object", "boolean"):
-        raise FormulaError("wrong_type", f"{name} does not compare {kind.said}.", call.at)
+        raise FormulaError("wrong_type", f"{name} does not compare {kind.label}.", call.at)
     bounds = [node.single.bounds for node in nodes if node.single.bounds]
     if kind.bounds and len(bounds) == len(nodes):
         pick = min if least else max

@@ -230,7 +230,7 @@ def split(call: Call) -> Node:
     def run(frame: Frame) -> Lists:
         texts = vectors.full_text(x.vector(frame), frame.n)
         _check_parts(texts, sign)
-        return frame.kept(vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS))
+        return frame.charge(vectors.load_lists(pc.split_pattern(texts, sign), _TEXTS))
 
     return Node(kind, run, call.at)
 

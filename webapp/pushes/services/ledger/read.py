@@ -314,7 +314,7 @@ class State:
     undone: int
     error: dict[str, Any] | None
     retry_at: datetime | None = None
-    held: dict[str, Any] | None = None
+    pending: dict[str, Any] | None = None
 
     @property
     def ended(self) -> bool:
@@ -335,7 +335,7 @@ class State:
             "status": self.status,
             "attempt": self.attempt,
             "counts": _counts(self.total, self.delivered, self.failed, self.unknown, self.undone),
-            "waiting": waiting(self.status, self.retry_at, self.held),
+            "waiting": waiting(self.status, self.retry_at, self.pending),
         }
 
     def end(self) -> dict[str, Any]:
